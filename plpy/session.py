@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Hashable, Mapping, MutableMapping, Sequence
-from typing import Any, Concatenate, NoReturn, ParamSpec, Protocol, TypeAlias, TypeVar
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
@@ -11,18 +11,21 @@ Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json
 
 
 class UserError(Exception):
-    """A mistake of the caller, or what is missing, as the server is to raise it."""
+    """A mistake of the caller, or what is missing, as the server is to raise it.
+
+    The state is that of a wrong value, unless another is given.
+    """
 
     def __init__(
         self,
-        sqlstate: str,
         message: str,
         hint: str,
+        sqlstate: str = "22023",
         detail: str | None = None,
         table_name: str | None = None,
     ) -> None:
         super().__init__(message)
-        self.sqlstate, self.message, self.hint = sqlstate, message, hint
+        self.message, self.hint, self.sqlstate = message, hint, sqlstate
         self.detail, self.table_name = detail, table_name
 
 
@@ -86,7 +89,7 @@ def error_fields(error: Any) -> tuple[str, str]:
 class Database(Protocol):
     """What the program asks of the server."""
 
-    Problem: tuple[type[Exception], ...]  # what statements and `fail` raise
+    Problem: tuple[type[Exception], ...]  # what statements raise, and UserError
 
     @property
     def session(self) -> MutableMapping[str, Any]:
@@ -100,9 +103,6 @@ class Database(Protocol):
 
     def warn(self, message: str, hint: str | None = None) -> None:
         """Send a WARNING to the client."""
-
-    def fail(self, message: str, sqlstate: str, hint: str, table: str | None = None) -> NoReturn:
-        """End with an error, about a table if one is named."""
 
 
 class Backend:
@@ -137,7 +137,3 @@ class Backend:
             told = {name: text for name, text in more.items() if text}
             self.server.error(error.message, sqlstate=error.sqlstate, **told)
         raise AssertionError("plpy.error came back")
-
-    def fail(self, message: str, sqlstate: str, hint: str, table: str | None = None) -> NoReturn:
-        """End with an error, about a table if one is named."""
-        raise UserError(sqlstate, message, hint, table_name=table)

@@ -75,7 +75,6 @@ def checked_links(links: str | None) -> list[dict[str, Any]]:
     if not isinstance(given, list):
         shown = "NULL" if links is None else links[:MOST_SHOWN]
         raise UserError(
-            "22023",
             f'links is {shown}: expected an array of objects with "target"',
             'For example: [{"target": "other.md"}]',
         )
@@ -83,7 +82,6 @@ def checked_links(links: str | None) -> list[dict[str, Any]]:
         if problem := link_problem(link):
             shown = json.dumps(link, ensure_ascii=False)[:MOST_SHOWN]
             raise UserError(
-                "22023",
                 f"link {place} is {shown}: {problem}",
                 'For example: {"target": "other.md", "type": "cites", "weight": 2}',
             )

@@ -166,7 +166,7 @@ class LexicalArm:
         """Make the session ready, which counts against no limit, then start the clock."""
         self.has_read = self.port.make_ready(self.scope.collection_ids)
         self.ready_at = monotonic()
-        return arm_deadline(self.db, self.scope.timeout_ms, self.scope.deadline)
+        return arm_deadline(self.scope.timeout_ms, self.scope.deadline)
 
     def _count(
         self, configs: Sequence[str], lexemes: Sequence[str], by_document: bool, deadline: Deadline

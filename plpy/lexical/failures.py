@@ -5,14 +5,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
-from pgblend.plpy.session import Database
+from pgblend.plpy.session import Database, UserError
 
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
     """When the lexical arm has to be done, in seconds of the monotonic clock."""
 
-    db: Database
     at: float
 
     def check(self) -> None:
@@ -21,10 +20,10 @@ class Deadline:
         To be called between steps: a statement_timeout that is set inside a function has no effect.
         """
         if time.monotonic() > self.at:
-            self.db.fail(
+            raise UserError(
                 "the time limit of the lexical arm is over",
-                "PB009",
                 "Raise timeouts_ms, key lexical.",
+                "PB009",
             )
 
     def left_ms(self) -> float:
@@ -32,19 +31,17 @@ class Deadline:
         return (self.at - time.monotonic()) * 1000
 
 
-def arm_deadline(db: Database, timeout_ms: float, whole: float) -> Deadline:
+def arm_deadline(timeout_ms: float, whole: float) -> Deadline:
     """Start the clock of an arm whose session is ready; PB009 where the whole search is over.
 
     `whole` is when that has to be done.
     """
     now = time.monotonic()
     if now > whole:
-        db.fail(
-            "the time limit of the whole search is over",
-            "PB009",
-            "Raise timeouts_ms, key total.",
+        raise UserError(
+            "the time limit of the whole search is over", "Raise timeouts_ms, key total.", "PB009"
         )
-    return Deadline(db, min(now + timeout_ms / 1000, whole))
+    return Deadline(min(now + timeout_ms / 1000, whole))
 
 
 _DAMAGED = """
@@ -64,11 +61,11 @@ def report_damage(db: Database, source: str, id_: int, reason: str) -> NoReturn:
     """
     (row,) = db.run(_DAMAGED, ["text", "bigint"], source, id_)
     collection, literal = row["name"], row["name"].replace("'", "''")
-    db.fail(
+    raise UserError(
         f'the lexical index of collection "{collection}" is damaged: {source} {id_}: {reason}',
-        "PB002",
         f"Make it anew: SELECT lexical_rebuild('{literal}')",
-        collection,
+        "PB002",
+        table_name=collection,
     )
 
 
@@ -94,14 +91,14 @@ def check_index(db: Database, collection_ids: Sequence[int], is_strict: bool) ->
     If strict, with PB003 where there are no chunks at all.
     """
     for row in db.run(_UNINDEXED, ["bigint[]"], collection_ids):
-        db.fail(
+        raise UserError(
             f'collection "{row["name"]}" has no lexical index',
-            "PB002",
             "Make it: lexical_rebuild, or pgblend reindex --rebuild",
+            "PB002",
         )
     if is_strict and not db.run(_HAS_CHUNKS, ["bigint[]"], collection_ids)[0]["found"]:
-        db.fail(
+        raise UserError(
             "there are no chunks to search: the lexical index is empty",
-            "PB003",
             "Ingest documents first.",
+            "PB003",
         )

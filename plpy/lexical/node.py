@@ -97,7 +97,7 @@ class Node:
     def _begin(self, collection_ids: Sequence[int], timeout_ms: float) -> tuple[OpenIndex, Check]:
         """Return the open index, and what checks that the time of a request is not over."""
         self.make_ready(collection_ids)
-        deadline = Deadline(self.db, monotonic() + timeout_ms / 1000)
+        deadline = Deadline(monotonic() + timeout_ms / 1000)
         return self._opened[tuple(collection_ids)], deadline.check
 
     def _chunks(

@@ -3,13 +3,14 @@
 import os
 import stat
 import time
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pgblend.plpy.models.answer import gateway_answer
 from pgblend.plpy.models.http import HttpExchange
 from pgblend.plpy.models.limits import LateGateway, take_place
 from pgblend.plpy.models.stages import problem
+from pgblend.plpy.session import Database
 
 
 def gateway_token(data_directory: str) -> str | None:
@@ -43,35 +44,26 @@ _ROOM_FOR_FILES = "Its account needs a folder pgblend_model_calls in the data di
 class GatewayCall:
     """A call under way, its request sent; `answer` or `abandon` ends it and gives its place back.
 
-    `run` executes (statement, types, *values). `request` has url, path, body (JSON text),
-    timeout_ms, most_bytes (of the answer), data_directory (where the token may be), database (a
-    number) and places (the setting model_calls). `connections`, `late` (see LateGateway) and `held`
-    (see take_place) are what the session keeps between calls.
+    `request` has url, path, body (JSON text), timeout_ms, most_bytes (of the answer),
+    data_directory (where the token may be), database (a number) and places (the setting
+    model_calls). The session keeps connections, late (see LateGateway) and places (see take_place).
     """
 
-    def __init__(
-        self,
-        run: Callable[..., Sequence[Mapping[str, Any]]],
-        request: Mapping[str, Any],
-        connections: MutableMapping[str, Any],
-        late: MutableMapping[tuple[str, str], dict[str, float]],
-        held: MutableMapping[str, int],
-    ) -> None:
-        self.run = run
-        self.request = request
-        self.gateway = LateGateway(late, request, time.monotonic)
+    def __init__(self, db: Database, request: Mapping[str, Any]) -> None:
+        self.db, self.request = db, request
+        self.gateway = LateGateway(db.kept("late"), request, time.monotonic)
         self.refusal = self.gateway.rest()
         self.exchange: HttpExchange | None = None
         self.error: Exception | None = None
         self.token: str | None = None
         self.give_back: Callable[[], None] | None = None
         if self.refusal is None:
-            self.refusal = self.take_place(held)
+            self.refusal = self.take_place()
         if self.refusal:
             return
         try:
             self.token = gateway_token(request["data_directory"])
-            self.exchange = HttpExchange(request, self.token, connections)
+            self.exchange = HttpExchange(request, self.token, db.kept("connections"))
             self.exchange.wait_until_sent(self.check_interrupts)
         except (OSError, ValueError) as error:
             self.error = error
@@ -79,10 +71,10 @@ class GatewayCall:
             self.abandon()
             raise
 
-    def take_place(self, held: MutableMapping[str, int]) -> dict[str, str] | None:
+    def take_place(self) -> dict[str, str] | None:
         """Take a place; return the problem where there is none."""
         try:
-            self.give_back = take_place(self.run, self.request, held)
+            self.give_back = take_place(self.db.run, self.request, self.db.kept("places"))
         except OSError as error:
             told = f"the server cannot count its model calls: {error.strerror}"
             return problem(told, _ROOM_FOR_FILES)
@@ -94,7 +86,7 @@ class GatewayCall:
 
     def check_interrupts(self) -> None:
         """Run an empty statement: a cancel or a timeout that is pending is raised there."""
-        self.run("SELECT", [])
+        self.db.run("SELECT", [])
 
     def answer(self) -> dict[str, Any]:
         """Wait for the answer: {"answer"} or {"problem", "hint"}; a cancel passes through."""

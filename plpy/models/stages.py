@@ -1,9 +1,11 @@
 """The model calls of one search: sent, received, and ended whatever happens."""
 
 import json
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+
+from pgblend.plpy.session import Database
 
 _REQUEST = "SELECT pgblend._request_model($1, $2, $3, $4, true) AS sent"
 _TYPES = ["text", "jsonb", "text", "integer"]
@@ -36,12 +38,10 @@ class Outcome(NamedTuple):
 class ModelStages:
     """Begin calls, take their answers; leaving the `with` block ends what is still under way.
 
-    `run` executes (statement, types, *values); `calls` is where the session keeps calls under way.
-    The search must be over at `deadline` by `clock`, in seconds.
+    The session keeps calls under way. The search must be over at `deadline` by `clock`, in seconds.
     """
 
-    run: Callable[..., Sequence[Mapping[str, Any]]]
-    calls: MutableMapping[str, Any]
+    db: Database
     timeouts_ms: Mapping[str, float]
     deadline: float
     clock: Callable[[], float]
@@ -60,7 +60,7 @@ class ModelStages:
         left = int(min(limit, (self.deadline - self.clock()) * 1000))
         sent: Mapping[str, Any] = _TOO_LATE
         if left > 0:
-            row = self.run(_REQUEST, _TYPES, task, json.dumps(question), space, left)[0]
+            row = self.db.run(_REQUEST, _TYPES, task, json.dumps(question), space, left)[0]
             sent = json.loads(row["sent"])
         self.under_way[task] = (sent, self.clock())
 
@@ -69,7 +69,7 @@ class ModelStages:
         sent, began = self.under_way.pop(task)
         outcome = sent
         if "call" in sent:
-            outcome = self.calls.pop(sent["call"]).answer()
+            outcome = self.db.kept("calls").pop(sent["call"]).answer()
         ms = (self.clock() - began) * 1000
         return Outcome(ms, *map(outcome.get, ("answer", "problem", "hint")))
 
@@ -77,4 +77,4 @@ class ModelStages:
         """Do without the answer, where one was asked for."""
         sent, _ = self.under_way.pop(task, ({}, 0.0))
         if "call" in sent:
-            self.calls.pop(sent["call"]).abandon()
+            self.db.kept("calls").pop(sent["call"]).abandon()

@@ -15,7 +15,7 @@ def go_on_without(
     """
     if strict:
         raise UserError(
-            sqlstate, f"{stage}: {problem}", "Leave out the option strict to go on without it."
+            f"{stage}: {problem}", "Leave out the option strict to go on without it.", sqlstate
         )
     reason = problem
     if hint is not None:

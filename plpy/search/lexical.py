@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pgblend.plpy.ports import CandidateList
 from pgblend.plpy.search.literal import COVER_DENSITY, LITERAL_TYPES, WORD_SIMILARITY
-from pgblend.plpy.session import Database, Row
+from pgblend.plpy.session import Database, Row, UserError
 from pgblend.plpy.settings.catalog import SearchSettings
 from pgblend.plpy.text.query import query_groups
 from pgblend.plpy.text.vocabulary import Meaning
@@ -123,11 +123,11 @@ class WordLists:
         except ModuleNotFoundError as error:
             if error.name != "numpy":
                 raise
-            self.db.fail(
+            raise UserError(
                 "the server's Python has no numpy, which the lexical arm needs",
-                "PB013",
                 "Install it there (Debian: python3-numpy), then connect anew.",
-            )
+                "PB013",
+            ) from error
         settings = self.settings
         scope = Scope(
             collection_ids=self._sound_ids(),

@@ -56,7 +56,6 @@ def cut_page(search: Search, pool: Pool, ranking: Ranking, stored: StoredPassage
     start = start_of(search, pool, ranking.best, ranking.points)
     if start is None:
         raise UserError(
-            "22023",
             "the row of the option after is no longer found",
             "Begin again without after, or use offset.",
         )

@@ -140,9 +140,7 @@ def check_weights(settings: SearchSettings) -> None:
         settings.fuzzy == "on" and weights["fuzzy"] > 0
     ):
         raise UserError(
-            "22023",
-            'options: "weights" are all 0: expected one above 0',
-            "An arm of weight 0 is not run.",
+            'options: "weights" are all 0: expected one above 0', "An arm of weight 0 is not run."
         )
 
 
@@ -174,14 +172,12 @@ def with_cursor_depth(settings: SearchSettings, options: Mapping[str, Json]) -> 
         return settings
     if not 1 <= depth <= 10_000 or depth % 1 != 0:
         raise UserError(
-            "22023",
             f'options: "after" has depth {write_json(depth)[:200]}: expected a whole number from 1'
             " to 10000",
             _FROM_CURSOR,
         )
     if options.get("candidate_depth") not in (None, depth):
         raise UserError(
-            "22023",
             f'options: "candidate_depth" is {options["candidate_depth"]}, but "after" is of pages'
             f" of depth {depth}",
             "Another depth is another order: begin again without after.",
@@ -193,7 +189,6 @@ def check_cursor(after: Cursor) -> None:
     """Raise 22023 where a cursor is not whole."""
     if after and not after.keys() >= {"score", "document_id", "chunk_index"}:
         raise UserError(
-            "22023",
             f'options: "after" is {json.dumps(after)}: expected score, document_id and chunk_index',
             _FROM_CURSOR,
         )

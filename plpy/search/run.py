@@ -106,7 +106,7 @@ def gather(search: Search) -> Gathered:
         try:
             gathered = gathered_lists(lists)
         except ValueError as error:
-            raise UserError("22023", str(error), "expand_query gives the texts.") from None
+            raise UserError(str(error), "expand_query gives the texts.") from None
     if gathered.vector is not None and not search.words_found:
         hint = "these rows are the nearest by vectors; the option strict leaves them out"
         search.note("lexical", "no passage was found by its words", hint)

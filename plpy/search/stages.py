@@ -122,9 +122,9 @@ class Search(StageLog):
         grant = f"SELECT grant_collection(NAME, {quoted[0]['l']})"
         hint = f"A member of pgblend_admin grants one: {grant}."
         if self.plan.needs_vectors:
-            raise UserError("PB001", f"VECTORS_UNAVAILABLE: {problem}", hint)
+            raise UserError(f"VECTORS_UNAVAILABLE: {problem}", hint, "PB001")
         if self.plan.settings.strict:
-            raise UserError("42501", problem, hint)
+            raise UserError(problem, hint, "42501")
         self.db.warn(problem, hint)
         self.degraded.append(f"collections: {problem}; {hint}")
 
@@ -134,7 +134,7 @@ class Search(StageLog):
         problem, hint = "no embedding space yet", _NO_SPACE
         if space is None and is_required:
             hint += ".\nlexical_search needs no vectors."
-            raise UserError("PB001", f"VECTORS_UNAVAILABLE: {problem}", hint)
+            raise UserError(f"VECTORS_UNAVAILABLE: {problem}", hint, "PB001")
         if space is None:
             self.note("vector", problem, hint, "PB001")
             return
@@ -144,7 +144,7 @@ class Search(StageLog):
         if is_required and not has_vectors:
             problem = "VECTORS_UNAVAILABLE: no passage searched has a vector"
             raise UserError(
-                "PB001", problem, "Run pgblend ingest with a model gateway to make them."
+                problem, "Run pgblend ingest with a model gateway to make them.", "PB001"
             )
         if space.is_waiting:
             self.degraded.append(_WAITING)
@@ -163,9 +163,9 @@ class Search(StageLog):
             row = {"held": None}
         if row["held"] != space.table_id:
             raise UserError(
-                "40001",
                 f'embedding space "{space.name}" was dropped meanwhile',
                 "Search again, in a new transaction.",
+                "40001",
             )
         found: bool = row["found"]
         return found
@@ -209,7 +209,7 @@ class Search(StageLog):
         else:
             tries = tries._replace(pause_s=0.0, looked_again=True)
         message = "the lexical index was not there when this search began"
-        raise UserError("PB012", message, "Search again.", tries.write())
+        raise UserError(message, "Search again.", "PB012", tries.write())
 
     def go_without_words(self, error: Exception, sqlstate: str) -> None:
         """Name why no arm by words is run any more: no time (PB009), or no numpy (PB013)."""
@@ -230,13 +230,12 @@ class Search(StageLog):
         """Name what a model failed to give; fail where rows need it."""
         if stage == "vector" and self.plan.needs_vectors:
             hint = f"{hint}\nlexical_search needs no vectors."
-            raise UserError("PB008", f"VECTORS_UNAVAILABLE: {problem}", hint)
+            raise UserError(f"VECTORS_UNAVAILABLE: {problem}", hint, "PB008")
         self.note(stage, problem, hint)
 
     def models(self) -> ModelStages:
         """Return what asks models; leaving its `with` block ends calls that are under way."""
-        calls, limits = self.db.kept("calls"), self.settings.timeouts_ms
-        return ModelStages(self.db.run, calls, limits, self.deadline, monotonic)
+        return ModelStages(self.db, self.settings.timeouts_ms, self.deadline, monotonic)
 
 
 def new_id() -> str:
@@ -253,14 +252,12 @@ def check_vector(vector: str | None, space: Space) -> None:
     dimensions = vector.count(",") + 1
     if dimensions != space.dimensions:
         raise UserError(
-            "22023",
             f'query_embedding has {dimensions} dimensions, embedding space "{space.name}" holds'
             f" {space.dimensions}",
             f'Embed the query with the model "{space.model}".',
         )
     if not re.search("[1-9]", vector):
         raise UserError(
-            "22023",
             "query_embedding is the zero vector, which has no direction",
             "Leave it NULL to have the query embedded.",
         )

@@ -111,7 +111,6 @@ class State(NamedTuple):
         if name is None:
             return None
         raise UserError(
-            "22023",
             f'there is no embedding space "{name[:200]}"',
             "SELECT name FROM blend.embedding_spaces; the setting space names it.",
         )
@@ -137,15 +136,13 @@ def read_state(
         if name not in found:
             shown = "NULL" if name is None else name[:200]
             raise UserError(
-                "42704",
                 f'there is no collection "{shown}" that {row["role"]} may read',
                 "SELECT name FROM blend.collections",
+                "42704",
             )
     if row["of_profile"] is None:
         raise UserError(
-            "22023",
-            f'there is no profile "{row["profile"][:200]}"',
-            "SELECT name FROM blend.profiles",
+            f'there is no profile "{row["profile"][:200]}"', "SELECT name FROM blend.profiles"
         )
     return State(
         row["ids"],

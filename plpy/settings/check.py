@@ -23,7 +23,6 @@ def read_json(text: str) -> Any:
         )
     except RecursionError:
         raise UserError(
-            "22023",
             f"a value is nested too deeply: {text[:_MOST_SHOWN]}",
             "Settings have a few levels: SELECT * FROM blend.setting_catalog()",
         ) from None
@@ -59,23 +58,18 @@ def check_settings(db: Database, settings: Json, scopes: Collection[str], place:
     if not isinstance(settings, Mapping):
         shown = write_json(settings)[:_MOST_SHOWN]
         raise UserError(
-            "22023",
-            f"{place} is {shown}: expected a JSON object",
-            'For example: {"candidate_depth": 200}',
+            f"{place} is {shown}: expected a JSON object", 'For example: {"candidate_depth": 200}'
         )
     for name, value in sorted(settings.items()):
         setting = CATALOG.get(name)
         if setting is None or setting.scope not in scopes:
             known = sorted(one.name for one in CATALOG.values() if one.scope in scopes)
             raise UserError(
-                "22023",
-                f'{place} has no setting "{name[:_MOST_SHOWN]}"',
-                f"Known are: {', '.join(known)}",
+                f'{place} has no setting "{name[:_MOST_SHOWN]}"', f"Known are: {', '.join(known)}"
             )
         problem = value_problem(db, setting, value)
         if problem is not None:
             raise UserError(
-                "22023",
                 f'{place}: "{name}" is {write_json(value)[:_MOST_SHOWN]}: {problem}',
                 f"SELECT * FROM blend.setting_catalog() WHERE name = '{name}'",
             )
@@ -86,7 +80,6 @@ def check_size(limits: Mapping[str, int], name: str, argument: str, size: int, u
     most = limits[name]
     if size > most:
         raise UserError(
-            "22023",
             f"{argument} has {size} {unit}: expected at most {most}",
             "A member of pgblend_admin raises the setting limits: set_setting('limits', "
             f"'{write_json({name: size})}')",

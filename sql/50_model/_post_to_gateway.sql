@@ -19,20 +19,18 @@ AS $python$
 import json
 from uuid import uuid4
 from pgblend.plpy.models.gateway import GatewayCall
-from pgblend.plpy.session import prepared_statements
+from pgblend.plpy.session import Backend
 
 asked = json.loads(request)
 if asked["url"] is None:
     return json.dumps({
         "problem": "no model gateway is set",
         "hint": "Start one (pgblend gateway) and name it: pgblend config set gateway_url URL"})
-run = prepared_statements(plpy.prepare, SD)
-call = GatewayCall(
-    run, asked, GD.setdefault("pgblend_connections", {}), GD.setdefault("pgblend_late", {}),
-    GD.setdefault("pgblend_places", {}))
+db = Backend(plpy, GD)
+call = GatewayCall(db, asked)
 if later:
     key = str(uuid4())
-    GD.setdefault("pgblend_calls", {})[key] = call
+    db.kept("calls")[key] = call
     return json.dumps({"call": key})
 return json.dumps(call.answer())
 $python$;

@@ -11,6 +11,7 @@ from pgblend.cli.ingest.gateway_client import GatewayClient, GatewayUnavailableE
 from pgblend.plpy.models.gateway import GatewayCall
 from pgblend.plpy.models.secrets import mask_secrets
 from support.database import SPACE, Database, add_documents, add_space
+from support.fake_database import FakeDatabase
 from support.raw_server import RawServer, http_answer
 
 RUN = "a1b2c3d4e5f6" * 4
@@ -181,7 +182,7 @@ def test_the_gateway_s_own_token_is_in_no_message(tmp_path: Path) -> None:
             "most_bytes": 10_000, "data_directory": str(tmp_path),
             "places": {"most": 0, "wait_ms": 0},
         }  # fmt: skip
-        outcome = GatewayCall(lambda *_: [], request, {}, {}, {}).answer()
+        outcome = GatewayCall(FakeDatabase({"SELECT": lambda: []}), request).answer()
     assert outcome["problem"] == "the model gateway answered 401: bad: ***"
 
 

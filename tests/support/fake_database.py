@@ -1,7 +1,7 @@
 """A server for unit tests: what the program asks of one, answered from lists."""
 
 from collections.abc import Callable, MutableMapping, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 from pgblend.plpy.session import UserError
 
@@ -46,6 +46,3 @@ class FakeDatabase:
 
     def warn(self, message: str, hint: str | None = None) -> None:
         self.warnings.append(f"{message} | {hint}" if hint else message)
-
-    def fail(self, message: str, sqlstate: str, hint: str, table: str | None = None) -> NoReturn:
-        raise UserError(sqlstate, message, hint, table_name=table)

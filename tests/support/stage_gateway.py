@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from pgblend.plpy.models.gateway import GatewayCall
-from pgblend.plpy.models.http import Connections
 from pgblend.plpy.models.stages import ModelStages
 from pgblend.plpy.stages import StageLog
+from support.fake_database import FakeDatabase
 from support.raw_server import RawServer, http_answer
 
 EXPANSION = {"lexicalQueries": ["vin"], "vectorQueries": ["a drink"], "hyde": "It is wine."}
@@ -22,9 +22,9 @@ class StageGateway:
     def __init__(self) -> None:
         self.says: dict[str, Any] = {"expand": EXPANSION, "hyde": EXPANSION}
         self.asked: list[tuple[str, Any]] = []
-        self.calls: dict[str, GatewayCall] = {}
-        self.connections: Connections = {}
-        self.late: dict[tuple[str, str], dict[str, float]] = {}
+        self.db = FakeDatabase({"_request_model": self.send, "SELECT": lambda: []})
+        self.calls = self.db.kept("calls")
+        self.connections = self.db.kept("connections")
         self.numbers = itertools.count()
         self.server = RawServer(self.respond)
         self.timeouts = dict.fromkeys(("embed", "expand", "rerank"), 5000.0)
@@ -40,11 +40,10 @@ class StageGateway:
         answer = self.says[task]
         return answer if isinstance(answer, bytes) else http_answer(json.dumps(answer).encode())
 
-    def run(self, statement: str, _: list[str], *values: Any) -> list[dict[str, Any]]:
-        """Send a request, as the database does; a statement without values is empty."""
-        if not values:
-            return []
-        task, question, _, timeout_ms = values
+    def send(
+        self, task: str, question: str, _: str | None, timeout_ms: int
+    ) -> list[dict[str, Any]]:
+        """Send a request, as the database does."""
         request = {
             "url": self.server.url,
             "path": "/",
@@ -55,12 +54,12 @@ class StageGateway:
             "places": {"most": 0, "wait_ms": 0},
         }
         key = f"call {next(self.numbers)}"
-        self.calls[key] = GatewayCall(self.run, request, self.connections, self.late, {})
+        self.calls[key] = GatewayCall(self.db, request)
         return [{"sent": json.dumps({"call": key})}]
 
     def models(self, deadline: float = 9.0) -> ModelStages:
         """Return what asks it, in a search that begins at 1.0."""
-        return ModelStages(self.run, self.calls, self.timeouts, deadline, lambda: 1.0)
+        return ModelStages(self.db, self.timeouts, deadline, lambda: 1.0)
 
 
 @contextmanager

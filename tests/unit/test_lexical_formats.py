@@ -18,7 +18,6 @@ from pgblend.plpy.lexical.segment import (
     unpack_segment,
 )
 from pgblend.plpy.session import UserError
-from support.fake_database import FakeDatabase
 
 A, B, C, D = 3 << 14, 2 << 14, 1 << 14, 0
 ARRAYS = ("chunk_ids", "document_ids", "chunk_indexes", "lengths", "own_lengths", "code_book")
@@ -173,18 +172,17 @@ def test_blocks_fill_a_page_and_read_back(distinct, size):
 
 
 def test_a_deadline_fails_once_it_is_past() -> None:
-    db = FakeDatabase({})
-    Deadline(db, float("inf")).check()
+    Deadline(float("inf")).check()
     with pytest.raises(UserError, match="lexical arm") as failed:
-        Deadline(db, time.monotonic() - 1).check()
+        Deadline(time.monotonic() - 1).check()
     assert failed.value.sqlstate == "PB009"
 
 
 def test_an_arm_has_no_more_time_than_the_whole_search() -> None:
-    db, now = FakeDatabase({}), time.monotonic()
-    deadline = arm_deadline(db, 5000, float("inf"))
+    now = time.monotonic()
+    deadline = arm_deadline(5000, float("inf"))
     assert now + 5 <= deadline.at <= time.monotonic() + 5
     assert deadline.left_ms() <= 5000
-    assert arm_deadline(db, 5000, now + 3).at == now + 3
+    assert arm_deadline(5000, now + 3).at == now + 3
     with pytest.raises(UserError, match="whole search"):
-        arm_deadline(db, 5000, now - 1)
+        arm_deadline(5000, now - 1)

@@ -105,11 +105,9 @@ def test_a_failed_call_says_why(gateway: StageGateway, answer: bytes, problem: s
 
 
 def test_a_gateway_that_is_not_there(gateway: StageGateway) -> None:
-    found = GatewayCall(gateway.run, REQUEST, gateway.connections, gateway.late, {}).answer()
+    found = GatewayCall(gateway.db, REQUEST).answer()
     assert "http://127.0.0.1:9 cannot be reached" in found["problem"]
-    found = GatewayCall(
-        gateway.run, REQUEST | {"url": "ftp://x"}, gateway.connections, gateway.late, {}
-    ).answer()
+    found = GatewayCall(gateway.db, REQUEST | {"url": "ftp://x"}).answer()
     assert "cannot be reached" in found["problem"]
 
 
@@ -117,7 +115,7 @@ def test_an_answer_has_nothing_that_the_database_cannot_hold(gateway: StageGatew
     gateway.says["embed"] = http_answer(b'{"a\\u0000": ["\\ud800x", {"b": 1}], "c": "\\u00e4"}')
     with gateway.models() as models:
         models.begin("embed", {})
-        assert models.answer("embed").answer == {"a": ["?x", {"b": 1}], "c": "ä"}
+        assert models.answer("embed").answer == {"a": ["\ufffdx", {"b": 1}], "c": "ä"}
 
 
 @pytest.mark.parametrize("steps", [0, 2])
@@ -126,21 +124,21 @@ def test_a_cancel_ends_a_call(gateway: StageGateway, steps: int) -> None:
     answer = threading.Event()
     request = REQUEST | {"url": gateway.server.url, "timeout_ms": 9000}
     gateway.server.respond = lambda _: b"" if answer.wait(9) else None
-    seen: list[str] = []
+    db = gateway.db
 
-    def run(statement: str, _: list[str]) -> list[Any]:
-        seen.append(statement)
-        if len(seen) > steps:
+    def answer_nothing() -> list[Any]:
+        if len(db.asked) > steps:
             raise KeyboardInterrupt
         return []
 
-    call = GatewayCall(run, request, gateway.connections, gateway.late, {})
+    db.answers["SELECT"] = answer_nothing
+    call = GatewayCall(db, request)
     try:
         with pytest.raises(KeyboardInterrupt):
             call.answer()
     finally:
         answer.set()
-    assert seen == ["SELECT"] * (steps + 1)
+    assert db.asked == ["SELECT"] * (steps + 1)
     assert not gateway.connections  # it is closed, not kept for the next call
 
 
@@ -148,6 +146,6 @@ def test_a_late_answer_is_none(gateway: StageGateway) -> None:
     answer = threading.Event()
     request = REQUEST | {"url": gateway.server.url, "timeout_ms": 30}
     gateway.server.respond = lambda _: b"" if answer.wait(9) else None
-    found = GatewayCall(gateway.run, request, gateway.connections, gateway.late, {}).answer()
+    found = GatewayCall(gateway.db, request).answer()
     answer.set()
     assert "gave no answer within 30 ms" in found["problem"]

@@ -11,6 +11,7 @@ import pytest
 
 from pgblend.plpy.models.gateway import GatewayCall
 from pgblend.plpy.models.limits import FOLDER, STEP_MS, take_place
+from support.fake_database import FakeDatabase
 
 # Locks the first place, forks a child that outlives the lock, says so, and waits to be ended.
 HOLDER = """
@@ -33,7 +34,8 @@ class Session:
 
     def __init__(self, folder: Path, most: int = 2, wait_ms: int = 0, database: str = "5") -> None:
         self.slept_ms = 0.0
-        self.held: dict[str, int] = {}
+        self.db = FakeDatabase({"pg_sleep": self.sleep})
+        self.held: dict[str, int] = self.db.kept("places")
         self.request = {
             "url": "http://nowhere",
             "path": "/",
@@ -47,16 +49,16 @@ class Session:
     def take(self, timeout_ms: int) -> Callable[[], None] | None:
         """Take a place for a call that may last so long."""
         request = self.request | {"timeout_ms": timeout_ms}
-        return take_place(self.run, request, self.held)
+        return take_place(self.db.run, request, self.held)
 
-    def run(self, statement: str, _: list[str], *values: float) -> list[Any]:
+    def sleep(self, seconds: float) -> list[Any]:
         """Sleep, as the server would."""
-        self.slept_ms += sum(values) * 1000
+        self.slept_ms += seconds * 1000
         return []
 
     def problem(self) -> str:
         """Return what a call that is refused says."""
-        call = GatewayCall(self.run, self.request, {}, {}, self.held)
+        call = GatewayCall(self.db, self.request)
         return str(call.answer()["problem"])
 
 
