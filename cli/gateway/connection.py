@@ -2,23 +2,24 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import ClassVar, Literal
 
-import h11
 from starlette.responses import Response
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from pgblend.cli.gateway.errors import GatewayError
 from pgblend.cli.gateway.policy import ConnectionLimits
 
 MAX_BODY_BYTES = 32 * 1024 * 1024
+_MOST_HEADER_BYTES = 64 * 1024
 _LINGER_SECONDS = 1.0  # the reset that a caller gets who still sends could outrun the answer
+_Part = Literal["the headers", "the body"]
 
 
 def limited_protocol(
     limits: ConnectionLimits, refusal: Callable[[GatewayError], Response] = GatewayError.response
-) -> type[H11Protocol]:
-    """Return uvicorn's protocol with these limits; over them it answers 408 or 429 and closes.
+) -> type[HttpToolsProtocol]:
+    """Return uvicorn's protocol with these limits; over them it answers 408, 429 or 431 and closes.
 
     `refusal` writes that answer.
     """
@@ -26,7 +27,7 @@ def limited_protocol(
     return type("LimitedProtocol", (_LimitedProtocol,), members)
 
 
-class _LimitedProtocol(H11Protocol):
+class _LimitedProtocol(HttpToolsProtocol):
     limits: ClassVar[ConnectionLimits]
     refusal: Callable[[GatewayError], Response]
 
@@ -34,7 +35,8 @@ class _LimitedProtocol(H11Protocol):
         super().connection_made(transport)
         self._ended = False
         self._received = 0
-        self._phase: Any = None  # a state of h11's
+        self._arriving: _Part | None = "the headers"  # None: the request is here
+        self._timed: _Part | None = None
         self._timer: asyncio.TimerHandle | None = None
         others = [each for each in self._open_connections() if each is not self]
         if len(others) < self.limits.connections:
@@ -52,12 +54,27 @@ class _LimitedProtocol(H11Protocol):
         self._received += len(data)
         super().data_received(data)
         self._watch()
-        if self._received > 2 * MAX_BODY_BYTES and not self.transport.is_closing():
+        if self.transport.is_closing():
+            return
+        if self._timed == "the headers" and self._received > _MOST_HEADER_BYTES:
+            message = f"the headers have more than {_MOST_HEADER_BYTES} bytes"
+            self._end(GatewayError(431, "headers_too_large", message))
+        elif self._received > 2 * MAX_BODY_BYTES:
             self._end()
+
+    def on_headers_complete(self) -> None:
+        self._arriving = "the body"
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        self._arriving = None
+        super().on_message_complete()
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        if self.conn.their_state is not h11.SEND_BODY:
+        if self._arriving is None:
+            self._arriving = "the headers"
+        if self._arriving == "the headers":
             self._received = 0
         self._watch()
 
@@ -76,16 +93,23 @@ class _LimitedProtocol(H11Protocol):
             and not (each._ended or each.transport.is_closing())
         ]
 
+    def _awaited(self) -> _Part | None:
+        """Return what the caller is to send now; uvicorn has a clock between two requests."""
+        answering = self.cycle is not None and not self.cycle.response_complete
+        if self.timeout_keep_alive_task or self.pipeline:
+            return None
+        return None if answering and self._arriving == "the headers" else self._arriving
+
     def _watch(self) -> None:
-        """Start the clock of what is awaited now; uvicorn has one between two requests."""
-        phase = None if self.timeout_keep_alive_task else self.conn.their_state
-        if self._ended or phase is self._phase:
+        """Start the clock of what is awaited now."""
+        awaited = self._awaited()
+        if self._ended or awaited is self._timed:
             return
-        self._phase = phase
-        if phase is h11.IDLE:
-            self._set_timer(self.limits.header_seconds, "the headers")
-        elif phase is h11.SEND_BODY:
-            self._set_timer(self.limits.body_seconds, "the body")
+        self._timed = awaited
+        if awaited == "the headers":
+            self._set_timer(self.limits.header_seconds, awaited)
+        elif awaited == "the body":
+            self._set_timer(self.limits.body_seconds, awaited)
         else:
             self._set_timer(None)
 
@@ -105,21 +129,25 @@ class _LimitedProtocol(H11Protocol):
         self._unset_keepalive_if_required()
         if self.transport.is_closing():
             return
-        if error and self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+        if error and not self._is_answered():
             self._answer(error)
-        if self.cycle:
-            self.cycle.disconnected = True
-            self.cycle.message_event.set()
+        for cycle in (self.cycle, *(waiting for waiting, _ in self.pipeline)):
+            if cycle:
+                cycle.disconnected = True
+                cycle.message_event.set()
         self.flow.pause_reading()
         self.transport.write_eof()
         self.loop.call_later(_LINGER_SECONDS, self.transport.close)
 
+    def _is_answered(self) -> bool:
+        """Whether an answer has begun to what is arriving, or has just arrived."""
+        if self.cycle is None or not self.cycle.response_started:
+            return False
+        return self._arriving == "the body" or not self.cycle.response_complete
+
     def _answer(self, error: GatewayError) -> None:
         answer = self.refusal(error)
-        headers: list[Any] = [*answer.raw_headers, (b"connection", b"close")]
-        for event in (
-            h11.Response(status_code=answer.status_code, headers=headers),
-            h11.Data(data=bytes(answer.body)),
-            h11.EndOfMessage(),
-        ):
-            self.transport.write(self.conn.send(event) or b"")
+        headers = (*answer.raw_headers, (b"connection", b"close"))
+        lines = (name + b": " + value + b"\r\n" for name, value in headers)
+        head = STATUS_LINE[answer.status_code] + b"".join(lines)
+        self.transport.write(head + b"\r\n" + bytes(answer.body))

@@ -14,7 +14,7 @@ from pathlib import Path
 import click
 import uvicorn
 from starlette.applications import Starlette
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from pgblend.cli.errors import UserError
 from pgblend.cli.gateway.listen import url_of
@@ -67,7 +67,7 @@ class _Server(uvicorn.Server):
         last_headers = [*self.server_state.default_headers, _LAST_WORD]
         self.server_state.default_headers = last_headers
         for connection in self.server_state.connections:
-            if isinstance(connection, H11Protocol) and connection.cycle:  # a call that runs
+            if isinstance(connection, HttpToolsProtocol) and connection.cycle:  # a call that runs
                 connection.cycle.default_headers = last_headers
         end = self._service.drain_seconds
         while end > 0 and self.server_state.connections and not self.force_exit:

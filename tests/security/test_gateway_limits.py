@@ -102,6 +102,25 @@ def test_half_open_connections(
     assert_serves(limited)
 
 
+def test_endless_headers(limited: GatewayProcess) -> None:
+    with connect(limited) as connection:
+        connection.sendall(START)
+        assert send_until_cut(connection, b"X-More: " + b"a" * 4096 + b"\r\n") > 64 << 10
+        assert_refused(read_all(connection), 431, "headers_too_large")
+    assert_serves(limited)
+
+
+def test_calls_that_follow_without_a_pause(limited: GatewayProcess) -> None:
+    """The half of a third one that came with two has its time when those are answered."""
+    call = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+    with connect(limited) as connection:
+        connection.sendall(call + call + call[:20])
+        time.sleep(0.1)
+        connection.sendall(call[20:-2] + b"Connection: close\r\n\r\n")
+        answers = read_all(connection)
+    assert answers.count(b"HTTP/1.1 200") == answers.count(b'"status":"ok"') == 3
+
+
 @pytest.mark.parametrize("drip", [b"", b" "], ids=["stopped", "dripping"])
 def test_a_body_that_does_not_arrive(limited: GatewayProcess, drip: bytes) -> None:
     with connect(limited) as connection:
