@@ -45,7 +45,7 @@ def database(*, keeps: bool = True) -> FakeDatabase:
 
     return FakeDatabase(
         {
-            "AS keeps": lambda _: [{"keeps": keeps}],
+            "AS keeps_all": lambda _: [{"keeps_ascii": keeps, "keeps_all": keeps}],
             "FROM unnest($2)": lambda _, words: [
                 {"lexemes": ["\n".join(lexemes(word)) for word in words]}
             ],
@@ -99,7 +99,7 @@ def test_turkish_capitals() -> None:
 
     db = FakeDatabase(
         {
-            "AS keeps": lambda _: [{"keeps": True}],
+            "AS keeps_all": lambda _: [{"keeps_ascii": True, "keeps_all": True}],
             "FROM unnest($2)": lambda _, words: [
                 {"lexemes": ["\n".join(lexemes(w)) for w in words]}
             ],
