@@ -88,16 +88,16 @@ def open_vocabulary(db: Database, config_name: str, version: str) -> Vocabulary:
 
 
 def look_up(db: Database, config_name: str, vocabulary: Vocabulary, words: set[str]) -> None:
-    """Put words into the vocabulary of a configuration that is there."""
+    """Put words into the vocabulary; without the configuration none."""
     unknown = list(words.difference(vocabulary.lexemes))
     if not unknown:
         return
     short = [word if len(word) <= _LONGEST else "" for word in unknown]
-    rows = db.run(_LEXEMES, ["text", "text[]"], config_name, short)
-    for word, lines in zip(unknown, rows[0]["lexemes"], strict=True):
-        vocabulary.lexemes[word] = lexemes = lines.split("\n") if lines else ()
-        for lexeme in lexemes:
-            vocabulary.words.setdefault(lexeme, set()).add(word)
+    for row in db.run(_LEXEMES, ["text", "text[]"], config_name, short):
+        for word, lines in zip(unknown, row["lexemes"], strict=True):
+            vocabulary.lexemes[word] = lexemes = lines.split("\n") if lines else ()
+            for lexeme in lexemes:
+                vocabulary.words.setdefault(lexeme, set()).add(word)
 
 
 def beginning_of(lexeme: str) -> str:

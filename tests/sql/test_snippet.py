@@ -90,6 +90,20 @@ def test_accents_are_left_out(db: Database, content: str, query: str, expected: 
     assert snippet(db, content, query, "english_unaccent") == expected
 
 
+@pytest.mark.parametrize(
+    ("content", "query", "config", "expected"),
+    [
+        ("Ёлки у елки", "ёлка", "russian", "<mark>Ёлки</mark> у <mark>елки</mark>"),
+        ("В СОБОРАХ", "собор", "russian", "В <mark>СОБОРАХ</mark>"),
+        ("ΟΔΟΣ, οδοσ", "οδοσ", "simple", "<mark>ΟΔΟΣ</mark>, <mark>οδοσ</mark>"),
+        ("السيارة", "سيارة", "arabic", "<mark>السيارة</mark>"),
+        ("लड़कियों की", "लड़की", "hindi", "<mark>लड़कियों</mark> की"),
+    ],
+)
+def test_other_scripts(db: Database, content: str, query: str, config: str, expected: str) -> None:
+    assert snippet(db, content, query, config) == expected
+
+
 def test_an_altered_configuration_is_seen(db: Database) -> None:
     db.rows("CREATE TEXT SEARCH DICTIONARY own (TEMPLATE = simple, STOPWORDS = english)")
     db.rows("CREATE TEXT SEARCH CONFIGURATION own (COPY = english)")
