@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from pgblend.plpy.text.query import query_groups
-from pgblend.plpy.text.vocabulary import Vocabulary, beginning_of
+from pgblend.plpy.text.vocabulary import Vocabulary, beginning_of, folded
 from pgblend.plpy.text.words import RUN, SYLLABLE, indexable_text, may_have_runs
 
 Hit = tuple[int, int, int]
@@ -18,18 +18,17 @@ _BLANKS = bytes.maketrans(
     _SIGNS + b"ABCDEFGHJKLMNOPQRSTUVWXYZ", b" " * len(_SIGNS) + b"abcdefghjklmnopqrstuvwxyz"
 )
 _ASCII = bytes(range(128))
-
-
-# What may be of no word: raised and circled digits are. Marks within words are left out to save
-# time, where a script has many.
-_MAY_BE_SIGN = r"[^\w\u0300-\u036f\u0900-\u0963]|[\xb2\xb3\xb9\xbc-\xbe\u2070-\u2189\u2460-\u2793]"
+# What may be of no word: signs, but not the marks that Hindi has within words, which are many,
+# and raised and circled numbers.
+_SIGN = r"[^\w\u0300-\u036f\u0900-\u0963]"
+_NUMBER = r"[\xb2\xb3\xb9\xbc-\xbe\u2070-\u2189\u2460-\u2793]"
 
 
 def spaced_words(text: str) -> str:
     """Return a text, as long and small, with a blank for each character that is of no word."""
     if not text.isascii():
         others = text.encode().translate(None, _ASCII).decode()
-        for sign in set(re.findall(_MAY_BE_SIGN, others)):
+        for sign in {*re.findall(_SIGN, others), *re.findall(_NUMBER, others)}:
             if not f"a{sign}".isidentifier():  # else it is a letter, or a mark of the one before
                 text = text.replace(sign, " ")
     return text.encode().translate(_BLANKS).decode()
@@ -44,18 +43,20 @@ def spaced_page(text: str) -> str:
 
 def words_like(page: str, vocabulary: Vocabulary, lexemes: Iterable[str]) -> set[str]:
     """Return the words of a spaced page that may have one of some lexemes."""
-    if not vocabulary.keeps_beginnings:
+    if not vocabulary.keeps_ascii:
         return set(page.split())
-    words = set() if page.isascii() else {one for one in set(page.split()) if not one.isascii()}
-    small = page.replace("I", "i")
+    words: set[str] = set()
+    # the small form of a capital i with a dot may be two letters
+    if not page.isascii() and (not vocabulary.keeps_all or "\u0130" in page):
+        words = {word for word in set(page.split()) if not word.isascii()}
+    small = folded(page)
     find = small.find
     for beginning in set(map(beginning_of, lexemes)):
-        if beginning is not None:
-            at = find(" " + beginning)
-            while at >= 0:
-                end = find(" ", at + 1)
-                words.add(page[at + 1 : end])
-                at = find(" " + beginning, end)
+        at = find(" " + beginning)
+        while at >= 0:
+            end = find(" ", at + 1)
+            words.add(page[at + 1 : end])
+            at = find(" " + beginning, end)
     return words
 
 

@@ -29,20 +29,24 @@ SELECT ARRAY(
 _MEANING = f"""
 SELECT {_VERSION} AS version, tsvector_to_array(to_tsvector(t.oid::regconfig, $2)) AS lexemes
 {_CONFIG.format(name="$1")}"""
-# These keep how words of ASCII begin, as beginning_of says; others change that.
-TRUSTED_STEMMERS = """
-    'basque', 'catalan', 'danish', 'dutch', 'english', 'french', 'german', 'hungarian', 'italian',
-    'lithuanian', 'norwegian', 'portuguese', 'romanian', 'spanish', 'swedish'"""
+# These keep how words begin, as beginning_of says; others change that.
+KEEP_ALL_LETTERS = """
+    'armenian', 'basque', 'danish', 'english', 'hindi', 'hungarian', 'nepali', 'norwegian',
+    'russian', 'swedish'"""
+KEEP_ASCII = """
+    'catalan', 'dutch', 'french', 'german', 'italian', 'lithuanian', 'portuguese', 'romanian',
+    'spanish'"""
 _KEEPS_BEGINNINGS = rf"""
-SELECT NOT EXISTS (
-    SELECT FROM pg_catalog.pg_ts_config_map AS m
-    INNER JOIN pg_catalog.pg_ts_dict AS d ON d.oid = m.mapdict
-    INNER JOIN pg_catalog.pg_ts_template AS p ON p.oid = d.dicttemplate
-    WHERE m.mapcfg = t.oid AND p.tmplname NOT IN ('simple', 'unaccent') AND NOT (
-        p.tmplname = 'snowball' AND substring(d.dictinitoption, '\mlanguage = ''(\w+)''')
-            IN ({TRUSTED_STEMMERS})
-)) AS keeps
-{_CONFIG.format(name="$1")}"""
+SELECT
+    coalesce(bool_and(k.kind IN ('simple', {KEEP_ALL_LETTERS})), TRUE) AS keeps_all,
+    coalesce(bool_and(
+        k.kind IN ('simple', 'unaccent', {KEEP_ALL_LETTERS}, {KEEP_ASCII})), TRUE) AS keeps_ascii
+FROM pg_catalog.pg_ts_config_map AS m
+INNER JOIN pg_catalog.pg_ts_dict AS d ON d.oid = m.mapdict
+INNER JOIN pg_catalog.pg_ts_template AS p ON p.oid = d.dicttemplate
+CROSS JOIN LATERAL (SELECT CASE WHEN p.tmplname <> 'snowball' THEN p.tmplname::text
+    ELSE substring(d.dictinitoption, '\mlanguage = ''(\w+)''') END AS kind) AS k
+WHERE m.mapcfg = (SELECT t.oid {_CONFIG.format(name="$1")})"""
 
 
 class Meaning(NamedTuple):
@@ -55,11 +59,11 @@ class Meaning(NamedTuple):
 class Vocabulary:
     """The lexemes of words and the words of lexemes, in one version of a configuration.
 
-    `keeps_beginnings`: words of ASCII begin as their lexemes do (beginning_of).
+    `keeps_ascii`: words of ASCII begin as their lexemes do (beginning_of); `keeps_all`: all do.
     """
 
-    def __init__(self, version: str, *, keeps_beginnings: bool) -> None:
-        self.version, self.keeps_beginnings = version, keeps_beginnings
+    def __init__(self, version: str, *, keeps_ascii: bool, keeps_all: bool) -> None:
+        self.version, self.keeps_ascii, self.keeps_all = version, keeps_ascii, keeps_all
         self.lexemes: dict[str, Sequence[str]] = {}
         self.words: dict[str, set[str]] = {}
 
@@ -78,33 +82,40 @@ def open_vocabulary(db: Database, config_name: str, version: str) -> Vocabulary:
     kept = db.kept("vocabularies")
     vocabulary: Vocabulary | None = kept.get(config_name)
     if vocabulary is None or vocabulary.version != version or len(vocabulary.lexemes) > _MOST_WORDS:
-        rows = db.run(_KEEPS_BEGINNINGS, ["text"], config_name)
-        vocabulary = Vocabulary(version, keeps_beginnings=bool(rows and rows[0]["keeps"]))
+        vocabulary = Vocabulary(version, **db.run(_KEEPS_BEGINNINGS, ["text"], config_name)[0])
         keep_value(kept, config_name, vocabulary, _MOST_CONFIGURATIONS)
     return vocabulary
 
 
 def look_up(db: Database, config_name: str, vocabulary: Vocabulary, words: set[str]) -> None:
-    """Put words into the vocabulary of a configuration that is there."""
+    """Put words into the vocabulary; without the configuration none."""
     unknown = list(words.difference(vocabulary.lexemes))
     if not unknown:
         return
     short = [word if len(word) <= _LONGEST else "" for word in unknown]
-    rows = db.run(_LEXEMES, ["text", "text[]"], config_name, short)
-    for word, lines in zip(unknown, rows[0]["lexemes"], strict=True):
-        vocabulary.lexemes[word] = lexemes = lines.split("\n") if lines else ()
-        for lexeme in lexemes:
-            vocabulary.words.setdefault(lexeme, set()).add(word)
+    for row in db.run(_LEXEMES, ["text", "text[]"], config_name, short):
+        for word, lines in zip(unknown, row["lexemes"], strict=True):
+            vocabulary.lexemes[word] = lexemes = lines.split("\n") if lines else ()
+            for lexeme in lexemes:
+                vocabulary.words.setdefault(lexeme, set()).add(word)
 
 
-def beginning_of(lexeme: str) -> str | None:
-    """Return what begins all words of ASCII that have a lexeme, None for a lexeme of others.
+def beginning_of(lexeme: str) -> str:
+    """Return what begins all folded words that have a lexeme, if its configuration keeps that.
 
-    Stemmers change its last two letters, one of a short lexeme, and write i for y or y for i. The
-    capital of a Turkish i without a dot is of ASCII.
+    Stemmers change its last two letters, one of a short lexeme, and write i for y or y for i.
     """
-    text = lexeme.replace("\u0131", "i")
-    if not text.isascii():
-        return None
+    text = folded(lexeme)
     kept = text[: -1 if len(text) < 5 else -2] or text
     return kept[:-1] if len(kept) > 1 and kept[-1] in "iy" else kept
+
+
+def folded(text: str) -> str:
+    """Return a text, as long, in small letters, and in one of those that servers take for one.
+
+    I may be the capital of either i in Turkish; of sigma and of the Russian e there are two.
+    """
+    if text.isascii():
+        return text.lower()
+    text = text.replace("\u0130", "i").lower().replace("\u0131", "i")
+    return text.replace("\u03c2", "\u03c3").replace("\u0451", "\u0435")

@@ -60,7 +60,7 @@ ANSWERS = {
     "e.embedding::text": lambda ids: [
         {"chunk_id": one, "value": f"[{one == 4:d}, {one != 4:d}, 0.1]"} for one in ids
     ],
-    "AS keeps": lambda _: [{"keeps": True}],
+    "AS keeps_all": lambda _: [{"keeps_ascii": True, "keeps_all": True}],
     "FROM unnest($2)": lambda _, words: [{"lexemes": [*words]}],
     "tsvector_to_array(to_tsvector(t.oid": lambda _, words: [
         {"version": "1", "lexemes": words.split()}

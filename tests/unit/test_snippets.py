@@ -24,6 +24,10 @@ WORDS = (
     "京都",
     "ไทย",
     "é",
+    "İz",
+    "ΟΔΟΣ",
+    "οδός",
+    "Ёж",
     "—",
 )
 BLANKS = (" ", " ", " ", ". ", "\n", "\n\n", "", "。")
@@ -45,7 +49,7 @@ def database(*, keeps: bool = True) -> FakeDatabase:
 
     return FakeDatabase(
         {
-            "AS keeps": lambda _: [{"keeps": keeps}],
+            "AS keeps_all": lambda _: [{"keeps_ascii": keeps, "keeps_all": keeps}],
             "FROM unnest($2)": lambda _, words: [
                 {"lexemes": ["\n".join(lexemes(word)) for word in words]}
             ],
@@ -99,7 +103,7 @@ def test_turkish_capitals() -> None:
 
     db = FakeDatabase(
         {
-            "AS keeps": lambda _: [{"keeps": True}],
+            "AS keeps_all": lambda _: [{"keeps_ascii": True, "keeps_all": True}],
             "FROM unnest($2)": lambda _, words: [
                 {"lexemes": ["\n".join(lexemes(w)) for w in words]}
             ],
@@ -115,3 +119,12 @@ def test_turkish_capitals() -> None:
     assert marks == ["ISPARTA", "Isparta", "ısparta"]
     assert re.findall("<mark>(.*?)</mark>", with_dot) == ["İSPARTA", "isparta"]
     assert re.findall("<mark>(.*?)</mark>", hair) == ["KIL"]
+
+
+def test_a_configuration_that_is_gone() -> None:
+    """A passage that is not there, or whose configuration was dropped, is found all the same."""
+    gone = database(keeps=False)
+    gone.answers |= {"FROM unnest($2)": lambda *_: [], "AS version": lambda *_: []}
+    sought = [Sought('"red fox" cat', ("fox",))]
+    assert page_snippets(gone, ["a red fox"], sought, ["gone"]) == ["a red fox"]
+    assert page_snippets(gone, [""], sought, [""]) == [""]
