@@ -42,25 +42,6 @@ Rows = Sequence[Row]
 MOST_PLANS = 100
 
 
-def prepared_statements(
-    prepare: Callable[[str, list[str]], Any], kept: MutableMapping[Hashable, Any]
-) -> Callable[..., Rows]:
-    """Return a function that runs (statement, types, *values) and gives its rows.
-
-    `prepare` makes a plan of a statement and the types of its values; `kept` remembers plans, a
-    hundred at most, since filters make statements of their own.
-    """
-
-    def run(statement: str, types: list[str], *values: object) -> Rows:
-        plan = kept.get(statement)
-        if plan is None:
-            plan = keep_value(kept, statement, prepare(statement, types), MOST_PLANS)
-        rows: Rows = plan.execute(list(values))
-        return rows
-
-    return run
-
-
 def error_state(error: Any) -> str:
     """Return the SQLSTATE of a plpy.SPIError or plpy.Error, "" where it has none.
 
@@ -112,12 +93,24 @@ class Backend:
         self.server = server
         self.session = session
         self.Problem: tuple[type[Exception], ...] = (server.SPIError, server.Error, UserError)
-        self.run = prepared_statements(server.prepare, self.kept("statements"))
+        self.plans = self.kept("statements")
 
     def kept(self, name: str) -> dict[Any, Any]:
         """Return what the session keeps under a name, at first empty."""
         kept: dict[Any, Any] = self.session.setdefault(f"pgblend_{name}", {})
         return kept
+
+    def run(self, statement: str, types: list[str], *values: object) -> Rows:
+        """Run a statement and return its rows.
+
+        A hundred plans are kept at most, since filters make statements of their own.
+        """
+        plan = self.plans.get(statement)
+        if plan is None:
+            prepared = self.server.prepare(statement, types)
+            plan = keep_value(self.plans, statement, prepared, MOST_PLANS)
+        rows: Rows = plan.execute(list(values))
+        return rows
 
     def warn(self, message: str, hint: str | None = None) -> None:
         """Send a WARNING to the client."""

@@ -81,5 +81,8 @@ class Progress(Protocol):
     def skip(self, stage: str, reason: str) -> None:
         """Log why a stage did not run."""
 
+    def warn(self, message: str, hint: str | None = None) -> None:
+        """Send a WARNING to the client."""
+
     def degrade(self, stage: str, problem: str, hint: str | None) -> None:
         """Name what a model failed to give; fail where rows need it."""

@@ -23,15 +23,9 @@ def entity_edges(
         key = (link_name(entity["type"]), link_name(entity["name"]))
         if not all(key):
             continue
-        entities.setdefault(
-            key,
-            {
-                "type": key[0],
-                "key": key[1],
-                "name": " ".join(entity["name"].split())[:500],
-                "description": entity.get("description") or None,
-            },
-        )
+        name, description = " ".join(entity["name"].split())[:500], entity.get("description")
+        described = {"type": key[0], "key": key[1], "name": name}
+        entities.setdefault(key, described | {"description": description or None})
         by_name.setdefault(key[1], key)
     relations: dict[tuple[EntityKey, EntityKey, str], None] = {}
     for relation in result.get("relations") or []:

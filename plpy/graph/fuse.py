@@ -212,13 +212,6 @@ def add_share(
     pool.unmoved = fused.unmoved and moved(fused.unmoved)
 
 
-class GraphProgress(Progress, Protocol):
-    """Progress that may warn."""
-
-    def warn(self, message: str, hint: str | None = None) -> None:
-        """Send a WARNING to the client."""
-
-
 class Places(NamedTuple):
     """How passages were found: `hits` by the other lists, others at a distance in the graph."""
 
@@ -241,7 +234,7 @@ def graph_stage(
     fused: Fused,
     settings: SearchSettings,
     stored: Neighbourhood,
-    log: GraphProgress,
+    log: Progress,
 ) -> tuple[Sequence[ArmList], Fused, Places | None]:
     """Return lists and pool with the graph's list, and how passages were found.
 

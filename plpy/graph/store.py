@@ -93,11 +93,8 @@ def link_problem(link: Any) -> str | None:
     if not isinstance(link, dict) or not (isinstance(link.get("target"), str) and link["target"]):
         return 'expected an object with a text "target"'
     given = {name: value for name, value in link.items() if value is not None}
-    edge_type, weight, line = (
-        given.get("type", "link"),
-        given.get("weight", 1),
-        given.get("line", 1),
-    )
+    edge_type, weight = given.get("type", "link"), given.get("weight", 1)
+    line = given.get("line", 1)
     if given.get("kind", "key") not in KINDS:
         return '"kind": expected one of path, wiki, uri, key, name'
     if not isinstance(edge_type, str) or not 1 <= len(edge_type.encode()) <= MOST_TYPE_BYTES:

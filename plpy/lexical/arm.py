@@ -189,17 +189,8 @@ class LexicalArm:
         scope = self.scope
         average = counts.total_length / counts.n
         formula = Formula(scope.k1, scope.b, average, scope.field_weights)
-        return self.port.find(
-            ListRequest(
-                scope.collection_ids,
-                parts,
-                formula,
-                scope.filter,
-                by_document,
-                depth,
-                deadline.left_ms(),
-            )
-        )
+        asked = scope.collection_ids, parts, formula, scope.filter, by_document, depth
+        return self.port.find(ListRequest(*asked, deadline.left_ms()))
 
     def _unknown(self, terms: QueryTerms) -> list[list[str]]:
         """Return the lexemes of each part that are not known; identifiers are exact.
@@ -236,15 +227,9 @@ class LexicalArm:
             ]
             if not pairs:
                 continue
-            similar = self.port.similar(
-                SimilarRequest(
-                    self.scope.collection_ids,
-                    part.config,
-                    [word for word, _ in pairs],
-                    [lexeme for _, lexeme in pairs],
-                    deadline.left_ms(),
-                )
-            )
+            asked = [word for word, _ in pairs], [lexeme for _, lexeme in pairs]
+            ids, left_ms = self.scope.collection_ids, deadline.left_ms()
+            similar = self.port.similar(SimilarRequest(ids, part.config, *asked, left_ms))
             for place, (_, lexeme) in enumerate(pairs):
                 of_lexeme = [one for one in similar if one.place == place]
                 guesses += guesses_of(part.config, lexeme, of_lexeme)

@@ -100,13 +100,10 @@ def blended_order(
     seen = [item for item in items if item in scores]
     scaled = scale_fused(fused.sums, fused.attainable, scale)
     ceiling = blend_ceiling(blend, fused.attainable if scale == "raw" else 1.0)
-    blended = blend_scores([scaled[item] for item in seen], [scores[item] for item in seen], blend)
-    points = {
-        item: min(max(score / ceiling, 0.0), 1.0) for item, score in zip(seen, blended, strict=True)
-    }
-    addends = {}
+    points, addends = {}, {}
     for rank, item in enumerate(seen, 1):
         told = blend_addends(scaled[item], scores[item], rank, len(seen), blend)
+        points[item] = min(max(_total(told) / ceiling, 0.0), 1.0)
         share = 1 / ceiling if points[item] > 0 else 0.0  # a sum below 0 counts as 0
         addends[item] = {name: value * share for name, value in told.items()}
     seen.sort(key=lambda item: -points[item])

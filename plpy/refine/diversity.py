@@ -85,11 +85,6 @@ def diverse_items(
     ids.
     """
     vectors = vectors_of([chunk_ids[item] for item in items[: mmr["pool"]]])
-    chosen = mmr_select(
-        list(scores),
-        [vectors.get(chunk_ids[item]) for item in items],
-        mmr["lambda"],
-        mmr["pool"],
-        None,
-    )
+    own = [vectors.get(chunk_ids[item]) for item in items]
+    chosen = mmr_select(list(scores), own, mmr["lambda"], mmr["pool"], None)
     return [items[index] for index, _, _ in chosen]

@@ -25,37 +25,28 @@ from pgblend.plpy.settings.catalog import Graph
 
 _DOCUMENT = "SELECT d.* FROM pgblend_data.document AS d WHERE d.id = c.document_id OFFSET 0"
 # Most texts stand once, which a look tells for each collection; many take longer than to read all.
-_MAY_REPEAT = " ".join(
-    [
-        "cardinality($1) * cardinality($2) > 60 OR EXISTS (SELECT FROM unnest($2) AS s (id)",
-        "CROSS JOIN LATERAL (SELECT FROM pgblend_data.chunk AS r WHERE r.collection_id = s.id",
-        'AND r.content_hash = c.content_hash COLLATE "C" AND r.id <> c.id OFFSET 0) AS r)',
-    ]
-)
+_MAY_REPEAT = """
+    cardinality($1) * cardinality($2) > 60 OR EXISTS (SELECT FROM unnest($2) AS s (id)
+    CROSS JOIN LATERAL (SELECT FROM pgblend_data.chunk AS r WHERE r.collection_id = s.id
+    AND r.content_hash = c.content_hash COLLATE "C" AND r.id <> c.id OFFSET 0) AS r)"""
 # OFFSET 0 keeps each row a look-up by its key: statistics that call the tables empty, as ANALYZE
 # makes them beside a long transaction, would make it a join of all rows with all.
-_ROWS = " ".join(
-    [
-        "SELECT c.id AS chunk_id, c.content, c.text_search_config, c.start_offset, c.end_offset,",
-        "c.start_line, c.end_line, c.pages, (d.metadata || c.metadata)::text AS metadata,",
-        "c.document_id, o.name AS collection, d.source_key, d.uri, d.title,",
-        f"{_MAY_REPEAT} AS may_repeat",
-        "FROM unnest($1) AS u (chunk_id)",
-        "CROSS JOIN LATERAL",
-        "(SELECT c.* FROM pgblend_data.chunk AS c WHERE c.id = u.chunk_id OFFSET 0) AS c",
-        f"CROSS JOIN LATERAL ({_DOCUMENT}) AS d",
-        "INNER JOIN pgblend_data.collection AS o ON o.id = d.collection_id",
-    ]
-)
-_HOLDERS = " ".join(
-    [
-        "SELECT c.id AS chunk_id, c.content, d.id AS document_id, o.name AS collection,",
-        "d.source_key, d.uri, d.title FROM pgblend_data.chunk AS c",
-        f"CROSS JOIN LATERAL ({_DOCUMENT}) AS d",
-        "INNER JOIN pgblend_data.collection AS o ON o.id = d.collection_id",
-        "WHERE c.id = ANY($1) AND c.content = ANY($2)",
-    ]
-)
+_ROWS = f"""
+    SELECT c.id AS chunk_id, c.content, c.text_search_config, c.start_offset, c.end_offset,
+        c.start_line, c.end_line, c.pages, (d.metadata || c.metadata)::text AS metadata,
+        c.document_id, o.name AS collection, d.source_key, d.uri, d.title,
+        {_MAY_REPEAT} AS may_repeat
+    FROM unnest($1) AS u (chunk_id)
+    CROSS JOIN LATERAL (
+        SELECT c.* FROM pgblend_data.chunk AS c WHERE c.id = u.chunk_id OFFSET 0) AS c
+    CROSS JOIN LATERAL ({_DOCUMENT}) AS d
+    INNER JOIN pgblend_data.collection AS o ON o.id = d.collection_id"""
+_HOLDERS = f"""
+    SELECT c.id AS chunk_id, c.content, d.id AS document_id, o.name AS collection,
+        d.source_key, d.uri, d.title FROM pgblend_data.chunk AS c
+    CROSS JOIN LATERAL ({_DOCUMENT}) AS d
+    INNER JOIN pgblend_data.collection AS o ON o.id = d.collection_id
+    WHERE c.id = ANY($1) AND c.content = ANY($2)"""
 _AGES = "SELECT pgblend._document_ages($1) AS ages"
 _EDGES = (
     "SELECT n.node, n.neighbour, n.is_reverse, n.edge_type, n.weight"
@@ -64,9 +55,9 @@ _EDGES = (
 _EDGE_TYPES = ["bigint[]", "text", "text[]", "integer"]
 _NODES = "SELECT p.* FROM pgblend._node_passages($1, $2, $3, $4, $5, $6) AS p"
 _NODE_TYPES = ["bigint[]", "bigint[]", "jsonb", "text", "vector", "text"]
-_TABLE = "FROM pgblend_data.embedding_{space} AS e"  # a space's name needs no quotes
-_WHERE = "WHERE e.chunk_id = ANY($1)"
-_COLUMN = f"SELECT e.chunk_id, {{column}} AS value {_TABLE} {_WHERE}"
+_COLUMN = """
+    SELECT e.chunk_id, {column} AS value
+    FROM pgblend_data.embedding_{space} AS e WHERE e.chunk_id = ANY($1)"""
 _COSINE = "nullif(1 - (e.embedding <=> $2), 'NaN')"
 _VECTOR = "e.embedding::text"
 # q/|q| + weight · mean(p/|p|), Rocchio's feedback, in the arithmetic of the vectors themselves.
@@ -104,15 +95,12 @@ class PassageNode:
     def cosines(self, request: CosinesRequest) -> dict[int, float | None]:
         """Return exact cosines of those that have a vector; NULL for a zero vector."""
         values = request.chunk_ids, request.vector
-        rows = self._run(
-            _COLUMN.replace("{column}", _COSINE), request.space, ["bigint[]", "vector"], *values
-        )
+        rows = self._column(_COSINE, request.space, ["bigint[]", "vector"], *values)
         return {row["chunk_id"]: row["value"] for row in rows}
 
     def vectors(self, request: VectorsRequest) -> dict[int, str]:
         """Return the passages' vectors as texts."""
-        statement = _COLUMN.replace("{column}", _VECTOR)
-        rows = self._run(statement, request.space, ["bigint[]"], request.chunk_ids)
+        rows = self._column(_VECTOR, request.space, ["bigint[]"], request.chunk_ids)
         return {row["chunk_id"]: row["value"] for row in rows}
 
     def neighbours(self, request: NeighboursRequest) -> list[Edge]:
@@ -126,14 +114,13 @@ class PassageNode:
             *(request.nodes, request.collection_ids, request.filter, request.language),
             *(request.vector, request.space),
         ]
-        names = ("node", "chunk_id", "document_id", "chunk_index")
-        rows = self.db.run(_NODES, _NODE_TYPES, *values)
-        return [NodePassage(*(row[name] for name in names)) for row in rows]
+        return [NodePassage(**row) for row in self.db.run(_NODES, _NODE_TYPES, *values)]
 
-    def _run(
-        self, statement: str, space: str, types: list[str], *values: Sequence[int] | float | str
+    def _column(
+        self, column: str, space: str, types: list[str], *values: Sequence[int] | str
     ) -> Rows:
-        return self.db.run(statement.replace("{space}", space), types, *values)
+        statement = _COLUMN.format(column=column, space=space)  # a space's name needs no quotes
+        return self.db.run(statement, types, *values)
 
 
 @dataclass

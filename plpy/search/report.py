@@ -8,6 +8,7 @@ from pgblend.plpy.search.told import rows_of, since
 from pgblend.plpy.session import Json
 
 _MOST_RESULTS = 10
+_OF_ROW = ("rank", "chunk_id", "document_id", "score")
 _MOST_NOTES, _LONGEST_NOTE = 10, 300
 _PURPOSE = (
     "SELECT left(coalesce(nullif(current_setting('pgblend.purpose', true), ''), 'search'), 40)"
@@ -38,13 +39,7 @@ def search_report(search: Search, found: Found) -> str:
             "degraded": [note[:_LONGEST_NOTE] for note in search.degraded[:_MOST_NOTES]],
             "top_score": rows[0].score if rows else None,
             "results": [
-                {
-                    "rank": row.rank,
-                    "chunk_id": row.chunk_id,
-                    "document_id": row.document_id,
-                    "score": row.score,
-                }
-                for row in rows[:_MOST_RESULTS]
+                {name: getattr(row, name) for name in _OF_ROW} for row in rows[:_MOST_RESULTS]
             ],
             "purpose": search.db.run(_PURPOSE, [])[0]["purpose"],
             "trace": search_fields(search, found),

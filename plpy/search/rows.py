@@ -14,6 +14,7 @@ from pgblend.plpy.search.stages import Search
 from pgblend.plpy.session import Json
 from pgblend.plpy.text.snippets import Sought, page_snippets
 
+_CURSOR = ("score", "document_id", "chunk_index", "depth")
 _AROUND = "SELECT pgblend._chunks_around($1, $2)::text AS chunks"
 
 
@@ -146,17 +147,10 @@ def page_details(
             **of_all,
             **({"recency": fused.recency[item]} if fused.recency else {}),
             **(pool.places.of(chunk_id) if pool.places else {}),
-            "cursor": {
-                "score": score,
-                "document_id": document_id,
-                "chunk_index": chunk_index,
-                "depth": settings.candidate_depth,
-            },
+            "cursor": dict(zip(_CURSOR, (*key, settings.candidate_depth), strict=True)),
             **({"copies": of_item} if of_item else {}),
         }
-        for item, chunk_id, (score, document_id, chunk_index), of_item in zip(
-            page.items, chunk_ids, keys, copies, strict=True
-        )
+        for item, chunk_id, key, of_item in zip(page.items, chunk_ids, keys, copies, strict=True)
     ]
 
 

@@ -21,13 +21,10 @@ _BUILDING = "SELECT EXISTS (SELECT FROM unnest($1) AS id WHERE pgblend._is_build
 _SEES_ALL = "SELECT pg_has_role('pgblend_admin', 'USAGE') AS found"
 _NO_SPACE = "pgblend ingest makes and fills one where a model gateway runs"
 _WAITING = "vector: some passages have no vector yet (pgblend ingest makes them)"
-_HOLD = " ".join(
-    [
-        "SELECT to_regclass('pgblend_data.{table}')::oid::bigint AS held, EXISTS (",
-        "SELECT FROM pgblend_data.{table} AS e WHERE e.collection_id = ANY($1) LIMIT {most}",
-        ") AS found",
-    ]
-)
+_HOLD = """
+    SELECT to_regclass('pgblend_data.{table}')::oid::bigint AS held, EXISTS (
+        SELECT FROM pgblend_data.{table} AS e WHERE e.collection_id = ANY($1) LIMIT {most}
+    ) AS found"""
 
 
 class Search(StageLog):
@@ -85,14 +82,8 @@ class Search(StageLog):
 
     def depth(self, is_variant: bool = False) -> int:
         """Return how many candidates an arm, or a list of an expanded query, is asked for."""
-        settings = self.plan.settings
-        return arm_depth(
-            settings.over_fetch,
-            settings.candidate_depth,
-            self.wanted,
-            self.plan.reranks,
-            is_variant,
-        )
+        asked = self.settings.over_fetch, self.settings.candidate_depth, self.wanted
+        return arm_depth(*asked, self.plan.reranks, is_variant)
 
     def by_vector(self) -> None:
         """Go on by vectors alone, for words that are nowhere."""

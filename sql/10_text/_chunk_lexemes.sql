@@ -34,7 +34,7 @@ STRICT
 SET search_path = pg_catalog, pg_temp
 SET client_min_messages = warning
 AS $python$
-from pgblend.plpy.session import prepared_statements
+from pgblend.plpy.session import Backend
 from pgblend.plpy.text.identifiers import name_field
 
 LEXEMES = """
@@ -49,9 +49,8 @@ LEXEMES = """
 words, *names = name_field(source_key)
 if not names:
     return ""
-run = prepared_statements(plpy.prepare, SD)
 types = ["regconfig", "text", "text[]", "tsvector"]
-return run(LEXEMES, types, config, words, names, title_words)[0]["lexemes"]
+return Backend(plpy, GD).run(LEXEMES, types, config, words, names, title_words)[0]["lexemes"]
 $python$;
 
 -- _chunk_lexemes: one row: the lexemes of a chunk, from title, heading and text, and the last

@@ -34,7 +34,6 @@ cursor = plpy.cursor(
         " AND NOT EXISTS (SELECT FROM unnest($3) AS present (id) WHERE present.id = c.id)",
         ["bigint", "text", "bigint[]"]),
     [collection_id, config_name, present])
-db = Backend(plpy, GD)
 total = 0
 while rows := list(cursor.fetch(BATCH)):
     total += len(rows)

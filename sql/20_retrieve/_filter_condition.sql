@@ -24,8 +24,7 @@ STABLE PARALLEL UNSAFE
 STRICT
 AS $python$
 import json
-from pgblend.plpy.filter.compile import filter_alternatives
-from pgblend.plpy.filter.compile import compile_filter
+from pgblend.plpy.filter.compile import compile_filter, filter_alternatives
 from pgblend.plpy.filter.parse import parse_filter
 
 def most(limit):

@@ -15,9 +15,6 @@ BEGIN
     SELECT coalesce(array_agg(c.id ORDER BY c.id), '{}') INTO ids
     FROM pgblend_data.collection AS c
     WHERE collections IS NULL OR c.name = ANY(collections);
-    IF collections IS NULL THEN
-        RETURN ids;
-    END IF;
     SELECT wanted INTO missing
     FROM unnest(collections) AS wanted
     WHERE NOT EXISTS (SELECT FROM pgblend_data.collection AS c WHERE c.name = wanted)

@@ -9,10 +9,9 @@ LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $python$
-from pgblend.plpy.session import prepared_statements
+from pgblend.plpy.session import Backend
 
-run = prepared_statements(plpy.prepare, SD.setdefault("statements", {}))
-asked = run(
+asked = Backend(plpy, GD).run(
     "SELECT current_setting('pgblend.last_search', true) AS name, current_user::text AS role", [])[0]
 name, role, report = GD.get("pgblend_last_search", (None, None, None))
 return report if (asked["name"], asked["role"]) == (name, role) else None

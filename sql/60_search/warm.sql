@@ -63,50 +63,41 @@ DECLARE
     prewarm_schema name := (
         SELECT n.nspname FROM pg_extension AS x
         INNER JOIN pg_namespace AS n ON n.oid = x.extnamespace WHERE x.extname = 'pg_prewarm');
-    read_table record;
-    fits boolean;
+    -- In the order in which they are read.
+    read_tables text[] := ARRAY(
+        SELECT s.table_name::text FROM pgblend_data.embedding_space AS s WHERE s.active)
+        || '{segment,posting,document,chunk}'::text[];
+    relation regclass;
 BEGIN
     RETURN QUERY SELECT 'session', NULL::bigint, 'session', pgblend._warm_session();
     IF server IS NOT TRUE THEN
         RETURN;
     END IF;
-    FOR read_table IN
-        WITH read AS (
-            SELECT c.oid AS relation, c.relname::text AS part, c.reltoastrelid AS toast,
-                array_position(
-                    '{segment,posting,document,chunk}', c.relname::text) AS place
-            FROM pg_class AS c
-            WHERE c.relnamespace = 'pgblend_data'::regnamespace AND (
-                c.relname IN ('segment', 'posting', 'document', 'chunk') OR c.relname IN (
-                    SELECT s.table_name FROM pgblend_data.embedding_space AS s WHERE s.active))
-        ), relations AS (
-            SELECT r.relation, r.part, coalesce(r.place, 0) AS place, false AS is_index
-            FROM read AS r
+    FOR relation, part, bytes IN
+        SELECT r.id, r.part, pg_relation_size(r.id)
+        FROM pg_class AS c
+        CROSS JOIN LATERAL (VALUES
+            (c.oid, c.relname::text), (c.reltoastrelid, 'long values of ' || c.relname)
+        ) AS t (id, part)
+        CROSS JOIN LATERAL (
+            SELECT t.id, t.part, false AS is_index
             UNION ALL
-            SELECT r.toast, format('long values of %s', r.part), coalesce(r.place, 0), false
-            FROM read AS r WHERE r.toast <> 0
-        )
-        SELECT i.indexrelid::regclass AS relation, r.place, true AS is_index,
-            CASE WHEN r.part LIKE 'long %' THEN format('index of %s', r.part)
-            ELSE c.relname::text END AS part
-        FROM relations AS r
-        INNER JOIN pg_index AS i ON i.indrelid = r.relation
-        INNER JOIN pg_class AS c ON c.oid = i.indexrelid
-        UNION ALL
-        SELECT r.relation::regclass, r.place, r.is_index, r.part FROM relations AS r
-        ORDER BY is_index DESC, place, part
+            SELECT x.oid, CASE WHEN t.id = c.oid THEN x.relname ELSE 'index of ' || t.part END, true
+            FROM pg_index AS i
+            INNER JOIN pg_class AS x ON x.oid = i.indexrelid
+            WHERE i.indrelid = t.id
+        ) AS r
+        WHERE c.relnamespace = 'pgblend_data'::regnamespace AND c.relname = ANY(read_tables)
+            AND t.id <> 0
+        ORDER BY r.is_index DESC, array_position(read_tables, c.relname::text), r.part
     LOOP
-        part := read_table.part;
-        bytes := pg_relation_size(read_table.relation);
-        fits := bytes <= free;
-        IF fits THEN
-            free := free - bytes;
-        END IF;
-        memory := CASE WHEN fits THEN 'shared_buffers' ELSE 'system cache' END;
+        memory := CASE WHEN bytes <= free THEN 'shared_buffers' ELSE 'system cache' END;
         note := CASE WHEN prewarm_schema IS NULL THEN 'CREATE EXTENSION pg_prewarm reads it'
             ELSE pgblend._warm_relation(
-                read_table.relation, prewarm_schema, CASE WHEN fits THEN 'buffer' ELSE 'read' END)
-            END;
+                relation, prewarm_schema, CASE WHEN bytes <= free THEN 'buffer' ELSE 'read' END) END;
+        IF bytes <= free THEN
+            free := free - bytes;
+        END IF;
         IF note IS NOT NULL THEN
             memory := NULL;
         END IF;

@@ -22,17 +22,14 @@ AS $python$
 from pgblend.plpy.graph.walk import breadth_first
 from pgblend.plpy.session import Backend
 
-STEP = (
-    "SELECT array_agg(n.node) AS nodes, array_agg(n.neighbour) AS neighbours,"
-    " array_agg(n.is_reverse) AS reverses, array_agg(n.edge_type) AS types,"
-    " array_agg(n.weight) AS weights FROM pgblend._neighbours($1, $2, $3, $4) AS n")
+STEP = "SELECT n.* FROM pgblend._neighbours($1, $2, $3, $4) AS n"
 TYPES = ["bigint[]", "text", "text[]", "integer"]
 most_edges = max(4 * node_limit, 4000)  # of one step
 db, cut = Backend(plpy, GD), []
 
 def step(frontier):
-    row = db.run(STEP, TYPES, frontier, direction, edge_types, most_edges + 1)[0]
-    edges = list(zip(*(column or [] for column in row.values())))
+    rows = db.run(STEP, TYPES, frontier, direction, edge_types, most_edges + 1)
+    edges = [tuple(row.values()) for row in rows]
     cut.append(len(edges) > most_edges)
     return edges[:most_edges]
 

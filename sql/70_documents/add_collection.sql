@@ -14,28 +14,23 @@ AS $function$
 DECLARE
     new_id bigint;
 BEGIN
-    IF coalesce(add_collection.name, '') = ''
-        OR btrim(add_collection.name, E' \t\r\n') <> add_collection.name
-        OR length(add_collection.name) > 200
-    THEN
+    IF coalesce(name, '') = '' OR btrim(name, E' \t\r\n') <> name OR length(name) > 200 THEN
         RAISE EXCEPTION
             'collection name is %: expected 1 to 200 characters without spaces around them',
-            coalesce(quote_literal(left(add_collection.name, 300)), 'NULL')
+            coalesce(quote_literal(left(name, 300)), 'NULL')
             USING ERRCODE = '22023', HINT = 'For example: handbook';
     END IF;
-    PERFORM pgblend._check_text_search_config(add_collection.text_search_config);
+    PERFORM pgblend._check_text_search_config(text_search_config);
+    settings := coalesce(settings, '{}');
     PERFORM pgblend._check_settings(
-        add_collection.settings, ARRAY['search', 'collection'], 'collection settings');
-    PERFORM pgblend._check_chunk_sizes(
-        pgblend._collection_settings(coalesce(add_collection.settings, '{}')));
+        settings, ARRAY['search', 'collection'], 'collection settings');
+    PERFORM pgblend._check_chunk_sizes(pgblend._collection_settings(settings));
     INSERT INTO pgblend_data.collection (name, text_search_config, settings)
-    VALUES (
-        add_collection.name, add_collection.text_search_config,
-        coalesce(add_collection.settings, '{}'))
+    VALUES (name, text_search_config, settings)
     ON CONFLICT ON CONSTRAINT collection_name_key DO NOTHING
     RETURNING id INTO new_id;
     IF new_id IS NULL THEN
-        RAISE EXCEPTION 'there is a collection "%" already', add_collection.name
+        RAISE EXCEPTION 'there is a collection "%" already', name
             USING ERRCODE = '42710', HINT = 'SELECT name FROM blend.collections';
     END IF;
     RETURN new_id;

@@ -224,12 +224,11 @@ BEGIN
     SELECT c.name INTO STRICT collection_name
     FROM pgblend_data.collection AS c WHERE c.id = wanted.collection_id;
     rows_filled := blend.fill_table(table_name, most_rows);
-    IF rows_filled < most_rows THEN
+    filled := rows_filled < most_rows;
+    IF filled THEN
         WHILE blend.fill_table(table_name, most_rows) > 0 LOOP
         END LOOP;
-    END IF;
-    filled := rows_filled < most_rows;
-    IF NOT filled THEN
+    ELSE
         RAISE NOTICE 'the first % rows of % are in', rows_filled, wanted.relation
             USING HINT = format('Call SELECT blend.fill_table(%L) until it returns 0, or run: '
                 'pgblend table fill', table_name);

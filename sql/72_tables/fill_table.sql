@@ -18,15 +18,10 @@ SET datestyle = 'ISO, YMD'
 AS $function$
 DECLARE
     attached pgblend_data.attached_table := pgblend._attachment(table_name);
-    problem text := (pgblend._attachment_queries(attached)).problem;
     keys text[];
     last_key text[];
 BEGIN
-    IF problem IS NOT NULL THEN
-        RAISE EXCEPTION '%', problem
-            USING ERRCODE = '42703',
-            HINT = 'Name the columns anew: blend.attach_table(…), as for a new table.';
-    ELSIF batch_size IS NULL OR batch_size NOT BETWEEN 1 AND 100000 THEN
+    IF batch_size IS NULL OR batch_size NOT BETWEEN 1 AND 100000 THEN
         RAISE EXCEPTION 'batch_size is %: expected 1 to 100000', coalesce(batch_size::text, 'NULL')
             USING ERRCODE = '22023', HINT = 'Writers wait for a batch at most; 500 is usual.';
     END IF;

@@ -49,8 +49,9 @@ SECURITY DEFINER
 AS $function$
 DECLARE
     served record := pgblend._followed_attachment(TG_ARGV[0]::integer, TG_RELID);
+    old_rows text := CASE TG_LEVEL WHEN 'ROW' THEN '(SELECT ($1).*)' ELSE 'old_rows' END;
+    new_rows text := CASE TG_LEVEL WHEN 'ROW' THEN '(SELECT ($2).*)' ELSE 'new_rows' END;
     query text;
-    each_row CONSTANT boolean := TG_LEVEL = 'ROW';
     keys text[];
 BEGIN
     IF (served.attached).id IS NULL THEN
@@ -60,24 +61,13 @@ BEGIN
             'SELECT array_agg(key) FROM (SELECT %1$s AS key, %2$s AS relevant FROM %3$s AS t) AS o
             FULL JOIN (SELECT %1$s AS key, %2$s AS relevant FROM %4$s AS t) AS n USING (key)
             WHERE o.relevant IS DISTINCT FROM n.relevant',
-            served.key_of, served.relevant,
-            CASE WHEN each_row THEN '(SELECT ($1).*)' ELSE 'old_rows' END,
-            CASE WHEN each_row THEN '(SELECT ($2).*)' ELSE 'new_rows' END);
+            served.key_of, served.relevant, old_rows, new_rows);
     ELSE
         query := format('SELECT array_agg(%s) FROM %s AS t', served.key_of,
-            CASE WHEN each_row THEN '(SELECT ($1).*)'
-                WHEN TG_OP = 'INSERT' THEN 'new_rows' ELSE 'old_rows' END);
+            CASE TG_OP WHEN 'INSERT' THEN new_rows ELSE old_rows END);
     END IF;
-    IF NOT each_row THEN
-        -- Calls in text: none (columns of a user's table).
-        EXECUTE query INTO keys;
-    ELSIF TG_OP = 'INSERT' THEN
-        EXECUTE query INTO keys USING NEW;
-    ELSIF TG_OP = 'DELETE' THEN
-        EXECUTE query INTO keys USING OLD;
-    ELSE
-        EXECUTE query INTO keys USING OLD, NEW;
-    END IF;
+    -- Calls in text: none (columns of a user's table).
+    EXECUTE query INTO keys USING OLD, NEW;
     PERFORM pgblend._apply_changes(served.attached, keys);
     RETURN NULL;
 END;

@@ -144,9 +144,7 @@ BEGIN
     PERFORM pgblend._note_probe(name, probed);
     -- From here on no other session writes chunks (the table refers to them), so none is missed.
     PERFORM pgblend._create_embedding_table(name);
-    INSERT INTO pgblend_data.embedding_queue (space, chunk_id, document_id, collection_id, bucket)
-    SELECT name, c.id, c.document_id, c.collection_id, c.bucket
-    FROM pgblend_data.chunk AS c;
+    PERFORM blend.queue_missing_vectors(name);
     PERFORM pgblend._wake_workers();
     RETURN dimensions;
 END;

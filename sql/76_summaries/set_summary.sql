@@ -15,6 +15,7 @@ AS $function$
 DECLARE
     target pgblend_data.document;
     before text;
+    prefix text;
 BEGIN
     UPDATE pgblend_data.document_summary AS m
     SET worker = NULL
@@ -26,28 +27,24 @@ BEGIN
     IF NOT FOUND THEN
         RETURN false;
     END IF;
-    SELECT m.summary INTO before
-    FROM pgblend_data.document_summary AS m WHERE m.document_id = target.id;
+    SELECT m.summary, pgblend._collection_settings(n.settings) ->> 'embedding_prefix'
+    INTO before, prefix
+    FROM pgblend_data.collection AS n
+    LEFT JOIN pgblend_data.document_summary AS m ON m.document_id = target.id
+    WHERE n.id = target.collection_id;
     INSERT INTO pgblend_data.document_summary AS m (
         document_id, collection_id, bucket, summary, key, made_by, made_at)
-    VALUES (
-        target.id, target.collection_id, target.bucket, summary, key, made_by,
-        now())
+    VALUES (target.id, target.collection_id, target.bucket, summary, key, made_by, now())
     ON CONFLICT ON CONSTRAINT document_summary_pkey DO UPDATE
     SET summary = excluded.summary, key = excluded.key, made_by = excluded.made_by,
         outdated = false, failures = 0, reason = NULL, made_at = now();
     PERFORM pgblend._queue_again(ARRAY(
         SELECT c.id
         FROM pgblend_data.chunk AS c
-        CROSS JOIN LATERAL (
-            SELECT pgblend._collection_settings(n.settings) ->> 'embedding_prefix' AS prefix
-            FROM pgblend_data.collection AS n WHERE n.id = target.collection_id
-            OFFSET 0
-        ) AS s
         WHERE c.document_id = target.id
-            AND pgblend._embedding_input(s.prefix, target.title, c.heading, c.content, before)
+            AND pgblend._embedding_input(prefix, target.title, c.heading, c.content, before)
                 <> pgblend._embedding_input(
-                    s.prefix, target.title, c.heading, c.content, summary)));
+                    prefix, target.title, c.heading, c.content, summary)));
     RETURN true;
 END;
 $function$;

@@ -157,28 +157,23 @@ BEGIN
                 SELECT r.relevance FROM blend.vector_search(
                     NULL, result_limit, collections, found.filter,
                     options || '{"vector_scan": "exact"}', one) AS r);
-            index_times := index_times
-                || (extract(EPOCH FROM between_times - started) * 1000)::double precision;
-            exact_times := exact_times
-                || (extract(EPOCH FROM clock_timestamp() - between_times) * 1000)::double precision;
-            IF cardinality(by_scan) > 0 THEN
-                recalls := recalls || (
-                    SELECT count(*)::double precision / cardinality(by_scan)
-                    FROM unnest(by_index) AS c
-                    WHERE c >= (SELECT min(s) FROM unnest(by_scan) AS s) - 1e-6);
-                short_pages := short_pages
-                    + (cardinality(by_index) < cardinality(by_scan))::integer;
-            END IF;
+            index_times := index_times || pgblend._milliseconds(started, between_times);
+            exact_times := exact_times || pgblend._milliseconds(between_times, clock_timestamp());
+            recalls := recalls || (  -- NULL where there is nothing to find
+                SELECT least(count(*), cardinality(by_scan))::double precision
+                    / nullif(cardinality(by_scan), 0)
+                FROM unnest(by_index) AS c
+                WHERE c >= (SELECT min(s) FROM unnest(by_scan) AS s) - 1e-6);
+            short_pages := short_pages + (cardinality(by_index) < cardinality(by_scan))::integer;
         END LOOP;
         filter := found.filter;
         selectivity := found.selectivity;
         queries := cardinality(sample);
-        SELECT avg(least(r, 1)), min(least(r, 1)) INTO recall, worst_recall
-        FROM unnest(recalls) AS r;
-        index_ms := (SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY t)
-            FROM unnest(index_times) AS t);
-        exact_ms := (SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY t)
-            FROM unnest(exact_times) AS t);
+        SELECT avg(t.recall), min(t.recall),
+            percentile_cont(0.5) WITHIN GROUP (ORDER BY t.index_ms),
+            percentile_cont(0.5) WITHIN GROUP (ORDER BY t.exact_ms)
+        INTO recall, worst_recall, index_ms, exact_ms
+        FROM unnest(recalls, index_times, exact_times) AS t (recall, index_ms, exact_ms);
         RETURN NEXT;
     END LOOP;
 END;

@@ -8,13 +8,26 @@ import pytest
 from pgblend.plpy.search.plan import MOST_PLANS, Plan, search_plan
 from pgblend.plpy.search.state import State
 from pgblend.plpy.session import MOST_PLANS as MOST_STATEMENTS
-from pgblend.plpy.session import keep_value, prepared_statements
+from pgblend.plpy.session import Backend, keep_value
 from support.fake_database import FakeDatabase
 
 
 class Statement:
     def execute(self, values: list[object]) -> list[list[object]]:
         return [values]
+
+
+class Server:
+    """A module plpy that notes what is prepared."""
+
+    SPIError = Error = RuntimeError
+
+    def __init__(self, made: list[Any]) -> None:
+        self.made = made
+
+    def prepare(self, statement: str, types: list[str]) -> Statement:
+        self.made.append((statement, types))
+        return Statement()
 
 
 def test_a_full_store_is_emptied_first() -> None:
@@ -52,11 +65,10 @@ def test_what_may_change_or_is_long_is_not_kept(options: dict[str, Any]) -> None
 
 def test_statements_are_prepared_once() -> None:
     made: list[Any] = []
-    kept: dict[Any, Any] = {}
-    run = prepared_statements(lambda *args: made.append(args) or Statement(), kept)
-    assert run("SELECT $1", ["text"], "a") == [["a"]]
-    assert run("SELECT $1", ["text"], "b") == [["b"]]
+    db = Backend(Server(made), {})
+    assert db.run("SELECT $1", ["text"], "a") == [["a"]]
+    assert db.run("SELECT $1", ["text"], "b") == [["b"]]
     assert made == [("SELECT $1", ["text"])]
     for number in range(MOST_STATEMENTS + 1):
-        run(f"SELECT {number}", [])
-        assert len(kept) <= MOST_STATEMENTS
+        db.run(f"SELECT {number}", [])
+        assert len(db.kept("statements")) <= MOST_STATEMENTS
