@@ -26,9 +26,12 @@ LEXICAL_SEARCH: LiteralString = """
         collections => %(collections)s::text[], filter => %(filter)s::jsonb,
         options => %(options)s::jsonb)
 """
-# The rows as one JSON text, without what is told beside them.
+# The rows as one JSON text, and what the search went without: an aggregate's row is made when the
+# last of its input has been read, so that last_search() tells of this search.
 WRITTEN_ROWS: LiteralString = f"""
-    SELECT coalesce(json_agg(found), '[]')::text AS rows
+    SELECT
+        coalesce(json_agg(found), '[]')::text AS rows,
+        blend.last_search() -> 'degraded' AS degraded
     FROM (SELECT {", ".join(RESULT_COLUMNS)} FROM ({SEARCH}) AS searched) AS found
 """
 CONTEXT: LiteralString = """

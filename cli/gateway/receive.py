@@ -24,18 +24,21 @@ async def read_body(request: Request, most_bytes: int) -> bytes:
 
 async def while_connected(request: Request, work: Coroutine[Any, Any, _Result]) -> _Result:
     """Return the work's result; when the client leaves, cancel it and the provider's call in it."""
-    working = asyncio.ensure_future(work)
-    leaving = asyncio.ensure_future(_disconnect(request))
+    working = asyncio.current_task()
+    assert working is not None
+    leaving = asyncio.ensure_future(_disconnect(request, working))
     try:
-        await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
-        if not working.done():
-            raise ClientDisconnect
-        return working.result()
+        return await work
+    except asyncio.CancelledError:
+        if leaving.done() and not leaving.cancelled() and not working.uncancel():
+            raise ClientDisconnect from None
+        raise
     finally:
-        working.cancel()
         leaving.cancel()
 
 
-async def _disconnect(request: Request) -> None:
+async def _disconnect(request: Request, working: asyncio.Task[Any]) -> None:
+    """Cancel who works for a client that has left."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
+    working.cancel()

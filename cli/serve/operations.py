@@ -36,7 +36,9 @@ _REMEMBER: LiteralString = """
 
 async def search(door: Door, caller: Caller, given: Body) -> Body:
     """Search, as `pgblend query` does."""
-    (row,), degraded = await _searched(door, caller, given, search_statements.WRITTEN_ROWS)
+    query, lacks = await _question(door, caller, given, search_statements.WRITTEN_ROWS)
+    ((row,),) = await door.run(caller, query)
+    degraded = [*lacks, *(row["degraded"] or [])]
     return {"query": given["query"], "results": Written(row["rows"]), "degraded": degraded}
 
 
@@ -115,8 +117,22 @@ async def _searched(
     **more: object,
 ) -> tuple[list[Body], list[str]]:
     """Ask the models, then search; return the rows and what the search went without."""
+    query, lacks = await _question(door, caller, given, statement, stages=stages, **more)
+    rows, (last,) = await door.run(caller, query, _DEGRADED)
+    return rows, [*lacks, *(last["degraded"] or [])]
+
+
+async def _question(
+    door: Door,
+    caller: Caller,
+    given: Body,
+    statement: LiteralString,
+    *,
+    stages: tuple[str, ...] = ("expand", "rerank"),
+    **more: object,
+) -> tuple[Query, list[str]]:
+    """Return the statement with what models say for it, and what they did not say."""
     profile = given.get("profile")
     asked = await door.ask_models(caller, search_request(given), profile, stages)
     parameters = asked.request.parameters() | {"profile": profile} | more
-    rows, (last,) = await door.run(caller, Query(statement, parameters), _DEGRADED)
-    return rows, [*asked.degraded, *(last["degraded"] or [])]
+    return Query(statement, parameters), asked.degraded

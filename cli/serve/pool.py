@@ -53,9 +53,10 @@ _OPEN_LINK: LiteralString = """
 
 
 class _Connection(psycopg.AsyncConnection[DictRow]):
-    """A connection that gathers the server's warnings."""
+    """A connection that gathers the server's warnings, and has one cursor for all transactions."""
 
     warnings: list[str]
+    door_cursor: psycopg.AsyncClientCursor[DictRow]
 
     @classmethod
     async def connect(cls, *args: Any, **kwargs: Any) -> Self:
@@ -66,6 +67,7 @@ class _Connection(psycopg.AsyncConnection[DictRow]):
         connection = await super().connect(*args, **kwargs)
         connection.prepare_threshold = None
         connection.warnings = []
+        connection.door_cursor = psycopg.AsyncClientCursor(connection)
         connection.add_notice_handler(connection._note)
         await connection.execute(_PATH)
         return connection
@@ -253,7 +255,7 @@ async def _transaction(
     server's session once more, which costs more than the statement.
     """
     connection.warnings = []
-    cursor = psycopg.AsyncClientCursor(connection)
+    cursor = connection.door_cursor
     try:
         script = ";".join(
             cursor.mogrify(q.sql, q.parameters) if q.parameters else q.sql for q in queries
