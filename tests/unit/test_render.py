@@ -31,7 +31,7 @@ def test_stages_come_in_order_and_callees_before_callers() -> None:
         ("COMMENT ON FUNCTION pgblend.b(text) IS 'pgblend.c()';", set()),
         ("RAISE USING HINT = 'SELECT pgblend.b()'", set()),
         ("SELECT blend.b(1), pgblend._c (), others.d()", {"b", "_c"}),
-        ("SELECT * FROM blend.some_view", set()),
+        ("SELECT * FROM blend.some_view", {"some_view"}),
         ("SELECT pgblend.a()", set()),  # itself
     ],
 )
