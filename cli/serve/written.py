@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False, default=str, separators=(",", ":"))
+
 
 class Written(str):
     """The text of a JSON value."""
@@ -17,6 +19,4 @@ def written_answer(answer: dict[str, Any]) -> bytes:
 
 
 def _json(value: Any) -> str:
-    if isinstance(value, Written):
-        return value
-    return json.dumps(value, ensure_ascii=False, default=str, separators=(",", ":"))
+    return value if isinstance(value, Written) else _ENCODER.encode(value)
