@@ -111,8 +111,8 @@ TO pgblend_reader;
 GRANT EXECUTE ON FUNCTION
 blend.add_edge, blend.add_judged_set, blend.add_links, blend.delete_document(bigint),
 blend.delete_document(text, text), blend.delete_edge, blend.evaluate_queries, blend.feedback,
-blend.forget_document, blend.ingest_document, blend.lexical_rebuild, blend.lexical_seal, blend.link_mentions,
-blend.record_judgement, blend.remove_judged_set, blend.reset_metadata, blend.resolve_links,
+blend.forget_document, blend.ingest_document, blend.lexical_rebuild, blend.lexical_seal,
+blend.link_mentions, blend.record_judgement, blend.remove_judged_set, blend.reset_metadata, blend.resolve_links,
 blend.retry_embeddings, blend.set_metadata, blend.set_summary,
 pgblend._check_text_search_config, pgblend._document_names, pgblend._fail_embeddings,
 pgblend._fail_summary, pgblend._finish_run, pgblend._follow_settings, pgblend._import_links,
