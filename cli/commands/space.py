@@ -1,4 +1,4 @@
-"""`pgblend space`: embedding spaces: make one, fill, compare, switch, tune, drop."""
+"""`pgblend space`: embedding spaces: make, fill, index, compare, switch, tune, drop."""
 
 from typing import Any
 
@@ -51,7 +51,7 @@ _NO_SPACE = "run: pgblend space list"
 
 @click.group()
 def command() -> None:
-    """Embedding spaces: make one, fill, index, compare, switch, tune, drop.
+    """Embedding spaces: make, fill, index, compare, switch, tune, drop.
 
     An embedding space holds the vectors of one model. Searches use the active one; another can be
     filled beside it, compared with it on judged queries, and take its place at once.

@@ -3,7 +3,6 @@
 
 -- The lengths of a chunk are the index's alone.
 ALTER TABLE pgblend_data.chunk DROP COLUMN length, DROP COLUMN own_length;
-CREATE INDEX chunk_collection_id_btree ON pgblend_data.chunk USING btree (collection_id);
 
 -- Documents are found by their names: a document's first chunk has them.
 ALTER TABLE pgblend_data.chunk DISABLE TRIGGER chunk_20_immutable;

@@ -166,5 +166,3 @@ pgblend_data.chunk, pgblend_data.document, pgblend_data.embedding_worker, pgblen
 pgblend_data.evaluation_run, pgblend_data.judged_query, pgblend_data.judged_set, pgblend_data.link
 FROM pgblend_writer;
 REVOKE INSERT ON pgblend_data.setting_history FROM pgblend_admin;
--- Given anew, so that rights stand in the order of a new database's.
-REVOKE SELECT ON pgblend_data.entity, pgblend_data.link FROM pgblend_reader;

@@ -110,8 +110,8 @@ CREATE TABLE pgblend_data.chunk (
     CONSTRAINT chunk_own_start_check CHECK (own_start BETWEEN 0 AND char_length(content)),
     CONSTRAINT chunk_metadata_object_check CHECK (jsonb_typeof(metadata) = 'object')
 );
-CREATE INDEX chunk_collection_id_btree ON pgblend_data.chunk USING btree (collection_id);
--- A search asks it which passages of a page have copies.
+-- A search asks it which passages of a page have copies, whatever statistics say: so no other
+-- index begins with the collection.
 CREATE INDEX chunk_content_hash_btree
 ON pgblend_data.chunk USING btree (collection_id, content_hash COLLATE "C");
 -- Most chunks have no metadata of their own, so the indexes hold only those that do.

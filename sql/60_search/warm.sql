@@ -1,6 +1,6 @@
 -- _warm_session: a search that is not logged and asks no model, with a stored passage and its
--- vector; returns what it had to go without. Where the caller may read no passage, its words are
--- found nowhere.
+-- vector, without one by words alone; returns what it had to go without. Where the caller may read
+-- no passage, its words are found nowhere.
 CREATE OR REPLACE FUNCTION pgblend._warm_session()
 RETURNS text
 LANGUAGE plpgsql
@@ -8,14 +8,17 @@ VOLATILE PARALLEL UNSAFE
 AS $function$
 DECLARE
     sample record;
+    stored vector;
     search record;
 BEGIN
     SELECT c.id, left(c.content, 200) AS words INTO sample FROM pgblend_data.chunk AS c LIMIT 1;
+    SELECT e.embedding INTO stored FROM blend.chunk_embeddings(ARRAY[sample.id]) AS e;
     search := pgblend._search(
         coalesce(nullif(btrim(sample.words), ''), 'pgblend'), 10, NULL, NULL, NULL,
-        '{"expand": "off", "rerank": "off", "strict": false}',
-        (SELECT e.embedding FROM blend.chunk_embeddings(ARRAY[sample.id]) AS e),
-        is_reported => false);
+        CASE WHEN stored IS NULL
+            THEN '{"expand": "off", "rerank": "off", "strict": false, "weights": {"vector": 0}}'
+            ELSE '{"expand": "off", "rerank": "off", "strict": false}' END::jsonb,
+        stored, is_reported => false);
     RETURN (SELECT string_agg(d.reason, '; ' ORDER BY d.place)
         FROM jsonb_array_elements_text(blend.last_search() -> 'degraded')
             WITH ORDINALITY AS d (reason, place));

@@ -106,7 +106,7 @@ REQUIRED = {
     "probe_embedding_space": "SELECT * FROM probe_embedding_space('test_space')",
 }
 # These compare stored vectors with each other.
-ASKS_NONE = {"audit_recall", "tune_embedding_space"}
+ASKS_NONE = {"audit_recall", "tune_embedding_space", "warm"}
 # An expansion is of texts or none; other dimensions are what these two ask about.
 OTHER_SIZE = {"fewer dimensions", "more dimensions"}
 RIGHT_FOR = {

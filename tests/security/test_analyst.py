@@ -35,7 +35,9 @@ def log(db: Database, *collections: str, **fields: Any) -> str:
         "query": HIDDEN,
         "role_name": "hidden role",
         "degraded": [f"rerank: {HIDDEN}"],
-        "results": [{"rank": 1, "chunk_id": 4711, "document_id": 4712, "score": 1}],
+        "results": [
+            {"rank": 1, "chunk_id": 471104711047110, "document_id": 471204712047120, "score": 1}
+        ],
         "top_score": 0.4713,
         "result_count": 0,
         "stages": [{"name": "lexical", "ms": 2, "rows": 1}],
@@ -112,7 +114,7 @@ def test_counts_and_times_are_of_all_searches(committed: Database, analyst: Data
 def test_results_are_of_searches_that_are_told(committed: Database, analyst: Database) -> None:
     log(committed, "secret")
     search_id = log(committed, "open")
-    expected = [(HIDDEN, 1, 4711, 4712, 1.0)]
+    expected = [(HIDDEN, 1, 471104711047110, 471204712047120, 1.0)]
     query = "SELECT query, rank, chunk_id, document_id, score FROM search_results"
     assert analyst.rows(query) == expected
     assert str(analyst.value("SELECT search_id FROM search_results")) == search_id
@@ -136,7 +138,8 @@ def test_nothing_that_it_can_read_tells_a_hidden_text(
             continue  # what this session itself runs
         assert (
             analyst.rows(
-                f"SELECT t FROM {table} AS t WHERE t::text ~ %s", f"{HIDDEN}|4711|hidden role"
+                f"SELECT t FROM {table} AS t WHERE t::text ~ %s",
+                f"{HIDDEN}|471104711047110|hidden role",
             )
             == []
         ), table
@@ -175,7 +178,7 @@ def test_a_function_of_its_own_is_told_nothing(
     query = query.replace("tell(", "pg_temp.tell(").replace("@@@", "OPERATOR(pg_temp.@@@)")
     analyst.rows(query)
     warnings = analyst.warnings()
-    for hidden in (HIDDEN, "4711", "hidden role"):
+    for hidden in (HIDDEN, "471104711047110", "hidden role"):
         assert not [warning for warning in warnings if hidden in warning]
 
 

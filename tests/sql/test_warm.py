@@ -49,9 +49,15 @@ def test_another_session_is_not(fresh: psycopg.Connection) -> None:
 
 
 def test_without_documents_or_space(db: Database) -> None:
-    ((part, size, memory, note),) = db.rows("SELECT * FROM warm()")
-    assert (part, size, memory) == ("session", None, "session")
-    assert "no embedding space yet" in note
+    assert db.rows("SELECT * FROM warm()") == [SESSION]
+
+
+def test_it_asks_no_model(db: Database) -> None:
+    db.rows("SELECT add_collection('c')")
+    add_documents(db, "c", [("one", "", "a red fox")])
+    add_space(db)  # the passage waits for its vector
+    db.rows("SELECT set_setting('gateway_url', '\"http://127.0.0.1:1\"')")
+    assert db.rows("SELECT * FROM warm()") == [SESSION]
 
 
 def test_it_is_not_logged(library: Database) -> None:
