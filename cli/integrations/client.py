@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date
 from functools import cache
-from operator import itemgetter
 from threading import Lock
 from typing import Any, Literal, LiteralString, NamedTuple, Self
 
@@ -152,9 +151,8 @@ class Client:
         """
         with self.connection() as connection, connection.transaction():
             vectors = {}
-            for text in sorted(
-                texts, key=itemgetter(0)
-            ):  # in one order, so that two writers cannot deadlock
+            # In one order, so that two writers cannot deadlock.
+            for text in sorted(texts, key=lambda one: one.key):
                 (stored,) = fetch_rows(connection, _STORE, _parameters(collection, text))
                 if text.vector is not None:
                     vectors[stored["document_id"]] = text.vector

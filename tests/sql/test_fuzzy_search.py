@@ -275,3 +275,15 @@ def test_a_word_misspelt_in_two_ways_counts_as_repeated(db: Database) -> None:
         for query in ("protien", "protien protine")
     ]
     assert scores[1] == pytest.approx(scores[0] * 11 * 2 / 12, rel=0.1)
+
+
+def test_words_that_other_collections_had_are_not_remembered_for_this_one(db: Database) -> None:
+    """The session keeps what a word may stand for; of trigrams the 50 most alike."""
+    db.rows("SELECT add_collection('open'), add_collection('emptied')")
+    add_documents(db, "open", [("one", "", "wolkenkratzer")])
+    near = " ".join(f"wolkenkrtaz{one}{other}" for one in "abcdefgh" for other in "mnopqrst")
+    add_documents(db, "emptied", [("two", "", near)])
+    db.rows("SELECT delete_document('emptied', 'two'), lexical_seal('open')")
+    search = "SELECT source_key FROM fuzzy_search('wolkenkrtazre', collections => %s)"
+    db.rows(search, ["open", "emptied"])
+    assert db.rows(search, ["open"]) == [("one",)]
