@@ -31,9 +31,8 @@ SET plan_cache_mode = force_generic_plan
 AS $python$
 from pgblend.plpy.search.request import Request, Tries
 from pgblend.plpy.search.run import search
-from pgblend.plpy.session import Backend
 
-return Backend(plpy, GD).answer(search, Request(
+return db.answer(search, Request(
     query, result_limit, collections, filter, profile, options, query_embedding, only_arm, traced,
     started_at, Tries.read(tries)))
 $python$;
