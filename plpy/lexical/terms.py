@@ -62,7 +62,7 @@ def query_terms(
     """Parse a query; `language` is the one configuration to search, None for all."""
     asked = asked_of(query)
     types = ["text", "bigint[]", "text", "text"]
-    rows = db.run(_TERMS, types, query, collection_ids, language, asked.text)
+    rows = db.run(_TERMS, types, asked.words, collection_ids, language, asked.text)
     parts = [query_part(db, asked, words) for words in rows]
     return QueryTerms(query, parts, [words["version"] for words in rows])
 

@@ -6,17 +6,9 @@ RETURNS pgblend_data.embedding_space
 LANGUAGE plpgsql
 STABLE PARALLEL SAFE
 AS $function$
-DECLARE
-    named pgblend_data.embedding_space;
 BEGIN
-    SELECT s.* INTO named
-    FROM pgblend_data.embedding_space AS s
-    WHERE CASE WHEN space IS NULL THEN s.active ELSE s.name = space END;
-    IF NOT FOUND AND space IS NOT NULL THEN
-        RAISE EXCEPTION 'there is no embedding space "%"', left(space, 200)
-            USING ERRCODE = '22023',
-            HINT = 'SELECT name FROM blend.embedding_spaces; the setting space names it.';
-    END IF;
-    RETURN named;
+    RETURN CASE WHEN space IS NULL
+        THEN (SELECT s FROM pgblend_data.embedding_space AS s WHERE s.active)
+        ELSE pgblend._named_space(space) END;
 END;
 $function$;
