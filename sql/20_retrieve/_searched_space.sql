@@ -6,9 +6,16 @@ RETURNS pgblend_data.embedding_space
 LANGUAGE plpgsql
 STABLE PARALLEL SAFE
 AS $function$
+DECLARE
+    named pgblend_data.embedding_space;
 BEGIN
-    RETURN CASE WHEN space IS NULL
-        THEN (SELECT s FROM pgblend_data.embedding_space AS s WHERE s.active)
-        ELSE pgblend._named_space(space) END;
+    SELECT s.* INTO named
+    FROM pgblend_data.embedding_space AS s
+    WHERE CASE WHEN space IS NULL THEN s.active ELSE s.name = space END;
+    IF NOT FOUND AND space IS NOT NULL THEN
+        RAISE EXCEPTION 'there is no embedding space "%"', left(space, 200)
+            USING ERRCODE = '22023', HINT = 'SELECT name FROM blend.embedding_spaces';
+    END IF;
+    RETURN named;
 END;
 $function$;
