@@ -66,7 +66,8 @@ class Node:
 
     def words(self, query: str, collection_ids: Sequence[int], language: str | None) -> Rows:
         """Parse a query under each configuration in use, or `language` alone."""
-        values = query, collection_ids, language, asked_of(query).text
+        asked = asked_of(query)
+        values = asked.words, collection_ids, language, asked.text
         return self.db.run(_TERMS, ["text", "bigint[]", "text", "text"], *values)
 
     def check_index(self, collection_ids: Sequence[int], is_strict: bool) -> None:

@@ -126,12 +126,7 @@ class StoredPassages:
             return edges[:most_edges]
 
         found, full = breadth_first(nodes, graph["depth"], step, graph["node_limit"], sources)
-        ways = [
-            (node, distance, seed)
-            for node, of_node in found.items()
-            for distance, seed, _ in of_node
-        ]
-        return Walk(ways, full or any(cut))
+        return Walk(found, full or any(cut))
 
     def node_passages(self, nodes: Sequence[int]) -> Sequence[NodePassage]:
         """Return the passages that stand for nodes."""

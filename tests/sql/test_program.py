@@ -97,7 +97,7 @@ def test_a_call_that_an_upgrade_overtook_says_so(committed: Database) -> None:
 
 
 def test_compiled_code_is_taken_and_gives_the_same(committed: Database) -> None:
-    query = "SELECT pgblend._query_groups('a -b \"c d\" e-1')"
+    query = "SELECT pgblend._query_size('a -b \"c d\" e-1')"
     assert committed.value(IS_COMPILED) is True
     of_code = committed.value(query)
     committed.rows(NO_CODE)
