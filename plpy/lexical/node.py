@@ -104,13 +104,14 @@ class Node:
         lists = [find(opened, request, part, check) for part in request.parts]
         totals = [sum(part.weights) * (request.formula.k1 + 1) for part in request.parts]
         perfect = [total for total, hits in zip(totals, lists, strict=True) if hits]
-        best = [(*hit, place) for place, hits in enumerate(lists) for hit in hits]
+        best = [(hit, place) for place, hits in enumerate(lists) for hit in hits]
         if len(lists) > 1:
-            best.sort(key=lambda hit: (-hit[3], hit[1], hit[2]))
+            best.sort(key=lambda one: (-one[0][3], one[0][1], one[0][2]))
         if not best:
             return CandidateList([], [], [], [], [])
-        ids, documents, indexes, scores, places = zip(*best[: request.depth], strict=True)
-        return CandidateList([*ids], [*documents], [*indexes], [*scores], [*places], max(perfect))
+        hits, places = zip(*best[: request.depth], strict=True)
+        ids, documents, indexes, scores = map(list, zip(*hits, strict=True))
+        return CandidateList(ids, documents, indexes, scores, [*places], max(perfect))
 
     def known(self, request: KnownRequest) -> Sequence[bool]:
         """Tell of each lexeme whether the vocabulary has it."""
