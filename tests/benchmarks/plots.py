@@ -1,4 +1,4 @@
-"""Pictures of the benches' figures: quality against time, and time against size."""
+"""Pictures of the benches' figures: quality against time, time and memory against size."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -14,14 +14,16 @@ MARKERS = "osD^vPX*<>"
 
 
 def draw(rows: Iterable[Row], folder: Path) -> None:
-    """Draw what there are figures for: quality.png, growth.png."""
+    """Draw what there are figures for: quality.png, growth.png, memory.png."""
     rows = [row for row in rows if "p50" in row]
     judged = [row for row in rows if "nDCG@10" in row]
     if judged:
         draw_quality(judged, folder / "quality.png")
-    growing = [row for row in rows if row["bench"] == "growth"]
+    growing = [row for row in rows if (row.get("text"), row.get("clients")) == ("short", 1)]
     if growing:
-        draw_growth(growing, folder / "growth.png")
+        draw_growth(growing, "p50", "median search, ms", folder / "growth.png")
+        kept = [row for row in growing if row.get("private_mb") is not None]
+        draw_growth(kept, "private_mb", "private memory of a session, MB", folder / "memory.png")
 
 
 def draw_quality(rows: list[Row], path: Path) -> None:
@@ -39,17 +41,13 @@ def draw_quality(rows: list[Row], path: Path) -> None:
     save(figure, panels[0][0], path)
 
 
-def draw_growth(rows: list[Row], path: Path) -> None:
-    """Median time by number of passages, a line a system, both by their logarithm."""
+def draw_growth(rows: list[Row], figure_of: str, label: str, path: Path) -> None:
+    """One figure by number of passages, a line a system, both by their logarithm."""
     figure, panel = pyplot.subplots(figsize=(6, 4))
     for place, system in enumerate(dict.fromkeys(row["system"] for row in rows)):
-        points = [
-            (int(row["case"].split(" ")[0].replace(",", "").rstrip(",")), row["p50"])
-            for row in rows
-            if row["system"] == system
-        ]
+        points = [(row["passages"], row[figure_of]) for row in rows if row["system"] == system]
         panel.plot(*zip(*points, strict=True), f"{MARKERS[place % len(MARKERS)]}-", label=system)
-    panel.set(xscale="log", yscale="log", xlabel="passages", ylabel="median search, ms")
+    panel.set(xscale="log", yscale="log", xlabel="passages", ylabel=label)
     panel.grid(alpha=0.3)
     save(figure, panel, path)
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import figures
+from targets import markdown
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = Path("tests/benchmarks/results")
@@ -25,6 +26,7 @@ FILES = {
     "report.md": RESULTS,
     "quality.png": PICTURES,
     "growth.png": PICTURES,
+    "memory.png": PICTURES,
 }
 BEGIN, END = "<!-- benchmarks: written by `make bench-publish` -->", "<!-- end of benchmarks -->"
 SHOWN = {
@@ -35,7 +37,7 @@ SHOWN = {
 SUMMARY = ("system", "nDCG@10", "p50", "p95", "megabytes")
 KEYS = (
     *("case", "system", "nDCG@10", "p50", "p95", "ratio", "searches_a_second"),
-    *("chunks_a_second", "peak_mb", "megabytes", "error"),
+    *("chunks_a_second", "peak_mb", "megabytes", "skipped", "error"),
 )
 
 
@@ -70,6 +72,8 @@ def section(report: dict[str, Any]) -> str:
     command = machine.pop("command")
     facts = ", ".join(f"{key} {value}" for key, value in machine.items())
     parts = [f"`{command}` ({facts}); times in milliseconds."]
+    if "table" in report:
+        parts.append(markdown(report["table"]))
     for bench, rows in groupby(report["rows"], itemgetter("bench")):
         if bench in SHOWN:
             parts.append(SHOWN[bench])
