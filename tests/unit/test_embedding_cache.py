@@ -7,7 +7,7 @@ ENTRY_BYTES = 4 * 384 + 250
 
 
 def keys(*texts: str) -> list[bytes]:
-    return [EmbeddingCache.key("model", None, text) for text in texts]
+    return [EmbeddingCache.key("model", None, False, text) for text in texts]
 
 
 def test_the_least_recently_used_goes_first() -> None:
