@@ -10,9 +10,7 @@ from pgblend.cli.gateway.model_folder import find_model
 from pgblend.cli.gateway.onnx_folder import onnx_file
 from pgblend.cli.gateway.onnx_model import OnnxModel
 from pgblend.cli.gateway.sentence_model import SentenceModel
-
-DEFAULT_MODEL = "local/all-minilm-l6-v2"
-MULTILINGUAL_MODEL = "local/multilingual-e5-small"
+from pgblend.cli.model_names import DEFAULT_MODEL, MULTILINGUAL_MODEL
 
 
 class EmbeddingModels:

@@ -14,7 +14,7 @@ from pgblend.cli.gateway.chat import Chat
 from pgblend.cli.gateway.chat_reranker import ChatReranker
 from pgblend.cli.gateway.cross_encoders import CrossEncoders
 from pgblend.cli.gateway.database_writer import DatabaseWriter
-from pgblend.cli.gateway.embedding_models import DEFAULT_MODEL, EmbeddingModels
+from pgblend.cli.gateway.embedding_models import EmbeddingModels
 from pgblend.cli.gateway.embeddings import Embedder
 from pgblend.cli.gateway.expansion import Expander
 from pgblend.cli.gateway.memory_cache import MemoryCache
@@ -24,6 +24,7 @@ from pgblend.cli.gateway.policy import Policy
 from pgblend.cli.gateway.providers import Providers
 from pgblend.cli.gateway.rerank import Reranker
 from pgblend.cli.gateway.search_log import SearchLog
+from pgblend.cli.model_names import DEFAULT_MODEL
 
 _MEBIBYTE = 1024 * 1024
 _OTHER_CACHES_SHARE = 4  # expansions and scores are small: a quarter of the embeddings' room each
