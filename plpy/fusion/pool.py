@@ -57,10 +57,10 @@ class Fused:
 
     By item: `sums`, what fusion gave with bonus and recency, of at most `attainable`; `points`, the
     same in [0, 1]; `bonus`; `recency` (None without the setting). `order` has the items, best
-    first. By list: `normal` scores by item in convex fusion (0 where the list lacks the item), else
-    None, and `weights`, of which parts are shares of the `total` (0: of their sum). `feedback` has
-    the chunk ids that the query's vector was moved to, and `unmoved` the vector list's normal
-    scores before; both are None without feedback.
+    first. By list: `normal` scores by item in convex fusion, 0 where the list lacks the item; else
+    None. And `weights`, of which parts are shares of the `total` (0: of their sum). `feedback` has
+    the chunk ids that the query's vector was moved to, `unmoved` the vector list's normal scores
+    before. Both are None without feedback.
     """
 
     chunk_ids: Sequence[int] = ()

@@ -36,10 +36,10 @@ def breadth_first(
     """Return what is within `depth` steps of the seeds, and whether `node_limit` cut it short.
 
     Each node found has the nearest `sources` seeds, as (distance, seed, edge that led there),
-    nearest first; a seed has itself, at distance 0 and without an edge, and with two sources the
-    nearest other seed. `neighbours` gives the edges of a whole frontier, the best first: of several
-    ways of one length the first counts, and where not all new nodes fit, the first ones stay.
-    Circles do no harm: a node takes each seed once.
+    nearest first. A seed has itself, at distance 0 and without an edge, and with two sources the
+    nearest other seed. `neighbours` gives the edges of a whole frontier, the best first. Of several
+    ways of one length the first counts. Where not all new nodes fit, the first ones stay. Circles
+    do no harm: a node takes each seed once.
     """
     found: Found = {seed: [(0, seed, None)] for seed in seeds}
     frontier: Mapping[int, list[int]] = {seed: [seed] for seed in found}

@@ -19,9 +19,10 @@ CREATE OR REPLACE FUNCTION pgblend._walk(
 LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 AS $python$
-from pgblend.plpy.search.passages import PassageNode, StoredPassages
+from pgblend.plpy.search.node import StoreNode
+from pgblend.plpy.search.passages import StoredPassages
 
-near = StoredPassages(PassageNode(db)).walk(seeds, 1, {
+near = StoredPassages(StoreNode(db)).walk(seeds, 1, {
     "depth": depth, "direction": direction, "edge_types": edge_types, "node_limit": node_limit})
 ways = [nearest for (nearest,) in near.found.values()]
 via, _, reverses, types, weights = zip(*(edge or (None,) * 5 for *_, edge in ways))
