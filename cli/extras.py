@@ -9,7 +9,7 @@ from pgblend.cli.errors import UserError
 MODULES: dict[str, tuple[str, ...]] = {
     "documents": ("PIL", "docx", "pptx", "pypdfium2", "python_calamine"),
     "gateway": (
-        *("dotenv", "httptools", "json_repair", "jsonschema", "litellm", "numpy"),
+        *("dotenv", "httptools", "json_repair", "jsonschema_rs", "litellm", "numpy", "orjson"),
         *("prometheus_client", "psycopg_pool", "starlette", "tenacity", "uvicorn"),
         *(() if sys.platform == "win32" else ("uvloop",)),
     ),
