@@ -49,9 +49,8 @@ class Arms:
         """Return the lists by words, with what was learnt of the lexical index."""
         search = self.search
         ids, settings = search.state.collection_ids, search.settings
-        return WordLists(
-            self.db, ids, search.filter, settings, search.deadline, search.lexical_state
-        )
+        state, cache_bytes = search.lexical_state, search.plan.cache_bytes
+        return WordLists(self.db, ids, search.filter, settings, search.deadline, state, cache_bytes)
 
     def find(
         self, kind: str, arm: str, weight: float, text: str = "", vector: str | None = None

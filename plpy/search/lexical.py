@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pgblend.plpy.ports import CandidateList
 from pgblend.plpy.search.literal import COVER_DENSITY, LITERAL_TYPES, WORD_SIMILARITY
 from pgblend.plpy.session import Database, Row, UserError
-from pgblend.plpy.settings.catalog import SearchSettings
+from pgblend.plpy.settings.catalog import LEXICAL_CACHE_BYTES, SearchSettings
 from pgblend.plpy.text.query import query_groups
 from pgblend.plpy.text.vocabulary import Meaning
 
@@ -67,7 +67,8 @@ def first_candidates(found: CandidateList, most: int) -> CandidateList:
 class WordLists:
     """The lists by words of one search, under one snapshot.
 
-    `deadline` is the search's own, on the monotonic clock.
+    `deadline` is the search's own, on the monotonic clock; `cache_bytes` the session's for
+    postings.
     """
 
     def __init__(
@@ -78,9 +79,10 @@ class WordLists:
         settings: SearchSettings,
         deadline: float,
         state: IndexState,
+        cache_bytes: int = LEXICAL_CACHE_BYTES,
     ) -> None:
         self.db, self.filter, self.settings, self.deadline = db, filter_, settings, deadline
-        self.all_ids, self.state = collection_ids, state
+        self.all_ids, self.state, self.cache_bytes = collection_ids, state, cache_bytes
         self.arm: LexicalArm | None = None  # once it is asked
 
     def find(self, kind: str, text: str, depth: int) -> Words:
@@ -143,4 +145,4 @@ class WordLists:
             strict=settings.strict,
             corrects_all=settings.fuzzy == "on",
         )
-        return LexicalArm(self.db, Node(self.db), scope)
+        return LexicalArm(self.db, Node(self.db, self.cache_bytes), scope)
