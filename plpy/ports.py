@@ -386,8 +386,11 @@ class LiteralRequest(NamedTuple):
 class StorePort(PassagePort, Protocol):
     """Where a search finds and reads passages."""
 
-    def lexical(self) -> LexicalPort:
-        """Return the lexical index; ModuleNotFoundError where there is no numpy."""
+    def lexical(self, cache_bytes: int) -> LexicalPort:
+        """Return the lexical index, of which a session keeps so many bytes of postings.
+
+        ModuleNotFoundError where there is no numpy.
+        """
 
     def is_building(self, collection_ids: Sequence[int]) -> bool:
         """Tell whether a session builds the lexical index of one of the collections."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pgblend.plpy.fusion.pool import WordList
 from pgblend.plpy.ports import CandidateList, LiteralRequest, StorePort
 from pgblend.plpy.session import Database, UserError
-from pgblend.plpy.settings.catalog import SearchSettings
+from pgblend.plpy.settings.catalog import LEXICAL_CACHE_BYTES, SearchSettings
 from pgblend.plpy.text.query import query_groups
 
 if TYPE_CHECKING:
@@ -32,7 +32,8 @@ class IndexState(NamedTuple):
 class WordLists:
     """The lists by words of one search, under one snapshot.
 
-    `deadline` is the search's own, on the monotonic clock.
+    `deadline` is the search's own, on the monotonic clock; `cache_bytes` the session's for
+    postings.
     """
 
     def __init__(
@@ -44,10 +45,11 @@ class WordLists:
         settings: SearchSettings,
         deadline: float,
         state: IndexState,
+        cache_bytes: int = LEXICAL_CACHE_BYTES,
     ) -> None:
         self.db, self.store, self.deadline = db, store, deadline
         self.filter, self.settings = filter_, settings
-        self.all_ids, self.state = collection_ids, state
+        self.all_ids, self.state, self.cache_bytes = collection_ids, state, cache_bytes
         self.arm: LexicalArm | None = None  # once it is asked
 
     def find(self, kind: str, text: str, depth: int) -> WordList:
@@ -86,7 +88,7 @@ class WordLists:
         try:  # here, since other searches go without numpy
             from pgblend.plpy.lexical.arm import LexicalArm, Scope
 
-            port = self.store.lexical()
+            port = self.store.lexical(self.cache_bytes)
         except ModuleNotFoundError as error:
             if error.name != "numpy":
                 raise

@@ -133,11 +133,11 @@ class StoreNode:
         statement = _COLUMN.format(column=column, space=space)  # a space's name needs no quotes
         return self.db.run(statement, types, *values)
 
-    def lexical(self) -> "Node":
+    def lexical(self, cache_bytes: int) -> "Node":
         """Return the lexical index; ModuleNotFoundError where there is no numpy."""
         from pgblend.plpy.lexical.node import Node  # here, since other searches go without numpy
 
-        return Node(self.db)
+        return Node(self.db, cache_bytes)
 
     def is_building(self, collection_ids: Sequence[int]) -> bool:
         """Tell whether a session builds the lexical index of one of the collections."""

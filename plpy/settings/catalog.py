@@ -32,6 +32,7 @@ from pgblend.plpy.settings.rules import (
 AMOUNT = Number(0, 1_000_000)
 RANK = Whole(1, 10_000)
 SHARE = Number(0, 1)
+LEXICAL_CACHE_BYTES = 10_000_000
 UNIT = Text(["absolute", "attainable"])
 BY_ARM = ("fuzzy", "lexical", "vector")
 NORMALIZATION_METHODS = ["minmax", "theoretical", "absolute", "zscore", "logistic", "spread"]
@@ -504,13 +505,15 @@ class ServerSettings:
             "query_operators": 200,
             "query_characters": 100000,
             "filter_conditions": 200,
+            "lexical_cache_bytes": LEXICAL_CACHE_BYTES,
         },
         100,
         1000000000,
     )
     """The most that a call may pass: characters, different words and operators (phrases,
     exclusions, or) of a query; bytes of a filter and of options; conditions of a filter and values
-    of one; items of an array. answer_bytes is the most that a gateway may answer."""
+    of one; items of an array. answer_bytes is the most that a gateway may answer,
+    lexical_cache_bytes the most that a session keeps of the words' postings."""
 
     log_address: str | None = setting(None, ADDRESS)
     """Where each search is reported, by one datagram: localhost:port, an address in numbers with a
