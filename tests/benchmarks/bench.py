@@ -47,12 +47,13 @@ def steps(server: str, given: argparse.Namespace) -> list[Step]:
     filled = f"{server}/bench_blend_wiki_{passages}"
     documents = (str(DATA / "docs" / "good"), str(DATA / "obsidian_vault"))
     questions = str(DATA / "ir" / "wiki_en" / "queries.jsonl")
-    sizes = sorted({*(given.sizes if given.growth else SIZES), given.passages})
+    others = sorted({*(given.sizes if given.growth else SIZES)} - {given.passages})
+    sizes = (*others, given.passages)  # the last one is asked by several clients
     long = () if given.long == 0 else ("--long", str(given.long or given.passages))
     found = [
-        Step("peers", (*on, *given.corpora, passages)),
+        Step("peers", (*on, *given.corpora)),
         Step("hybrid", (*on, "--clients", *long, *map(str, sizes)), GROWTH_SECONDS),
-        Step("first_search", (*on, *map(str, sizes))),
+        Step("first_search", (*on, *map(str, sorted(sizes)))),
         Step("thorough", (filled,)),
         Step("fuzzy", (filled, "bench", questions)),
         Step("filters", (server, str(given.filter_passages))),
@@ -147,14 +148,14 @@ def main() -> None:
             print(f"{step.name} …", file=sys.stderr, flush=True)
             rows += run(step)
     command = command_of(sys.argv[1:], given.server)
-    table = compared(rows)
-    report = {"machine": machine | {"command": command}, "table": table, "rows": rows}
+    table, pictures = compared(rows), draw(rows, figures.FOLDER)
+    about = {"machine": machine | {"command": command}, "pictures": pictures}
+    report = about | {"table": table, "rows": rows}
     (figures.FOLDER / "report.json").write_text(json.dumps(report, indent=1), encoding="utf-8")
     heading = f"`{command}`: " + ", ".join(f"{key} {value}" for key, value in machine.items())
     text = f"{heading}\n\n{markdown(table)}\n\n{figures.tables(rows)}\n"
     (figures.FOLDER / "report.md").write_text(text, encoding="utf-8")
     print(text)
-    draw(rows, figures.FOLDER)
     failed = [row for row in rows if "error" in row]
     for row in failed:
         print(f"FAILED: {row['bench']} {row['case']} {row['system']}: {row['error']}")

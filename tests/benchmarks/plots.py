@@ -11,19 +11,27 @@ from figures import Row
 from matplotlib import pyplot
 
 MARKERS = "osD^vPX*<>"
+GROWING = (
+    ("growth.png", "p50", "median search, ms"),
+    ("memory.png", "private_mb", "private memory of a session, MB"),
+)
 
 
-def draw(rows: Iterable[Row], folder: Path) -> None:
-    """Draw what there are figures for: quality.png, growth.png, memory.png."""
+def draw(rows: Iterable[Row], folder: Path) -> list[str]:
+    """Draw what there are figures for; return the names of the files."""
     rows = [row for row in rows if "p50" in row]
+    drawn = []
     judged = [row for row in rows if "nDCG@10" in row]
     if judged:
         draw_quality(judged, folder / "quality.png")
+        drawn.append("quality.png")
     growing = [row for row in rows if (row.get("text"), row.get("clients")) == ("short", 1)]
-    if growing:
-        draw_growth(growing, "p50", "median search, ms", folder / "growth.png")
-        kept = [row for row in growing if row.get("private_mb") is not None]
-        draw_growth(kept, "private_mb", "private memory of a session, MB", folder / "memory.png")
+    for name, figure, label in GROWING:
+        kept = [row for row in growing if row.get(figure) is not None]
+        if kept:
+            draw_growth(kept, figure, label, folder / name)
+            drawn.append(name)
+    return drawn
 
 
 def draw_quality(rows: list[Row], path: Path) -> None:

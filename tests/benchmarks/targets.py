@@ -74,13 +74,14 @@ def compared(rows: Iterable[Row]) -> list[Row]:
     rows = list(rows)
     timed = [row for row in rows if row["bench"] == "hybrid" and "passages" in row]
     sizes = sorted({row["passages"] for row in timed if row["text"] == "short"})
-    cases = dict.fromkeys((row["text"], row["passages"], row["clients"]) for row in timed)
-    found = [
-        line
-        for case in cases
-        if case[0] == "long" or case[1] == sizes[-1]
-        for line in _of_case(timed, case)
-    ]
+    # The others are for growth alone.
+    crowded = {row["passages"] for row in timed if row["clients"] > 1} or {*sizes[-1:]}
+    cases = dict.fromkeys(
+        (row["text"], row["passages"], row["clients"])
+        for row in timed
+        if row["passages"] in crowded
+    )
+    found = [line for case in cases for line in _of_case(timed, case)]
     found += _small([row for row in rows if row["bench"] == "peers" and row["case"] == SMALL])
     found += _first([row for row in rows if row["bench"] == "first_search" and "cpu" in row])
     return [*found, *_by_size(timed, sizes)]
@@ -105,7 +106,7 @@ def _of_case(rows: Sequence[Row], case: tuple[str, int, int]) -> Iterator[Row]:
         yield _line(pair.what, f"{passages:,} {text}", clients, "warm") | _ratio(
             ours, theirs, target, p95
         )
-    if clients == 1 and "cpu" in systems.get(OURS, {}):
+    if clients == 1 and "cpu95" in systems.get(OURS, {}):
         ours = systems[OURS]
         yield _line("hybrid, p95 / p50", f"{passages:,} {text}", 1, "warm") | _result(
             ours["cpu95"], ours["cpu"], TAIL if text == "short" else None
@@ -166,7 +167,7 @@ def _ratio(ours: Row, theirs: Row, target: float | None, p95: float | None) -> R
             return {"skipped": why}
     if "searches_a_second" in ours:
         return _result(*(1000 / row["searches_a_second"] for row in (ours, theirs)), None)
-    kind = ("cpu", "cpu95") if "cpu" in ours and "cpu" in theirs else ("p50", "p95")
+    kind = ("cpu", "cpu95") if "cpu95" in ours and "cpu95" in theirs else ("p50", "p95")
     found = _result(ours[kind[0]], theirs[kind[0]], target)
     found["ratio_p95"] = ours[kind[1]] / theirs[kind[1]]
     if p95 is not None:

@@ -119,8 +119,9 @@ def test_one_table_of_ratios_says_which_targets_are_met(load: Any) -> None:
 
 def test_pictures_of_growth_and_of_memory(load: Any, tmp_path: Path) -> None:
     rows = [timed("pgblend", 4.0 + size, size, private_mb=20.0) for size in (3, 9)]
-    load("plots").draw([*rows, timed("pgblend", 1.0, clients=8)], tmp_path)
-    assert {path.name for path in tmp_path.glob("*.png")} == {"growth.png", "memory.png"}
+    drawn = load("plots").draw([*rows, timed("pgblend", 1.0, clients=8)], tmp_path)
+    assert set(drawn) == {path.name for path in tmp_path.glob("*.png")}
+    assert set(drawn) == {"growth.png", "memory.png"}
 
 
 def test_long_passages_are_joined_from_short_ones(load: Any) -> None:
@@ -187,7 +188,7 @@ def test_pages_show_what_was_measured_and_nothing_else(load: Any, tmp_path: Path
     machine = {"command": "make bench", "processors": 2}
     table = [{"what": "hybrid / walk", "passages": "9 short", "clients": "1", "state": "warm",
               "measure": "processor", "ours": 2.0, "theirs": 1.0, "ratio": 2.0}]  # fmt: skip
-    report = {"machine": machine, "table": table, "rows": rows}
+    report = {"machine": machine, "pictures": ["growth.png"], "table": table, "rows": rows}
     (made / "report.json").write_text(json.dumps(report))
     (made / "report.md").write_text("all")
     (made / "growth.png").write_text("a picture")
@@ -212,6 +213,7 @@ def test_pages_show_what_was_measured_and_nothing_else(load: Any, tmp_path: Path
         assert "`make bench` (processors 2)" in benchmarks.read_text()
         assert "| scifact, 5,183 | pgblend | 0.740   | 4.00 | 1.00x |" in benchmarks.read_text()
         assert "FAILED: not there" in benchmarks.read_text()
+        assert "![Time against size](images/growth.png)" in benchmarks.read_text()
         assert "| hybrid / walk | 9 short  | 1 " in benchmarks.read_text()
     assert (tmp_path / publish.RESULTS / "report.md").read_text() == "all"
     assert (tmp_path / publish.PICTURES / "growth.png").read_text() == "a picture"
