@@ -1,9 +1,9 @@
 -- _ask_passages: the passages that a question is answered from, as ask_document takes them.
 -- {query, mode, queryLanguage, parts, results, meta {expanded, reranked, vectorsUsed, tokens},
 -- abstains, degraded}. Where no passage has as much relevance as abstain_below, there are no parts,
--- and abstains is true. mode is that of search_explain's meta; the language is the gateway's guess, where it
--- expanded the query, else that of _query_language. A NULL or blank query is an error. The passages
--- fit, with the rules for the model and the question, into max_tokens.
+-- and abstains is true. mode is that of search_explain's meta; the language is the gateway's guess,
+-- where it expanded the query, else that of _query_language. A NULL or blank query is an error. The
+-- passages fit, with the rules for the model and the question, into max_tokens.
 CREATE OR REPLACE FUNCTION pgblend._ask_passages(
     query text,
     result_limit integer,
