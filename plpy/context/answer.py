@@ -178,7 +178,8 @@ _DESCRIBED = ("citation", "document_id", "uri", "title", "collection", "source_k
 def ask_document(found: Mapping[str, Any], reply: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return {query, mode, queryLanguage, answer, citations, results, meta, checks, degraded}.
 
-    `found` is what _ask_passages gives: query, mode, queryLanguage, parts, results, meta, degraded;
+    `found` is what _ask_passages gives: query, mode, queryLanguage, parts, results, meta, abstains,
+    degraded;
     `reply` what the model said: model, text, finish_reason; None where none was asked. The answer
     is what check_answer leaves of it, None where nothing is left. A citation has citation (its
     number), docid (# and the document's id in hexadecimal), document_id, uri, title, collection,
@@ -207,7 +208,7 @@ def ask_document(found: Mapping[str, Any], reply: Mapping[str, Any] | None) -> d
         "meta": {
             **found["meta"],
             "answerModel": reply["model"] if reply else None,
-            "abstained": checks["abstained"] if checks else False,
+            "abstained": checks["abstained"] if checks else found.get("abstains", False),
             "answerCut": bool(reply and reply["finish_reason"] == "length"),
         },
         "checks": checks

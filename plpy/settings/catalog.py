@@ -176,6 +176,9 @@ PROFILE = Known(
 class SearchSettings:
     """What may be given in a call, by a collection or a profile, and for the whole database."""
 
+    abstain_below: float | None = setting(None, Number(0, 1))
+    """ask gives no answer, and asks no model, where the best passage has less relevance."""
+
     after: Cursor = setting(
         {}, Numbers(["chunk_index", "depth", "document_id", "score"], 0, 9223372036854775807)
     )
@@ -220,6 +223,11 @@ class SearchSettings:
     """The order of a context's parts. score: by score, then structure (signature, code, doc,
     metadata). structure: by structure, then score. document: each document as it was written, the
     best first."""
+
+    coverage: float | None = setting(None, Number(0.5, 0.99))
+    """End the list where it holds a relevant passage with this probability, and no shorter list
+    does (split-conformal): of questions like those judged, so often. Only a calibrated collection
+    tells; else the list stays whole, and degraded says so."""
 
     dedup: str = setting("exact", Text(["off", "exact", "overlap", "near"]))
     """Which repetitions of a better row are left out. exact: the same content. overlap: also spans
@@ -313,7 +321,8 @@ class SearchSettings:
     """The most tokens of a context."""
 
     min_relevance: float | None = setting(None, Number(-1, 1))
-    """Leave out rows below this relevance; rows without one as well."""
+    """Leave out rows below this relevance; rows without one as well. details says what relevance
+    is (relevance_basis): a probability where that is calibrated or prior."""
 
     min_score: float = setting(0, Number(0, 1))
     """Leave out rows below this score."""
