@@ -8,7 +8,7 @@ from pgblend.plpy.session import Json
 from pgblend.plpy.text.vocabulary import Meaning
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class ArmList:
     """What one arm found, and what that counts in fusion.
 
@@ -32,7 +32,7 @@ class ArmList:
         return self.kind == "vector"
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Fused:
     """The passages of all lists, each once, by (document id, chunk index), and their fused scores.
 
