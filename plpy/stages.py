@@ -7,7 +7,7 @@ from typing import Protocol
 from pgblend.plpy.session import Json
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Stage:
     """A stage that is done, times in milliseconds; or why it was `skipped`."""
 

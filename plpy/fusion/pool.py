@@ -24,7 +24,7 @@ class WordList(NamedTuple):
     meanings: Mapping[str, Meaning] = {}
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class ArmList:
     """What one arm found, and what that counts in fusion.
 
@@ -48,7 +48,7 @@ class ArmList:
         return self.kind == "vector"
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Fused:
     """The passages of all lists, each once, by (document id, chunk index), and their fused scores.
 

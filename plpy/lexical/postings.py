@@ -167,7 +167,7 @@ def weighed_postings(
         np.divide(tf, impacts, out=impacts)
         ends = accumulate(len(rows) for rows, _ in missing.values())
         for (term, (rows, _)), end in zip(missing.items(), ends, strict=True):
-            kept[term] = impacts[end - len(rows) : end]
+            kept[term] = impacts[end - len(rows) : end].copy()  # as in read_postings
     found = zip(terms, lists, strict=True)
     return [Postings(rows, codes, kept[term]) for term, (rows, codes) in found]
 

@@ -186,7 +186,7 @@ class Gathered(NamedTuple):
     expansion: str | None
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class ListSearch:
     """One search's way to its lists.
 

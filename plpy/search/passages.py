@@ -33,7 +33,7 @@ _MOVED = (
 _MOVED_TYPES = ["vector", "text[]", "double precision"]
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class StoredPassages:
     """What a search reads of passages, each once.
 

@@ -6,7 +6,7 @@ Objects are merged key by key over their defaults; one with a key "kind" is a wh
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, NamedTuple, TypedDict
 
 from pgblend.plpy.settings.rules import (
     Fields,
@@ -172,7 +172,7 @@ PROFILE = Known(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class SearchSettings:
     """What may be given in a call, by a collection or a profile, and for the whole database."""
 
@@ -441,7 +441,7 @@ class SearchSettings:
     query."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(init=False, eq=False, repr=False)
 class CollectionSettings:
     """What may be given by a collection and for the whole database."""
 
@@ -471,7 +471,7 @@ class CollectionSettings:
     out."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(init=False, eq=False, repr=False)
 class ServerSettings:
     """What may be given for the whole database only."""
 
@@ -548,8 +548,7 @@ class ServerSettings:
     """The chat model that reads pictures at ingest; null: pictures are left out."""
 
 
-@dataclass(frozen=True)
-class Setting:
+class Setting(NamedTuple):
     """One setting as the catalogue tells it."""
 
     name: str

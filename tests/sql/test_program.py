@@ -149,6 +149,30 @@ def test_a_reader_cannot_change_what_is_loaded(
         assert admin.value(ASKED) == NOW
 
 
+LATER = """
+import sys, types
+is_lazy = type(sys.modules["inspect"]) is not types.ModuleType
+import ctypes, inspect, ipaddress, ntpath, pickle
+import numpy, numpy.fft, numpy.ma, numpy.polynomial, numpy.random
+plpy.notice([
+    is_lazy, ctypes.sizeof(ctypes.c_int32), inspect.isfunction(inspect.getdoc),
+    str(ipaddress.ip_address("::1")), ntpath.basename("a\\\\b"), pickle.loads(pickle.dumps(7)),
+    float(numpy.fft.fft([1.0, 2.0])[0].real), int(numpy.ma.array([1, 2]).sum()),
+    numpy.polynomial.Polynomial([1.0, 2.0])(3.0), numpy.random.default_rng(1).integers(1),
+    type(inspect) is types.ModuleType])
+"""
+
+
+def test_what_waits_for_its_use_is_there_for_others(db: Database) -> None:
+    """Modules that the program's own never use are loaded by who does."""
+    db.rows("SELECT add_collection('c', 'english')")
+    add_documents(db, "c", [("1", "", "red fox")])
+    assert len(db.rows("SELECT * FROM lexical_search('fox')")) == 1
+    db.rows(f"DO LANGUAGE plpython3u $${LATER}$$")
+    told = "[True, 4, True, '::1', 'b', 7, 3.0, 3, 7.0, 0, True]"
+    assert [message for _, message in db.notices][-1] == told
+
+
 def test_nothing_else_changes_in_the_servers_python(committed: Database) -> None:
     committed.rows(
         "CREATE FUNCTION public.path() RETURNS text LANGUAGE plpython3u AS"
