@@ -12,7 +12,7 @@ from pgblend.plpy.lexical.corrections import (
     guesses_of,
     told_corrections,
 )
-from pgblend.plpy.lexical.failures import Deadline, arm_deadline, check_index
+from pgblend.plpy.lexical.deadline import Deadline, arm_deadline
 from pgblend.plpy.lexical.idf import own_df, query_idf
 from pgblend.plpy.lexical.terms import (
     QueryTerms,
@@ -159,7 +159,8 @@ class LexicalArm:
     def _terms(self, query: str) -> QueryTerms:
         if query not in self._parsed:
             scope = self.scope
-            self._parsed[query] = query_terms(self.db, query, scope.collection_ids, scope.language)
+            where = scope.collection_ids, scope.language
+            self._parsed[query] = query_terms(self.db, self.port, query, *where)
         return self._parsed[query]
 
     def _begin(self) -> Deadline:
@@ -238,7 +239,7 @@ class LexicalArm:
 
     def _check_index(self) -> None:
         if self.scope.checks_index:
-            check_index(self.db, self.scope.collection_ids, self.scope.strict)
+            self.port.check_index(self.scope.collection_ids, self.scope.strict)
 
 
 def has_every_word(lexemes: Sequence[str], counts: Counts) -> bool:

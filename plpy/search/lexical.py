@@ -3,9 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from pgblend.plpy.ports import CandidateList
-from pgblend.plpy.search.literal import COVER_DENSITY, LITERAL_TYPES, WORD_SIMILARITY
-from pgblend.plpy.session import Database, Row, UserError
+from pgblend.plpy.ports import CandidateList, LiteralRequest, StorePort
+from pgblend.plpy.session import Database, UserError
 from pgblend.plpy.settings.catalog import SearchSettings
 from pgblend.plpy.text.query import query_groups
 from pgblend.plpy.text.vocabulary import Meaning
@@ -43,27 +42,6 @@ class Words(NamedTuple):
     meanings: Mapping[str, Meaning] = {}
 
 
-def candidates(row: Row) -> CandidateList:
-    """Return the columns that a routine of an arm gives; cosines have no perfect one."""
-    return CandidateList(
-        row["chunk_ids"] or [],
-        row["document_ids"] or [],
-        row["chunk_indexes"] or [],
-        row["scores"] or [],
-        perfect=row.get("perfect_score"),
-    )
-
-
-def first_candidates(found: CandidateList, most: int) -> CandidateList:
-    """Return the first candidates of a list by vectors."""
-    return CandidateList(
-        found.chunk_ids[:most],
-        found.document_ids[:most],
-        found.chunk_indexes[:most],
-        found.scores[:most],
-    )
-
-
 class WordLists:
     """The lists by words of one search, under one snapshot.
 
@@ -73,13 +51,15 @@ class WordLists:
     def __init__(
         self,
         db: Database,
+        store: StorePort,
         collection_ids: Sequence[int],
         filter_: str | None,
         settings: SearchSettings,
         deadline: float,
         state: IndexState,
     ) -> None:
-        self.db, self.filter, self.settings, self.deadline = db, filter_, settings, deadline
+        self.db, self.store, self.deadline = db, store, deadline
+        self.filter, self.settings = filter_, settings
         self.all_ids, self.state = collection_ids, state
         self.arm: LexicalArm | None = None  # once it is asked
 
@@ -87,9 +67,9 @@ class WordLists:
         """Return a list of `kind` lexical or fuzzy."""
         settings = self.settings
         if kind == "lexical" and settings.lexical_method == "ts_rank_cd":
-            return Words(self._literal(COVER_DENSITY, self.all_ids, text, depth))
+            return Words(self._literal(kind, self.all_ids, text, depth))
         if kind == "fuzzy" and settings.fuzzy_method == "word_similarity":
-            found = self._literal(WORD_SIMILARITY, self._sound_ids(), text, depth)
+            found = self._literal(kind, self._sound_ids(), text, depth)
             return Words(found, corrections=[None] * len(found.chunk_ids))
         if self.state.reach == "none":
             return Words(CandidateList())
@@ -102,10 +82,10 @@ class WordLists:
         """Return when the last list's clock began, None before, and whether the index was read."""
         return (None, False) if self.arm is None else (self.arm.ready_at, self.arm.has_read)
 
-    def _literal(self, statement: str, ids: Sequence[int], text: str, depth: int) -> CandidateList:
+    def _literal(self, kind: str, ids: Sequence[int], text: str, depth: int) -> CandidateList:
         words = query_groups(text)["words"]
-        values = text, ids, self.filter, self.settings.language, depth, words
-        return candidates(self.db.run(statement, LITERAL_TYPES, *values)[0])
+        of_search = self.filter, self.settings.language, depth
+        return self.store.literal(LiteralRequest(kind, text, words, ids, *of_search))
 
     def _sound_ids(self) -> Sequence[int]:
         """Return the collections without those whose lexical index is known as damaged."""
@@ -119,7 +99,8 @@ class WordLists:
         """Return the lexical arm; PB013 where the server's Python lacks numpy."""
         try:  # here, since other searches go without numpy
             from pgblend.plpy.lexical.arm import LexicalArm, Scope
-            from pgblend.plpy.lexical.node import Node
+
+            port = self.store.lexical()
         except ModuleNotFoundError as error:
             if error.name != "numpy":
                 raise
@@ -143,4 +124,4 @@ class WordLists:
             strict=settings.strict,
             corrects_all=settings.fuzzy == "on",
         )
-        return LexicalArm(self.db, Node(self.db), scope)
+        return LexicalArm(self.db, port, scope)

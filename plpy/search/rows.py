@@ -1,7 +1,7 @@
 """The columns of a page's rows."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pgblend.plpy.context.around import text_around
@@ -12,10 +12,10 @@ from pgblend.plpy.search.passages import StoredPassages
 from pgblend.plpy.search.pool import Pool, Ranking
 from pgblend.plpy.search.stages import Search
 from pgblend.plpy.session import Json
+from pgblend.plpy.session import Row as ChunkRow
 from pgblend.plpy.text.snippets import Sought, page_snippets
 
 _CURSOR = ("score", "document_id", "chunk_index", "depth")
-_AROUND = "SELECT pgblend._chunks_around($1, $2)::text AS chunks"
 
 
 @dataclass(slots=True)
@@ -111,9 +111,8 @@ def with_text_around(search: Search, rows: list[Row]) -> list[Row]:
     before, after = int(sizes["before"]), int(sizes["after"])
     if not rows or not before + after:
         return rows
-    values = [row.chunk_id for row in rows], json.dumps({"context_chars": sizes})
-    found = json.loads(search.db.run(_AROUND, ["bigint[]", "jsonb"], *values)[0]["chunks"])
-    chunks: dict[int, list[Mapping[str, Json]]] = {}
+    found = search.store.around([row.chunk_id for row in rows], sizes)
+    chunks: dict[int, list[ChunkRow]] = {}
     index_of = {chunk["chunk_id"]: chunk["chunk_index"] for chunk in found}
     for chunk in found:
         chunks.setdefault(chunk["document_id"], []).append(chunk)

@@ -7,13 +7,14 @@ from pgblend.plpy.fusion.pool import ArmList, Fused
 from pgblend.plpy.fusion.scores import scale_fused
 from pgblend.plpy.graph.fuse import graph_stage
 from pgblend.plpy.models.rerank import RerankStage
+from pgblend.plpy.ports import StorePort
 from pgblend.plpy.refine.choose import choose_passages
 from pgblend.plpy.refine.diversity import diverse_items
 from pgblend.plpy.search.arms import Arms
 from pgblend.plpy.search.found import Answer, Found
 from pgblend.plpy.search.lists import Gathered, ListSearch, gathered_lists
 from pgblend.plpy.search.page import Page, cut_page, start_of
-from pgblend.plpy.search.passages import PassageNode, StoredPassages
+from pgblend.plpy.search.passages import StoredPassages
 from pgblend.plpy.search.pool import Pool, Ranking
 from pgblend.plpy.search.report import search_report
 from pgblend.plpy.search.request import Request
@@ -22,15 +23,13 @@ from pgblend.plpy.search.stages import Search
 from pgblend.plpy.search.told import last_facts, note_last, note_logged, told_trace
 from pgblend.plpy.session import Database, UserError
 
-_MAY_STAND_IN = (
-    "SELECT EXISTS (SELECT FROM pgblend_data.{table} AS e WHERE e.collection_id = ANY($2))"
-    " AND NOT EXISTS (SELECT FROM pgblend._binding_conditions($1, $2)) AS found"
-)
 
+def search(db: Database, request: Request, store: StorePort) -> Answer:
+    """Return one search from its arguments to its rows, as the columns of _run_search.
 
-def search(db: Database, request: Request) -> Answer:
-    """Return one search from its arguments to its rows, as the columns of _run_search."""
-    search = Search(db, request)
+    The `store` is where passages are.
+    """
+    search = Search(db, request, store)
     found = nothing(search)
     is_asked = not request.is_blank or (
         search.plan.needs_vectors and request.query_embedding is not None
@@ -63,7 +62,7 @@ def rank(search: Search) -> Found:
 
 def nothing(search: Search) -> Found:
     """Return what a search without a query finds."""
-    return Found(Pool([], Fused()), Page(0, [], []), None, StoredPassages(PassageNode(search.db)))
+    return Found(Pool([], Fused()), Page(0, [], []), None, StoredPassages(search.store))
 
 
 def with_fallback(search: Search, found: Found) -> Found:
@@ -79,9 +78,8 @@ def with_fallback(search: Search, found: Found) -> Found:
     space = search.state.space(settings.space)
     if space is None:
         return found
-    values = search.request.query, search.state.collection_ids
-    statement = _MAY_STAND_IN.format(table=space.table_name)
-    if not search.db.run(statement, ["text", "bigint[]"], *values)[0]["found"]:
+    query, ids = search.request.query or "", search.state.collection_ids
+    if not search.store.may_stand_in(query, ids, space):
         return found
     before, stages = list(search.degraded), list(search.stages)
     search.look_for_vectors(is_required=False)
@@ -116,7 +114,7 @@ def gather(search: Search) -> Gathered:
 def read_candidates(search: Search, gathered: Gathered) -> StoredPassages:
     """Return what reads candidates by their ids; cosines of the vector arm are known."""
     stored = StoredPassages(
-        PassageNode(search.db),
+        search.store,
         gathered.vector,
         search.space_name,
         search.state.collection_ids,

@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from pgblend.plpy.ports import Space
 from pgblend.plpy.session import Database, UserError
 from pgblend.plpy.settings.catalog import CATALOG
 from pgblend.plpy.settings.check import read_json
@@ -43,10 +44,7 @@ SELECT
             'storage', e.storage, 'vector_type', e.vector_type, 'ef_search', e.ef_search,
             'table_name', e.table_name, 'table_id', t.oid::bigint,
             'vectors', t.reltuples::double precision,
-            'has_policy', row_security_active(t.oid),
-            'is_waiting', EXISTS (
-                SELECT FROM pgblend_data.embedding_queue AS q
-                WHERE q.space = e.name AND q.collection_id = ANY(s.ids)))::text
+            'has_policy', row_security_active(t.oid))::text
         FROM pgblend_data.embedding_space AS e
         LEFT JOIN pg_catalog.pg_class AS t
             ON t.relname = e.table_name AND t.relnamespace = 'pgblend_data'::regnamespace
@@ -59,27 +57,6 @@ CROSS JOIN wanted AS n
 LEFT JOIN pgblend_data.profile AS p ON p.name = n.profile
 """
 _TYPES = ["text[]", "bigint[]", "text", "text", "text"]
-
-
-class Space(NamedTuple):
-    """An embedding space; `is_waiting`: passages that are searched still need a vector in it.
-
-    `table_id` is what the snapshot sees: another one may have the name since. `vectors` is the
-    planner's row count, -1 where it has none; `has_policy`: row security holds for who searches.
-    """
-
-    name: str
-    model: str
-    dimensions: int
-    is_active: bool
-    storage: str
-    vector_type: str
-    ef_search: int | None
-    table_name: str
-    table_id: int
-    vectors: float
-    has_policy: bool
-    is_waiting: bool
 
 
 class State(NamedTuple):

@@ -11,7 +11,6 @@ CREATE OR REPLACE FUNCTION pgblend._pack_vector(
 LANGUAGE plpython3u
 IMMUTABLE PARALLEL UNSAFE
 STRICT
-SET search_path = pg_catalog, pg_temp
 AS $python$
 from pgblend.plpy.lexical.records import pack_lexemes, read_lexemes
 

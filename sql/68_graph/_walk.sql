@@ -20,12 +20,11 @@ LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 AS $python$
 from pgblend.plpy.graph.walk import breadth_first
-from pgblend.plpy.session import Backend
 
 STEP = "SELECT n.* FROM pgblend._neighbours($1, $2, $3, $4) AS n"
 TYPES = ["bigint[]", "text", "text[]", "integer"]
 most_edges = max(4 * node_limit, 4000)  # of one step
-db, cut = Backend(plpy, GD), []
+cut = []
 
 def step(frontier):
     rows = db.run(STEP, TYPES, frontier, direction, edge_types, most_edges + 1)

@@ -3,7 +3,6 @@ CREATE OR REPLACE FUNCTION pgblend._named_space(space text)
 RETURNS pgblend_data.embedding_space
 LANGUAGE plpgsql
 STABLE PARALLEL SAFE
-SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
     named pgblend_data.embedding_space;

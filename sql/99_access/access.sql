@@ -130,5 +130,5 @@ blend.fill_table, blend.grant_collection, blend.index_embedding_space, blend.pro
 blend.queue_missing_vectors, blend.remove_collection, blend.reset_setting, blend.revoke_collection,
 blend.set_collection_settings, blend.set_profile, blend.set_setting, blend.set_settings,
 blend.switch_embedding_space, blend.tune_embedding_space,
-pgblend._probe_text
+pgblend._embedding_inputs, pgblend._probe_text, pgblend._storages
 TO pgblend_admin;
