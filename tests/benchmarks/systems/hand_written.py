@@ -38,10 +38,10 @@ TEXTSEARCH = """
         FROM peer AS p ORDER BY score LIMIT {depth}
     ) AS n WHERE n.score < 0
 """
-# The arms as statements of their own; words that are not there have a score of 0.
+# The arms as statements of their own; a score in the list would be reckoned anew from each text.
 WORDS = """
-    SELECT {columns}, p.content <@> to_bm25query(%(text)s, 'peer_bm25') AS score
-    FROM peer AS p ORDER BY score LIMIT {rows}
+    SELECT {columns} FROM peer AS p
+    ORDER BY p.content <@> to_bm25query(%(text)s, 'peer_bm25') LIMIT {rows}
 """
 NEAREST = f"SELECT p.id FROM peer AS p ORDER BY p.embedding <=> %(vector)s LIMIT {DEPTH}"
 BY_KEY = "SELECT p.id, p.key, p.content FROM peer AS p WHERE p.id = ANY(%s)"
