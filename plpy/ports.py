@@ -220,6 +220,13 @@ class AgesRequest(NamedTuple):
     timeout_ms: float
 
 
+class LanguagesRequest(NamedTuple):
+    """Which text search configurations have documents?"""
+
+    document_ids: Sequence[int]
+    timeout_ms: float
+
+
 class CosinesRequest(NamedTuple):
     """How near are passages to a vector, in an embedding space?"""
 
@@ -303,6 +310,9 @@ class PassagePort(Protocol):
 
     def ages_days(self, request: AgesRequest) -> Sequence[float | None]:
         """Return how old the documents are, in their order; None where nobody knows."""
+
+    def languages(self, request: LanguagesRequest) -> Sequence[str | None]:
+        """Return the text search configurations of documents, in their order."""
 
     def cosines(self, request: CosinesRequest) -> Mapping[int, float | None]:
         """Return exact cosines of those that have a vector; None for a zero vector."""

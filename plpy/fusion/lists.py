@@ -84,6 +84,7 @@ Value = TypeVar("Value")
 Missing = TypeVar("Missing")
 MovedCosines = Callable[[Sequence[int], Sequence[int]], Mapping[int, float]]
 AgesDays = Callable[[Sequence[int]], Sequence[float | None]]
+LanguageFactors = Callable[[Sequence[int]], Sequence[float] | None]
 
 
 def list_column(
@@ -180,11 +181,12 @@ def fuse_lists(
     depth: int,
     moved_cosines: MovedCosines,
     ages_days: AgesDays,
+    language_factors: LanguageFactors | None = None,
 ) -> Fused:
     """Return the pool of the lists' candidates with their fused scores.
 
     `moved_cosines` gives cosines of chunks to a vector moved towards others, `ages_days` the ages
-    of documents.
+    of documents, `language_factors` what their languages leave of their scores.
 
     `depth` is how many candidates each arm was asked for. On the scale attainable a single list
     keeps its scores: BM25 as a share of what no passage can reach, a cosine as (1 + cosine) / 2.
@@ -210,6 +212,10 @@ def fuse_lists(
         ages = ages_days(fused.document_ids)
         fused.recency = recency_decay([1.0] * count, ages, settings.recency_half_life_days)
         sums = [score * factor for score, factor in zip(sums, fused.recency, strict=True)]
+    if settings.other_languages < 1 and count and language_factors:
+        fused.language = language_factors(fused.document_ids)
+        if fused.language is not None:
+            sums = [score * factor for score, factor in zip(sums, fused.language, strict=True)]
     fused.sums = sums
     fused.points = scale_fused(sums, fused.attainable, "attainable")
     fused.order = best_first(fused.points)

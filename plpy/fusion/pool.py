@@ -55,12 +55,12 @@ class Fused:
     So a stable sort by score leaves ties in that order. `ranks[list][item]` starts at 1; None where
     the list lacks the item.
 
-    By item: `sums`, what fusion gave with bonus and recency, of at most `attainable`; `points`, the
-    same in [0, 1]; `bonus`; `recency` (None without the setting). `order` has the items, best
-    first. By list: `normal` scores by item in convex fusion, 0 where the list lacks the item; else
-    None. And `weights`, of which parts are shares of the `total` (0: of their sum). `feedback` has
-    the chunk ids that the query's vector was moved to, `unmoved` the vector list's normal scores
-    before. Both are None without feedback.
+    By item: `sums`, what fusion gave with all that follows, of at most `attainable`; `points`, the
+    same in [0, 1]; `bonus`; `recency` and `language`, factors (None without their settings).
+    `order` has the items, best first. By list: `normal` scores by item in convex fusion, 0 where
+    the list lacks the item; else None. And `weights`, of which parts are shares of the `total` (0:
+    of their sum). `feedback` has the chunk ids that the query's vector was moved to, `unmoved` the
+    vector list's normal scores before. Both are None without feedback.
     """
 
     chunk_ids: Sequence[int] = ()
@@ -73,6 +73,7 @@ class Fused:
     order: Sequence[int] = ()
     bonus: Sequence[float] = ()
     recency: Sequence[float] | None = None
+    language: Sequence[float] | None = None
     normal: Sequence[Sequence[float]] | None = None
     weights: Sequence[float] = ()
     total: float = 0.0

@@ -151,6 +151,10 @@ def fuse_graph(
         half_life = settings.recency_half_life_days
         pool.recency = recency_decay([1.0] * len(ages), ages, half_life)
     decay = pool.recency or [1.0] * len(pool.chunk_ids)
+    if fused.language is not None:  # what only the graph found keeps its score
+        factor_of = dict(zip(fused.chunk_ids, fused.language, strict=True))
+        pool.language = [factor_of.get(chunk_id, 1.0) for chunk_id in pool.chunk_ids]
+        decay = [left * factor for left, factor in zip(decay, pool.language, strict=True)]
     if is_sum:
         add_scores(pool, together, decay)
     else:

@@ -12,6 +12,7 @@ from pgblend.plpy.ports import (
     Edge,
     Holder,
     HoldersRequest,
+    LanguagesRequest,
     NeighboursRequest,
     NodePassage,
     NodesRequest,
@@ -73,6 +74,10 @@ class StoredPassages:
     def ages_days(self, document_ids: Sequence[int]) -> Sequence[float | None]:
         """Return how old the documents are, in their order."""
         return self.port.ages_days(AgesRequest(document_ids, self.left_ms()))
+
+    def languages(self, document_ids: Sequence[int]) -> Sequence[str | None]:
+        """Return the text search configurations of documents, in their order."""
+        return self.port.languages(LanguagesRequest(document_ids, self.left_ms()))
 
     def moved_cosines(
         self, db: Database, chunk_ids: Sequence[int], passages: Sequence[int], weight: float

@@ -150,6 +150,7 @@ def page_details(
         {
             **of_all,
             **({"recency": fused.recency[item]} if fused.recency else {}),
+            **({"language": fused.language[item]} if fused.language else {}),
             **(pool.places.of(chunk_id) if pool.places else {}),
             "cursor": dict(zip(_CURSOR, (*key, settings.candidate_depth), strict=True)),
             **({"copies": of_item} if of_item else {}),

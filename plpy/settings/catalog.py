@@ -347,6 +347,11 @@ class SearchSettings:
     offset: int = setting(0, Whole(0, 10000))
     """How many rows to skip, for pages."""
 
+    other_languages: float = setting(1, SHARE)
+    """What is left of the fused score of a passage in another language than the question's, where
+    both are among the candidates: below 1, of two translations the question's own comes first. The
+    question's language is told by its script or its stop words."""
+
     over_fetch: dict[str, float] = setting(
         {"factor": 0}, Numbers(["factor", "minimum", "rerank_factor", "variant_factor"], 0, 10000)
     )

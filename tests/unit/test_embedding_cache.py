@@ -43,15 +43,12 @@ def test_a_size_of_zero_keeps_nothing() -> None:
     assert cache.statistics()["bytes"] == 0
 
 
-def test_model_dimensions_and_text_make_the_key() -> None:
-    assert (
-        len(
-            {
-                EmbeddingCache.key("model", None, "text"),
-                EmbeddingCache.key("other", None, "text"),
-                EmbeddingCache.key("model", 384, "text"),
-                EmbeddingCache.key("model", None, "text "),
-            }
-        )
-        == 4
-    )
+def test_what_was_asked_makes_the_key() -> None:
+    asked = [
+        ("model", None, False, "text"),
+        ("other", None, False, "text"),
+        ("model", 384, False, "text"),
+        ("model", None, True, "text"),
+        ("model", None, False, "text "),
+    ]
+    assert len({EmbeddingCache.key(*each) for each in asked}) == len(asked)
