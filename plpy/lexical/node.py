@@ -36,6 +36,7 @@ from pgblend.plpy.ports import (
     SimilarRequest,
 )
 from pgblend.plpy.session import Database, Rows
+from pgblend.plpy.settings.catalog import LEXICAL_CACHE_BYTES
 from pgblend.plpy.text.parse import asked_of
 from pgblend.plpy.text.vocabulary import VERSION
 
@@ -60,13 +61,14 @@ Check = Callable[[], None]
 class Node:
     """Answers from this database, under the snapshot of the statement under way."""
 
-    def __init__(self, db: Database) -> None:
-        self.db = db
+    def __init__(self, db: Database, cache_bytes: int = LEXICAL_CACHE_BYTES) -> None:
+        self.db, self.cache_bytes = db, cache_bytes
         self._opened: dict[tuple[int, ...], OpenIndex] = {}
 
     def words(self, query: str, collection_ids: Sequence[int], language: str | None) -> Rows:
         """Parse a query under each configuration in use, or `language` alone."""
-        values = query, collection_ids, language, asked_of(query).text
+        asked = asked_of(query)
+        values = asked.words, collection_ids, language, asked.text
         return self.db.run(_TERMS, ["text", "bigint[]", "text", "text"], *values)
 
     def check_index(self, collection_ids: Sequence[int], is_strict: bool) -> None:
@@ -78,7 +80,7 @@ class Node:
         key = tuple(collection_ids)
         if key in self._opened:
             return False
-        self._opened[key] = opened = open_index(self.db, collection_ids)
+        self._opened[key] = opened = open_index(self.db, collection_ids, self.cache_bytes)
         return opened.has_read
 
     def count(self, request: CountRequest) -> Counts:

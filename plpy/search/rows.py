@@ -144,12 +144,13 @@ def page_details(
     if settings.dedup != "off":
         contents = {text.chunk_id: text.content for text in shown if text and text.may_repeat}
         copies = copies_on_page(page.items, fused, contents, stored.holders)
-    of_all = details_of_all(search, gathered, bool(ranking.reranker.scores))
+    of_all = details_of_all(search, gathered, ranking.basis)
     keys = pool.keys(page.items, ranking.points)
     return [
         {
             **of_all,
             **({"recency": fused.recency[item]} if fused.recency else {}),
+            **({"language": fused.language[item]} if fused.language else {}),
             **(pool.places.of(chunk_id) if pool.places else {}),
             "cursor": dict(zip(_CURSOR, (*key, settings.candidate_depth), strict=True)),
             **({"copies": of_item} if of_item else {}),
@@ -158,7 +159,7 @@ def page_details(
     ]
 
 
-def details_of_all(search: Search, gathered: Gathered, is_reranked: bool) -> dict[str, Json]:
+def details_of_all(search: Search, gathered: Gathered, basis: str | None) -> dict[str, Json]:
     """Return what the details of every row say: how the search was made."""
     plan = search.plan
     of_all: dict[str, Json] = {"mode": plan.settings.mode}
@@ -168,5 +169,4 @@ def details_of_all(search: Search, gathered: Gathered, is_reranked: bool) -> dic
         of_all["not_run"] = plan.not_run
     if plan.expands or "expand" in plan.not_run:
         of_all["expansion"] = gathered.expansion
-    basis = "rerank" if is_reranked else None if gathered.vector is None else "cosine"
     return {**of_all, "relevance_basis": basis}

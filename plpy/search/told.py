@@ -90,7 +90,9 @@ def page_trace(search: Search, found: Found) -> dict[str, list[dict[str, Json]]]
         return {}
     pool_facts = None
     if search.request.traced == "pool":
-        pool_facts = found.stored.known_cosines, ranking.dropped
+        items = pool.fused.order
+        relevances = ranking.relevances(items, pool, found.stored)
+        pool_facts = dict(zip(pool.fused.ids(items), relevances, strict=True)), ranking.dropped
     return search_trace(
         found.page.items,
         pool.lists,

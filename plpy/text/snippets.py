@@ -36,7 +36,7 @@ def page_snippets(
     """Return the snippets of passages, each with what it was found by and its configuration.
 
     A snippet is the part of a passage, at most 250 characters of it, with most different words of
-    the query, each within <mark>; & < > " are entities. Without any it is the beginning.
+    the query. Each word is within <mark>; & < > " are entities. Without any it is the beginning.
     """
     asked = list(zip(sought, config_names, strict=True))
     snippets = [""] * len(asked)

@@ -69,9 +69,10 @@ def indexable_text(text: str) -> str:
 
 
 def index_parts(title: str, heading: str, content: str, own_start: int) -> list[str]:
-    """Return title, heading, content, and content before own_start, as the parser gets them; last
-    the identifiers of all three as a tsvector, "=" before each, weight C, all at position 1: they
-    have places in no phrase.
+    """Return title, heading, content, and content before own_start as the parser gets them.
+
+    Last come the identifiers of the first three as a tsvector's text. "=" stands before each; they
+    have weight C and position 1, so they have places in no phrase.
     """
     quoted = (
         "'=" + name.replace("\\", "\\\\").replace("'", "''") + "':1C"
@@ -115,7 +116,7 @@ KANA = 0.05
 def script_language(text: str) -> str | None:
     """Return the language that the script of a text tells, None where it tells none.
 
-    It is zh, ja, ko, th, lo, km or my (ISO 639-1), where the first 2,400 characters have at least
+    It is zh, ja, ko, th, lo, km or my (ISO 639-1). The first 2,400 characters must have at least
     two of its letters for each word in other scripts.
     """
     sample = text[:SAMPLE]
