@@ -73,6 +73,7 @@ class LexicalArm:
         self.has_read = False
         self._parsed: dict[str, QueryTerms] = {}
         self._counted: set[Lexeme] = set()  # that passages have
+        self._is_checked = False  # whether each collection has an index
 
     def words(self, query: str, depth: int) -> WordList:
         """Return the best candidates for a query's words; none for a query without lexemes.
@@ -90,6 +91,7 @@ class LexicalArm:
         # A single collection in which words were counted has an index.
         if not counts.total_length or len(scope.collection_ids) > 1:
             self._check_index()
+        self._is_checked = True
         if not counts.total_length:
             return WordList(NOTHING)
         idf = iter(query_idf(configs, lexemes, counts))
@@ -223,7 +225,7 @@ class LexicalArm:
         return guesses
 
     def _check_index(self) -> None:
-        if self.scope.checks_index:
+        if self.scope.checks_index and not self._is_checked:
             self.port.check_index(self.scope.collection_ids, self.scope.strict)
 
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from pgblend.plpy.ports import Space
@@ -140,6 +141,12 @@ def read_state(
         row["profile"],
         row["role"],
         row["is_everywhere"],
-        [Space(**json.loads(text)) for text in row["spaces"]],
+        list(map(read_space, row["spaces"])),
         row["calibrations"],
     )
+
+
+@lru_cache(maxsize=100)
+def read_space(text: str) -> Space:
+    """Return the embedding space that a JSON text of the statement tells."""
+    return Space(**json.loads(text))
