@@ -25,10 +25,14 @@ BEGIN ATOMIC
             8 + s.stored_bytes * dimensions AS stored,
             8 + ceil(s.indexed_bytes * dimensions) AS indexed
         FROM (VALUES
-            ('vector', 2000, 4, 4, pg_size_bytes(current_setting('shared_buffers')) / 2),
-            ('halfvec', 4000, 2, 2, pg_size_bytes(current_setting('effective_cache_size')) / 2),
-            ('binary', 16000, 2, 0.125, NULL)
-        ) AS s (storage, most_dimensions, stored_bytes, indexed_bytes, memory)
+            ('vector', 2000, 4, 4, 3e-4, 1.15e-6,
+                pg_size_bytes(current_setting('shared_buffers')) / 2),
+            ('halfvec', 4000, 2, 2, 3e-4, 8.5e-7,
+                pg_size_bytes(current_setting('effective_cache_size')) / 2),
+            ('binary', 16000, 2, 0.125, 4.5e-4, 0, NULL)
+        ) AS s (
+            storage, most_dimensions, stored_bytes, indexed_bytes, seconds, dimension_seconds,
+            memory)
     ),
 
     figures AS (
@@ -48,7 +52,9 @@ BEGIN ATOMIC
         f.table_bytes::bigint,
         f.index_bytes::bigint,
         (chunks * (772 + f.indexed))::bigint AS build_bytes,
-        (chunks * (1.1e-3 + 1e-7 * f.indexed))::double precision AS build_seconds,
+        -- Of 8,000 vectors; longer with the logarithm of their number.
+        chunks * (f.seconds + f.dimension_seconds * dimensions)::double precision
+        * (1 + 0.27 * ln(greatest(chunks / 8000.0, 1)))::double precision AS build_seconds,
         dimensions <= f.most_dimensions AND coalesce(f.index_bytes <= f.memory, true) AS fits
     FROM figures AS f
     ORDER BY f.most_dimensions;
