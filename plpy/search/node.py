@@ -12,6 +12,7 @@ from pgblend.plpy.ports import (
     Held,
     Holder,
     HoldersRequest,
+    LanguagesRequest,
     LiteralRequest,
     NeighboursRequest,
     NodePassage,
@@ -53,6 +54,12 @@ _HOLDERS = f"""
     INNER JOIN pgblend_data.collection AS o ON o.id = d.collection_id
     WHERE c.id = ANY($1) AND c.content = ANY($2)"""
 _AGES = "SELECT pgblend._document_ages($1) AS ages"
+_LANGUAGES = """
+    SELECT d.text_search_config AS language
+    FROM unnest($1) WITH ORDINALITY AS u (document_id, place)
+    LEFT JOIN LATERAL (
+        SELECT d.* FROM pgblend_data.document AS d WHERE d.id = u.document_id OFFSET 0) AS d
+        ON true ORDER BY u.place"""
 _EDGES = (
     "SELECT n.node, n.neighbour, n.is_reverse, n.edge_type, n.weight"
     " FROM pgblend._neighbours($1, $2, $3, $4) AS n"
@@ -103,6 +110,12 @@ class StoreNode:
         ages: Sequence[float | None] = rows[0]["ages"]
         return ages
 
+    def languages(self, request: LanguagesRequest) -> Sequence[str | None]:
+        """Return the text search configurations of documents, in their order."""
+        return [
+            row["language"] for row in self.db.run(_LANGUAGES, ["bigint[]"], request.document_ids)
+        ]
+
     def cosines(self, request: CosinesRequest) -> dict[int, float | None]:
         """Return exact cosines of those that have a vector; NULL for a zero vector."""
         values = request.chunk_ids, request.vector
@@ -133,11 +146,11 @@ class StoreNode:
         statement = _COLUMN.format(column=column, space=space)  # a space's name needs no quotes
         return self.db.run(statement, types, *values)
 
-    def lexical(self) -> "Node":
+    def lexical(self, cache_bytes: int) -> "Node":
         """Return the lexical index; ModuleNotFoundError where there is no numpy."""
         from pgblend.plpy.lexical.node import Node  # here, since other searches go without numpy
 
-        return Node(self.db)
+        return Node(self.db, cache_bytes)
 
     def is_building(self, collection_ids: Sequence[int]) -> bool:
         """Tell whether a session builds the lexical index of one of the collections."""

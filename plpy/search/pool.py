@@ -27,7 +27,7 @@ class Pool(NamedTuple):
         return [(points[item], documents[item], indexes[item]) for item in items]
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Ranking:
     """The order of the candidates that may be shown.
 

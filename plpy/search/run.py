@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from pgblend.plpy.fusion.languages import other_language_factors
 from pgblend.plpy.fusion.lists import documents_once, fuse_lists
 from pgblend.plpy.fusion.pool import ArmList, Fused
 from pgblend.plpy.fusion.scores import scale_fused
@@ -139,7 +140,13 @@ def fuse(search: Search, lists: Sequence[ArmList], stored: StoredPassages) -> Po
     def moved_cosines(first: Sequence[int], passages: Sequence[int]) -> dict[int, float]:
         return stored.moved_cosines(search.db, first, passages, settings.feedback["weight"])
 
-    fused = fuse_lists(lists, settings, search.depth(), moved_cosines, stored.ages_days)
+    def language_factors(documents: Sequence[int]) -> Sequence[float] | None:
+        query, factor = search.request.query or "", settings.other_languages
+        return other_language_factors(query, stored.languages(documents), factor, search.db)
+
+    fused = fuse_lists(
+        lists, settings, search.depth(), moved_cosines, stored.ages_days, language_factors
+    )
     details = {"feedback": fused.feedback} if fused.feedback else None
     search.done("fuse", len(fused.order), details)
     return Pool(lists, fused)

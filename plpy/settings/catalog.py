@@ -6,7 +6,7 @@ Objects are merged key by key over their defaults; one with a key "kind" is a wh
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, NamedTuple, TypedDict
 
 from pgblend.plpy.settings.rules import (
     Fields,
@@ -32,6 +32,7 @@ from pgblend.plpy.settings.rules import (
 AMOUNT = Number(0, 1_000_000)
 RANK = Whole(1, 10_000)
 SHARE = Number(0, 1)
+LEXICAL_CACHE_BYTES = 10_000_000
 UNIT = Text(["absolute", "attainable"])
 BY_ARM = ("fuzzy", "lexical", "vector")
 NORMALIZATION_METHODS = ["minmax", "theoretical", "absolute", "zscore", "logistic", "spread"]
@@ -171,7 +172,7 @@ PROFILE = Known(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class SearchSettings:
     """What may be given in a call, by a collection or a profile, and for the whole database."""
 
@@ -346,6 +347,11 @@ class SearchSettings:
     offset: int = setting(0, Whole(0, 10000))
     """How many rows to skip, for pages."""
 
+    other_languages: float = setting(1, SHARE)
+    """What is left of the fused score of a passage in another language than the question's, where
+    both are among the candidates: below 1, of two translations the question's own comes first. The
+    question's language is told by its script or its stop words."""
+
     over_fetch: dict[str, float] = setting(
         {"factor": 0}, Numbers(["factor", "minimum", "rerank_factor", "variant_factor"], 0, 10000)
     )
@@ -440,7 +446,7 @@ class SearchSettings:
     query."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(init=False, eq=False, repr=False)
 class CollectionSettings:
     """What may be given by a collection and for the whole database."""
 
@@ -470,7 +476,7 @@ class CollectionSettings:
     out."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(init=False, eq=False, repr=False)
 class ServerSettings:
     """What may be given for the whole database only."""
 
@@ -513,13 +519,15 @@ class ServerSettings:
             "query_operators": 200,
             "query_characters": 100000,
             "filter_conditions": 200,
+            "lexical_cache_bytes": LEXICAL_CACHE_BYTES,
         },
         100,
         1000000000,
     )
     """The most that a call may pass: characters, different words and operators (phrases,
     exclusions, or) of a query; bytes of a filter and of options; conditions of a filter and values
-    of one; items of an array. answer_bytes is the most that a gateway may answer."""
+    of one; items of an array. answer_bytes is the most that a gateway may answer,
+    lexical_cache_bytes the most that a session keeps of the words' postings."""
 
     log_address: str | None = setting(None, ADDRESS)
     """Where each search is reported, by one datagram: localhost:port, an address in numbers with a
@@ -545,8 +553,7 @@ class ServerSettings:
     """The chat model that reads pictures at ingest; null: pictures are left out."""
 
 
-@dataclass(frozen=True)
-class Setting:
+class Setting(NamedTuple):
     """One setting as the catalogue tells it."""
 
     name: str

@@ -1,9 +1,10 @@
 -- _ask_passages: the passages that a question is answered from, as ask_document takes them.
--- {query, mode, queryLanguage, parts, results, meta {expanded, reranked, vectorsUsed, tokens},
--- abstains, degraded}. Where no passage has as much relevance as abstain_below, there are no parts,
--- and abstains is true. mode is that of search_explain's meta; the language is the gateway's guess,
--- where it expanded the query, else that of _query_language. A NULL or blank query is an error. The
--- passages fit, with the rules for the model and the question, into max_tokens.
+-- {query, mode, queryLanguage, parts, messages, results, meta {expanded, reranked, vectorsUsed,
+-- tokens}, abstains, degraded}. Where no passage has as much relevance as abstain_below, there are
+-- no parts, and abstains is true. mode is that of search_explain's meta. The language is the
+-- gateway's guess, where it expanded the query, else that of _query_language. A NULL or blank query
+-- is an error. `messages` ask a chat model; with the rules and the question they fit into
+-- max_tokens.
 CREATE OR REPLACE FUNCTION pgblend._ask_passages(
     query text,
     result_limit integer,
@@ -45,6 +46,7 @@ BEGIN
                 #>> '{}',
             pgblend._query_language(query)),
         'parts', context -> 'parts',
+        'messages', context -> 'messages',
         'results', (
             SELECT coalesce(jsonb_agg(to_jsonb(r) - '{content,metadata,context_before,
                 context_after,degraded,details}'::text[] ORDER BY r.rank), '[]')

@@ -86,6 +86,7 @@ SEARCH_SETTINGS = {
     ],
     "mode": ["slow", 1],
     "offset": [-1, 10001, 10.0],
+    "other_languages": [-0.1, 1.1, "en"],
     "over_fetch": [2, {"factor": -1}, {"factor": None}, {"times": 2}],
     "per_document": [0, 10001, 1.5],
     "recency_half_life_days": [0, -1, "30", 1e7],
