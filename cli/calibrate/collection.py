@@ -113,6 +113,11 @@ class Calibration:
     reliability: list[Bin]
 
 
+def as_json(result: Calibration) -> dict[str, Any]:
+    """Return it as a JSON object, bins by name."""
+    return asdict(result) | {"reliability": [one._asdict() for one in result.reliability]}
+
+
 def targets(connection: Connection, names: list[str] | None) -> list[Target]:
     """Return the collections of these names, or all; those that the caller may write to."""
     found = [Target(**row) for row in fetch_rows(connection, _TARGETS, {"names": names})]
@@ -141,8 +146,15 @@ def calibrate(
         result = _without_curve(target, len(queries), needed)
     values = {name: getattr(target, name) for name in Target.__dataclass_fields__}
     values |= found | {"mean": chance[0], "deviation": chance[1]}
-    connection.execute(_STORE, values | {"figures": json.dumps(asdict(result))})
+    connection.execute(_STORE, values | {"figures": json.dumps(as_json(result))})
     return result
+
+
+def refresh(connection: Connection) -> list[Calibration]:
+    """Fit anew what is stale; return what was fitted."""
+    stale = [target for target in targets(connection, None) if target.is_stale]
+    found = [calibrate(connection, target, lambda _: lambda _: None) for target in stale]
+    return [one for one in found if one is not None]
 
 
 def _without_curve(target: Target, queries: int, missing: str) -> Calibration:

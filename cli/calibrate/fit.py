@@ -35,28 +35,42 @@ class Bin(NamedTuple):
 
 
 def fit_curve(searches: Sequence[JudgedSearch], gate: Gate | None) -> Curve:
-    """Return the curve of the greatest likelihood that rises with all it is made of.
+    """Return the curve of the greatest likelihood; `gate` is taken as it is."""
+    rows = [row for one in searches for row in _features(one)]
+    relevant = [float(row) for one in searches for row in one.relevant[:SHOWN]]
+    passed = [
+        gate.chance(one.signals) if gate else 1.0 for one in searches for _ in one.scores[:SHOWN]
+    ]
+    found = _likeliest(np.array(rows), np.array(relevant), np.array(passed))
+    return Curve(*[*found, *(gate or NO_GATE)])
 
-    `gate` is the chance that a question is one for the collection, taken as it is.
-    """
-    features = np.array([row for one in searches for row in _features(one)])
-    relevant = np.array([r for one in searches for r in one.relevant[:SHOWN]], float)
-    passed = np.array(
-        [gate.chance(one.signals) if gate else 1.0 for one in searches for _ in one.scores[:SHOWN]]
-    )
 
-    def loss(weights: Floats) -> tuple[float, Floats]:
-        inner = 1 / (1 + np.exp(-np.clip(features @ weights, -500, 500)))
+def fit_gate(answered: Sequence[Signals], others: Sequence[Signals]) -> Gate:
+    """Return the gate that tells questions with an answer from others, both counting the same."""
+    rows = [[1.0, one.cosine, one.words] for one in (*answered, *others)]
+    kinds = np.array([1.0] * len(answered) + [0.0] * len(others))
+    weights = np.where(kinds > 0, 0.5 / len(answered), 0.5 / len(others))
+    return Gate(*_likeliest(np.array(rows), kinds, np.ones(len(rows)), weights))
+
+
+def _likeliest(
+    features: Floats, outcomes: Floats, passed: Floats, weights: Floats | None = None
+) -> list[float]:
+    """Return the weights of features, an intercept first, of which the others are not below 0."""
+    shares = np.full(len(outcomes), 1 / len(outcomes)) if weights is None else weights
+
+    def loss(coefficients: Floats) -> tuple[float, Floats]:
+        inner = 1 / (1 + np.exp(-np.clip(features @ coefficients, -500, 500)))
         chances = np.clip(passed * inner, 1e-9, 1 - 1e-9)
-        unlikely = -np.mean(relevant * np.log(chances) + (1 - relevant) * np.log(1 - chances))
-        slope = (chances - relevant) / (chances * (1 - chances)) * passed * inner * (1 - inner)
-        penalty = _RIDGE * weights[1:] @ weights[1:] / 2
-        gradient = features.T @ slope / len(slope) + _RIDGE * np.array([0, *weights[1:]])
-        return float(unlikely + penalty), gradient
+        unlikely = -shares @ (outcomes * np.log(chances) + (1 - outcomes) * np.log(1 - chances))
+        slope = (chances - outcomes) / (chances * (1 - chances)) * passed * inner * (1 - inner)
+        ridge = _RIDGE * np.array([0.0, *coefficients[1:]])
+        return float(unlikely + ridge @ coefficients / 2), features.T @ (shares * slope) + ridge
 
-    bounds = [(None, None), *[(0.0, None)] * 4]
-    found = minimize(loss, np.zeros(5), jac=True, bounds=bounds, method="L-BFGS-B")
-    return Curve(*[*map(float, found.x), *(gate or NO_GATE)])
+    size = features.shape[1]
+    bounds = [(None, None), *[(0.0, None)] * (size - 1)]
+    found = minimize(loss, np.zeros(size), jac=True, bounds=bounds, method="L-BFGS-B")
+    return [float(one) for one in found.x]
 
 
 def _features(search: JudgedSearch) -> list[list[float]]:

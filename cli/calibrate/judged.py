@@ -9,6 +9,7 @@ from pgblend.cli.database import Connection, fetch_rows, fetch_value
 from pgblend.plpy.refine.priors import RANKED_BY
 from pgblend.plpy.refine.relevance import Signals
 
+MOST_QUERIES = 1000  # more say little more
 DEPTH = 50  # rows of a search, which a list of a coverage can have
 # One query may be in several sets; a document is relevant where one says so.
 _QUERIES = """
@@ -22,7 +23,7 @@ _QUERIES = """
     WHERE s.collection_id = %(collection_id)s
     GROUP BY pgblend._plain_query(q.query)
     HAVING bool_or(j.grade > 0)
-    ORDER BY pgblend._plain_query(q.query)
+    ORDER BY md5(pgblend._plain_query(q.query)) LIMIT %(most)s
 """
 _SEARCH = """
     SELECT blend.search_explain(
@@ -46,7 +47,8 @@ class Judged(NamedTuple):
 
 def judged_queries(connection: Connection, collection_id: int, model: str) -> list[dict[str, Any]]:
     """Return the queries that have a relevant document: query, embedding and relevant keys."""
-    return fetch_rows(connection, _QUERIES, {"collection_id": collection_id, "model": model})
+    values = {"collection_id": collection_id, "model": model, "most": MOST_QUERIES}
+    return fetch_rows(connection, _QUERIES, values)
 
 
 def search_judged(

@@ -1,6 +1,5 @@
 """`pgblend calibrate`: relevance as a probability."""
 
-from dataclasses import asdict
 from functools import partial
 
 import click
@@ -37,7 +36,7 @@ def command(
       pgblend calibrate -c docs --reliability
     """
     require("eval")
-    from pgblend.cli.calibrate.collection import calibrate, targets
+    from pgblend.cli.calibrate.collection import as_json, calibrate, targets
     from pgblend.cli.ingest.progress import progress_bars
 
     found = []
@@ -50,9 +49,7 @@ def command(
             if result.missing:
                 told = f"no curve: {result.missing}"
                 click.echo(f"pgblend: {target.collection}: {told}", err=True)
-            found.append(
-                asdict(result) | {"reliability": [one._asdict() for one in result.reliability]}
-            )
+            found.append(as_json(result))
     if output_format == "json":
         output.echo_json({"calibrations": found})
     elif reliability:

@@ -3,7 +3,7 @@
 import io
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import matplotlib
 import numpy as np
@@ -38,6 +38,11 @@ def draw_all(runs: Sequence["Run"]) -> Iterator[tuple[str, str]]:
         ("Time of a search: the median, and up to the 95th percentile", draw_latency),
     ):
         yield title, as_svg(draw, runs)
+    if _calibrated(runs):
+        yield (
+            "Reliability: what relevance says, and what share is relevant",
+            as_svg(draw_reliability, runs),
+        )
 
 
 def ways(runs: Sequence["Run"]) -> list[tuple[str, str]]:
@@ -97,6 +102,36 @@ def draw_latency(runs: Sequence["Run"]) -> Figure:
     axes.set_xlim(0, max(most, 1e-3) * 1.25)
     axes.set_xlabel("milliseconds")
     return figure
+
+
+def draw_reliability(runs: Sequence["Run"]) -> Figure:
+    """Draw a panel for each calibrated set: bins of rows of the queries that were held back."""
+    found = _calibrated(runs)
+    columns = min(3, len(found))
+    rows = -(-len(found) // columns)
+    figure = _new_figure(2.9 * rows)
+    panels = list(figure.subplots(rows, columns, squeeze=False).flat)
+    for axes, (name, figures) in zip(panels, found.items(), strict=False):
+        bins = figures["reliability"]
+        axes.plot([0, 1], [0, 1], color=_stand_in("rule"), linewidth=1)
+        points = [one["predicted"] for one in bins], [one["observed"] for one in bins]
+        axes.plot(*points, "o-", color=_stand_in("accent"), markersize=4, linewidth=1.2)
+        error = f"error {figures['error']:.3f} ({figures['low']:.3f} to {figures['high']:.3f})"
+        axes.set_title(f"{_broken(name, 34)}\n{error}", fontsize=9)
+        axes.set_xlabel("relevance")
+        axes.set_ylabel("share that is relevant")
+        axes.set_xlim(0, 1)
+        axes.set_ylim(0, 1)
+        axes.set_aspect("equal")
+    for axes in panels[len(found) :]:
+        axes.remove()
+    return figure
+
+
+def _calibrated(runs: Sequence["Run"]) -> dict[str, Any]:
+    """Return the figures of the sets whose collection has a curve, by name."""
+    found = {run.facts["judged_set"]: run.facts.get("calibration") for run in runs}
+    return {name: one for name, one in found.items() if one and one["reliability"]}
 
 
 def recall_curve(run: "Run") -> list[float]:

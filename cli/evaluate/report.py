@@ -24,7 +24,13 @@ _RUNS = """
         r.judged_set, r.arm, r.profile, r.options,
         CASE WHEN %(runs)s::bigint[] IS NOT NULL THEN r.run_id END)
         r.run_id, r.judged_set, r.arm, r.profile, r.queries, r.degraded_queries, r.metrics,
-        r.options, r.versions, r.finished_at, s.collection
+        r.options, r.versions, r.finished_at, s.collection,
+        (
+            SELECT k.figures FROM pgblend_data.calibration AS k
+            INNER JOIN pgblend_data.collection AS c ON c.id = k.collection_id
+            INNER JOIN pgblend_data.embedding_space AS e ON e.name = k.space AND e.active
+            WHERE c.name = s.collection
+        ) AS calibration
     FROM blend.evaluation_runs AS r
     INNER JOIN blend.judged_sets AS s ON s.name = r.judged_set
     WHERE r.state = 'done' AND (%(sets)s::text[] IS NULL OR r.judged_set = ANY(%(sets)s))

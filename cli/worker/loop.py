@@ -8,6 +8,7 @@ from enum import Enum
 
 from pgblend.cli.database import Connection, connect, translate
 from pgblend.cli.errors import ExitCode, UserError
+from pgblend.cli.extras import missing, require
 from pgblend.cli.ingest.embedding import ensure_first_space
 from pgblend.cli.ingest.gateway_client import GatewayClient, GatewayUnavailableError
 from pgblend.cli.ingest.spaces import Space, get_setting
@@ -24,6 +25,7 @@ _SPACES = """
 _SEAL_AT_LEAST = 1000
 # No name of a space.
 _SUMMARIES = "the model of summaries"
+_CALIBRATE_SECONDS = 600.0
 _SLICE_SECONDS = 0.5
 # A notification may be missed, and what failed comes due without one: look by itself.
 _LONGEST_REST_SECONDS = 30.0
@@ -63,6 +65,7 @@ class Worker:
         self._lock = threading.Lock()
         self._backoffs: dict[str, Backoff] = {}
         self._errors: list[BaseException] = []
+        self._calibrates_at = 0.0
         self.totals = Totals()
 
     def stop(self) -> None:
@@ -126,6 +129,14 @@ class Worker:
         """Add chunks that were sealed."""
         with self._lock:
             self.totals.sealed += chunks
+
+    def may_calibrate(self) -> bool:
+        """Tell whether it is time to look at calibrations, which then is later again."""
+        now = time.monotonic()
+        is_time = now >= self._calibrates_at and not missing("eval")
+        if is_time:
+            self._calibrates_at = now + _CALIBRATE_SECONDS
+        return is_time
 
     @property
     def until(self) -> Until:
@@ -245,12 +256,23 @@ class _Session:
                 "SELECT pgblend._seal_waiting(%s)", [_SEAL_AT_LEAST]
             ).fetchone()
             self._worker.count_sealed(sealed[0] if sealed else 0)
+            self._calibrate()
         if self._worker.until is Until.STOPPED:
             return False
         spaces = [Space(*row) for row in self._connection.execute(_SPACES).fetchall()]
         if self._worker.until is Until.ONCE:
             return not any(self._queue.is_limited(space) for space in spaces)
         return self._queue.remaining(spaces) == 0
+
+    def _calibrate(self) -> None:
+        """Fit relevance anew where judgements or passages have changed by enough."""
+        if not self._worker.may_calibrate():
+            return
+        require("eval")
+        from pgblend.cli.calibrate.collection import refresh
+
+        for one in refresh(self._connection):
+            self._worker.say(f"calibrated {one.collection}: relevance is {one.basis}")
 
     def _listen(self, listens: bool) -> None:
         """Let writers know that this session waits for a notification, or does not."""

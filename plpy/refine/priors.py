@@ -36,4 +36,4 @@ RANKING = {name: defaults("search")[name] for name in RANKED_BY} | {
         "hyde": 1.4,
     },
 }
-PRIORS = {"local/all-minilm-l6-v2": Curve(-4.47, 3.83, 2.46, 1.71, 0.04, -9.14, 14.3, 13.8)}
+PRIORS = {"local/all-minilm-l6-v2": Curve(-4.07, 2.87, 3.9, 1.94, 0.613, -8.89, 13.6, 14.5)}

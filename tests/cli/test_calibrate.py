@@ -61,6 +61,7 @@ def test_relevance_becomes_a_probability_and_lists_end(
     pgblend: Pgblend,
     connection: psycopg.Connection,
     judged: dict[str, Any],
+    tmp_path: Path,
     parse_valid: Callable[[Result, str], Any],
 ) -> None:
     def search(number: int, options: dict[str, Any] | None = None) -> list[Any]:
@@ -91,6 +92,11 @@ def test_relevance_becomes_a_probability_and_lists_end(
         one.rpartition("/")[2] in of_query for one, of_query in zip(is_there, keys, strict=True)
     )
     assert abs(expected - relevant) <= 0.1 * relevant
+
+    page = tmp_path / "page.html"
+    assert pgblend("eval", "run", "--set", "judged", "-n", "10").exit_code == 0
+    assert pgblend("eval", "report", "-o", str(page)).exit_code == 0
+    assert f"error {found['error']:.3f} ({found['low']:.3f} to" in page.read_text()
 
     least = relevances[1]
     assert search(3, {"min_relevance": least}) == after[:2]

@@ -271,3 +271,15 @@ def test_counting_waits_for_nobody(gateway_connection, library, database_url):
     assert value(gateway_connection, "SELECT sum(token_count) FROM chunks") == count_tokens(
         "narwhal"
     )
+
+
+def test_relevance_is_fitted_anew(work, gateway_connection, library):
+    query = "SELECT passages FROM pgblend_data.calibration"
+    library(*(f"walrus {number}" for number in range(25)))
+    assert "calibrated c: relevance is p_value" in work("--once", "--concurrency", "1")[2]
+    assert value(gateway_connection, query) == 25
+    library("one more")
+    assert "calibrated" not in work("--once", "--concurrency", "1")[2]
+    library(*(f"seal {number}" for number in range(10)))
+    assert "calibrated c" in work("--once", "--concurrency", "1")[2]
+    assert value(gateway_connection, query) == 36

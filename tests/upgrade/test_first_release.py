@@ -260,3 +260,25 @@ def test_the_pool_of_feedback_goes_from_what_was_set(first_release_url: str) -> 
         mine = "SELECT settings -> 'feedback' FROM pgblend_data.profile WHERE name = 'mine'"
         assert db.value(mine) == left
         db.rows("SELECT * FROM hybrid_search('x', profile => 'mine')")
+
+
+def test_a_least_relevance_is_taken_out_and_named(
+    first_release_url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It was a cosine: as a probability it would leave out other rows."""
+    given = '{"min_relevance": 0.4, "rrf_k": 30}'
+    with psycopg.connect(first_release_url, autocommit=True) as connection:
+        db = Database(connection)
+        db.rows("SELECT add_collection('c', settings => %s)", given)
+        db.rows("SELECT set_profile('mine', settings => %s)", given)
+        db.rows("SELECT set_setting('min_relevance', '0.4')")
+    runner.upgrade(first_release_url)
+    told = capsys.readouterr().err
+    for place in ("the database", 'profile "mine"', 'collection "c"'):
+        assert f"min_relevance 0.4 of {place} was taken out" in told
+    with psycopg.connect(first_release_url, autocommit=True) as connection:
+        db = Database(connection)
+        assert db.value("SELECT settings FROM pgblend_data.collection") == {"rrf_k": 30}
+        mine = "SELECT settings FROM pgblend_data.profile WHERE name = 'mine'"
+        assert db.value(mine) == {"rrf_k": 30}
+        assert db.value("SELECT get_setting('min_relevance')") is None
