@@ -2,12 +2,14 @@
 
 A search talks to a port. On one node it is answered in process; a coordinator would ask its shards
 and merge their answers. Times travel as milliseconds that are left, never as a clock's reading. A
-request has nothing that must be trusted: whoever may search may make one, and a node answers by the
+request has nothing that must be trusted. Whoever may search may make one, and a node answers by the
 rights of its own session.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
+
+from pgblend.plpy.session import Rows
 
 # The lexical arm: statistics and lists, known and similar lexemes.
 
@@ -30,7 +32,7 @@ class Counts(NamedTuple):
 
     `total_length` is in lexeme occurrences; `df` says how many have each lexeme. Where the lexemes
     are of several configurations, `language_n` and `language_df` say the same of the chunks of each
-    lexeme's own one; else they are empty.
+    lexeme's own one. Else they are empty.
     """
 
     n: int
@@ -119,9 +121,9 @@ class SimilarRequest(NamedTuple):
 class SimilarLexeme(NamedTuple):
     """A lexeme of the vocabulary that the one at a `place` of the request may stand for.
 
-    Found by edits of the word, or, where that found nothing for this word, `is_alike`: by trigrams,
-    with the `likeness` by which the nodes' lists are cut. `cost` is that of the edits, infinite
-    where it is too high.
+    It was found by edits of the word. Where these found nothing for this word it `is_alike`: found
+    by trigrams, with the `likeness` by which the nodes' lists are cut. `cost` is that of the edits,
+    infinite where it is too high.
     """
 
     place: int
@@ -133,6 +135,12 @@ class SimilarLexeme(NamedTuple):
 
 class LexicalPort(Protocol):
     """Where the lexical arm finds lexemes and passages."""
+
+    def words(self, query: str, collection_ids: Sequence[int], language: str | None) -> Rows:
+        """Parse a query under each configuration in use, or `language` alone (_query_lexemes)."""
+
+    def check_index(self, collection_ids: Sequence[int], is_strict: bool) -> None:
+        """End with PB002 where an index is missing; if strict, PB003 where nothing is stored."""
 
     def make_ready(self, collection_ids: Sequence[int]) -> bool:
         """Read what is new of the index, which counts against no limit; tell whether any was."""
@@ -156,7 +164,7 @@ class LexicalPort(Protocol):
 class Passage(NamedTuple):
     """A stored passage with its document's columns; `metadata` is JSON.
 
-    `may_repeat` is false where surely no other passage that may be seen has the same text; who asks
+    `may_repeat` is false where surely no other passage that may be seen has the same text. Who asks
     several nodes knows it of none, since none knows the others' texts.
     """
 
@@ -317,3 +325,100 @@ class PassagePort(Protocol):
 
     def node_passages(self, request: NodesRequest) -> Sequence[NodePassage]:
         """Return the passages that stand for nodes."""
+
+
+# The whole store: passages, vectors, the lexical index.
+
+
+class Space(NamedTuple):
+    """An embedding space.
+
+    `table_id` is what the snapshot sees: another one may have the name since. `vectors` is the
+    planner's row count, -1 where it has none; `has_policy`: row security holds for who searches.
+    """
+
+    name: str
+    model: str
+    dimensions: int
+    is_active: bool
+    storage: str
+    vector_type: str
+    ef_search: int | None
+    table_name: str
+    table_id: int
+    vectors: float
+    has_policy: bool
+
+
+class Held(NamedTuple):
+    """Whether a space is what the search took it for, and what it has of the passages searched."""
+
+    is_there: bool
+    has_vectors: bool
+    is_waiting: bool
+
+
+class VectorRequest(NamedTuple):
+    """What the vector arm is to find.
+
+    `is_everywhere`: the collections are all that the caller may read. Phrases and exclusions of
+    `binding`, a query, must hold; they alone do not make it compare all vectors.
+    """
+
+    vector: str | None
+    space: Space
+    collection_ids: Sequence[int]
+    is_everywhere: bool
+    binding: str | None
+    filter: str | None
+    language: str | None
+    scan: str
+    ef_search: int | None
+    rescore_factor: float
+    depth: int
+
+
+class LiteralRequest(NamedTuple):
+    """A list without the lexical index: `kind` lexical by cover density, fuzzy by word_similarity.
+
+    `words` are those of the query, without operators.
+    """
+
+    kind: str
+    query: str
+    words: str
+    collection_ids: Sequence[int]
+    filter: str | None
+    language: str | None
+    depth: int
+
+
+class StorePort(PassagePort, Protocol):
+    """Where a search finds and reads passages."""
+
+    def lexical(self, cache_bytes: int) -> LexicalPort:
+        """Return the lexical index, of which a session keeps so many bytes of postings.
+
+        ModuleNotFoundError where there is no numpy.
+        """
+
+    def is_building(self, collection_ids: Sequence[int]) -> bool:
+        """Tell whether a session builds the lexical index of one of the collections."""
+
+    def hold(self, space: Space, collection_ids: Sequence[int], asks: bool) -> Held:
+        """Keep a space from being dropped; whether it has vectors is told where it `asks`."""
+
+    def nearest(self, request: VectorRequest) -> CandidateList:
+        """Return the passages nearest to a vector."""
+
+    def literal(self, request: LiteralRequest) -> CandidateList:
+        """Return a list by words without the lexical index."""
+
+    def is_named(self, query: str, chunk_id: int) -> bool:
+        """Tell whether a passage's document is called as the query asks."""
+
+    def may_stand_in(self, query: str, collection_ids: Sequence[int], space: Space) -> bool:
+        """Tell whether vectors may stand in for words that are nowhere."""
+
+    def around(self, chunk_ids: Sequence[int], sizes: Mapping[str, float]) -> Rows:
+        """Return passages and those around them in their documents (_chunks_around)."""

@@ -32,7 +32,7 @@ def rank_bonus(
       rank in any list reaches, once (S1: 0.05 to rank 1, 0.02 to rank 3).
 
     With `unit` attainable the amounts are fractions of `attainable`, what the sum without them can
-    attain (fuse_ranks gives it); else (absolute) they count as they are.
+    attain (fuse_ranks gives it). Else (absolute) they count as they are.
     """
     rows = zip(*ranks, strict=True)
     unit = attainable if bonus.get("unit") == "attainable" else 1.0
@@ -60,7 +60,7 @@ def bonus_by_ways(
 ) -> tuple[list[float], float]:
     """Return the bonus of each item and the largest possible one (rank_bonus).
 
-    Words and vectors are two ways of searching; the lists of one way, the arms of words above all,
+    Words and vectors are two ways of searching. The lists of one way, the arms of words above all,
     count as one, in which an item has its best rank.
     """
     ways = [
@@ -112,7 +112,7 @@ def documents_once(lists: Sequence[ArmList]) -> list[ArmList]:
     """Return the lists with each document once, where its first passage stood.
 
     All lists show a document by the same passage: the first that the list of the largest weight
-    has, of equal ones the first list. `notes` follow their ranks.
+    has. Of equal weights the first list counts. `notes` follow their ranks.
     """
     shown: dict[int, tuple[int, int]] = {}
     for of_list in sorted(lists, key=lambda one: -one.weight):

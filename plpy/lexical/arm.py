@@ -1,9 +1,10 @@
 """The lexical arm: BM25 of a query's words, and of what misspelt ones may stand for."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from time import monotonic
 from typing import NamedTuple
 
+from pgblend.plpy.fusion.pool import WordList
 from pgblend.plpy.lexical.corrections import (
     Guess,
     Lexeme,
@@ -12,7 +13,7 @@ from pgblend.plpy.lexical.corrections import (
     guesses_of,
     told_corrections,
 )
-from pgblend.plpy.lexical.failures import Deadline, arm_deadline, check_index
+from pgblend.plpy.lexical.deadline import Deadline, arm_deadline
 from pgblend.plpy.lexical.idf import own_df, query_idf
 from pgblend.plpy.lexical.terms import (
     QueryTerms,
@@ -31,7 +32,6 @@ from pgblend.plpy.ports import (
     SimilarRequest,
 )
 from pgblend.plpy.session import Database
-from pgblend.plpy.text.vocabulary import Meaning
 
 NOTHING = CandidateList([], [], [], [], [], None)
 MOST_UNKNOWN = 64
@@ -58,21 +58,6 @@ class Scope(NamedTuple):
     checks_index: bool
     strict: bool
     corrects_all: bool
-
-
-class WordList(NamedTuple):
-    """Candidates by words.
-
-    `every_word`: passages have every word of the query, names aside; not looked at for documents
-    and several languages. `has_name`: documents are called as the query asks. `corrections` of each
-    row say in JSON what stands for which lexeme.
-    """
-
-    found: CandidateList
-    every_word: bool = False
-    has_name: bool = False
-    corrections: Sequence[str | None] = ()
-    meanings: Mapping[str, Meaning] = {}
 
 
 class LexicalArm:
@@ -159,7 +144,8 @@ class LexicalArm:
     def _terms(self, query: str) -> QueryTerms:
         if query not in self._parsed:
             scope = self.scope
-            self._parsed[query] = query_terms(self.db, query, scope.collection_ids, scope.language)
+            where = scope.collection_ids, scope.language
+            self._parsed[query] = query_terms(self.db, self.port, query, *where)
         return self._parsed[query]
 
     def _begin(self) -> Deadline:
@@ -238,7 +224,7 @@ class LexicalArm:
 
     def _check_index(self) -> None:
         if self.scope.checks_index:
-            check_index(self.db, self.scope.collection_ids, self.scope.strict)
+            self.port.check_index(self.scope.collection_ids, self.scope.strict)
 
 
 def has_every_word(lexemes: Sequence[str], counts: Counts) -> bool:

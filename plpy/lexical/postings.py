@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from pgblend.plpy.lexical.failures import report_damage
-from pgblend.plpy.lexical.index import IndexView, Norms
-from pgblend.plpy.lexical.rows import Floats, Integers, Pair
+from pgblend.plpy.lexical.index import IndexView, Norms, session_cache, term_bytes
+from pgblend.plpy.lexical.rows import ROW, Floats, Integers, Pair
 from pgblend.plpy.lexical.segment import block_size, read_block
 from pgblend.plpy.session import Database
 
@@ -31,7 +31,7 @@ def read_postings(db: Database, view: IndexView, terms: Sequence[int]) -> dict[i
     blocks; all blocks are read at once. What does not fit the segment ends in report_damage.
     """
     spans = term_spans(view.directories, terms)
-    nothing = np.empty(0, np.intp), np.empty(0, view.code_type)
+    nothing = np.empty(0, ROW), np.empty(0, view.code_type)
     found: dict[int, Pair] = dict.fromkeys(terms, nothing)
     if not spans:
         return found
@@ -46,7 +46,7 @@ def read_postings(db: Database, view: IndexView, terms: Sequence[int]) -> dict[i
             of_block = blocks[segment, block]
             ordinals.append(of_block[0][part])
             codes.append(of_block[1][part])
-    rows = np.concatenate(ordinals).astype(np.intp)
+    rows = np.concatenate(ordinals).astype(ROW)
     all_codes = np.concatenate(codes).astype(view.code_type)
     check_postings(db, view, spans, rows, all_codes)
     if len(sizes) > 1:
@@ -58,7 +58,8 @@ def read_postings(db: Database, view: IndexView, terms: Sequence[int]) -> dict[i
     for place, (term, _, start, end) in enumerate(spans):
         last += end - start
         if place + 1 == len(spans) or spans[place + 1][0] != term:
-            found[terms[term]] = rows[first:last], all_codes[first:last]
+            # Copies, so that each term can be forgotten by itself.
+            found[terms[term]] = rows[first:last].copy(), all_codes[first:last].copy()
             first = last
     return found
 
@@ -73,10 +74,11 @@ def term_spans(directories: Sequence[Pair], terms: Sequence[int]) -> list[Span]:
     spans = []
     for segment, (known, starts) in enumerate(directories):
         places = known.searchsorted(wanted)
-        has = known.take(places, mode="clip") == wanted if len(known) else np.zeros(0, np.bool_)
-        for term in np.flatnonzero(has).tolist():
-            place = places[term]
-            spans.append((term, segment, int(starts[place]), int(starts[place + 1])))
+        found = known.take(places, mode="clip").tolist() if len(known) else ()
+        for term, other in enumerate(found):
+            if other == terms[term]:
+                first, last = starts[places[term] : places[term] + 2].tolist()
+                spans.append((term, segment, first, last))
     return sorted(spans)
 
 
@@ -123,28 +125,20 @@ def check_postings(
             report_damage(db, "segment", view.segment_ids[segment], reason)
 
 
-MOST_POSTINGS = 1_500_000
-TERM_COST = 40
-
-
 def view_postings(db: Database, view: IndexView, terms: Sequence[int]) -> list[Pair]:
     """Return for each term its (rows, codes), rows ascending; codes are places in `frequencies`.
 
-    The view keeps what was read, up to about 1.5 million postings (14 bytes each with their
-    impacts, which go with them); a term counts as 40.
+    The view keeps what was read, those asked for last at the end (see LexicalCache.make_room).
     """
     kept = view.postings
+    for term in terms:
+        if term in kept:
+            kept[term] = kept.pop(term)
     missing = [term for term in dict.fromkeys(terms) if term not in kept]
     if missing:
-        if view.kept_postings > MOST_POSTINGS:
-            kept.clear()
-            view.impacts.clear()
-            view.kept_postings = 0
-            missing = list(dict.fromkeys(terms))
         found = read_postings(db, view, missing)
+        session_cache(db).make_room(view, sum(map(term_bytes, found.values())), terms)
         kept.update(found)
-        postings = sum(len(rows) for rows, _ in found.values())
-        view.kept_postings += postings + TERM_COST * len(missing)
     return [kept[term] for term in terms]
 
 
@@ -164,14 +158,16 @@ def weighed_postings(
     terms: Sequence[int], lists: Sequence[Pair], kept: dict[int, Floats], norms: Norms
 ) -> list[Postings]:
     """Return each term's (rows, codes) with impacts, which `kept` remembers by term."""
-    if any(term not in kept for term in terms):
-        frequencies = norms.tf.astype(np.float32)
-        for term, (rows, codes) in zip(terms, lists, strict=True):
-            if term not in kept:
-                tf, impacts = frequencies[codes], norms.norms[rows]
-                impacts += tf
-                impacts[tf == 0] = 1  # words that stand only in fields of weight 0
-                kept[term] = np.divide(tf, impacts, out=impacts)
+    missing = {term: pair for term, pair in zip(terms, lists, strict=True) if term not in kept}
+    if missing:
+        all_rows, all_codes = map(np.concatenate, zip(*missing.values(), strict=True))
+        tf, impacts = norms.tf.astype(np.float32).take(all_codes), norms.of(all_rows)
+        impacts += tf
+        impacts[tf == 0] = 1  # words that stand only in fields of weight 0
+        np.divide(tf, impacts, out=impacts)
+        ends = accumulate(len(rows) for rows, _ in missing.values())
+        for (term, (rows, _)), end in zip(missing.items(), ends, strict=True):
+            kept[term] = impacts[end - len(rows) : end].copy()  # as in read_postings
     found = zip(terms, lists, strict=True)
     return [Postings(rows, codes, kept[term]) for term, (rows, codes) in found]
 
@@ -185,7 +181,7 @@ def part_of_postings(
     """
     parts = []
     for rows, codes, impacts in postings:
-        first, last = rows.searchsorted((start, end))
+        first, last = rows.searchsorted(np.array((start, end), rows.dtype))
         parts.append(Postings(rows[first:last] - start, codes[first:last], impacts[first:last]))
     if wanted is None:
         return parts

@@ -4,26 +4,11 @@ from collections.abc import Sequence
 from itertools import starmap
 from typing import NamedTuple
 
-from pgblend.plpy.ports import Operand, Part
+from pgblend.plpy.ports import LexicalPort, Operand, Part
 from pgblend.plpy.session import Database, Row
 from pgblend.plpy.text.parse import Asked, asked_of, parsed
-from pgblend.plpy.text.vocabulary import VERSION, Meaning
+from pgblend.plpy.text.vocabulary import Meaning
 
-_VERSION = VERSION.format(name="w.config_name")
-# Of several languages, a word that is a stop word in the query's own is one in all.
-_TERMS = f"""
-WITH used AS MATERIALIZED (
-    SELECT array_agg(DISTINCT l.text_search_config) AS configs
-    FROM pgblend_data.collection_language AS l
-    WHERE l.collection_id = ANY($2) AND l.text_search_config = coalesce($3, l.text_search_config)
-)
-
-SELECT w.*, ({_VERSION}) AS version
-FROM used AS u
-CROSS JOIN LATERAL pgblend._query_lexemes($4, u.configs, CASE
-    WHEN cardinality(u.configs) > 1 THEN pgblend._query_stop_words($1, u.configs)
-    ELSE '{{}}' END) AS w
-"""
 _CONDITION = "SELECT pgblend._query_condition($1, $2, $3)::text AS condition"
 _WORDS = "SELECT pgblend._words_of_lexemes($1, $2, $3) AS words"
 
@@ -57,12 +42,15 @@ class QueryTerms(NamedTuple):
 
 
 def query_terms(
-    db: Database, query: str, collection_ids: Sequence[int], language: str | None
+    db: Database,
+    port: LexicalPort,
+    query: str,
+    collection_ids: Sequence[int],
+    language: str | None,
 ) -> QueryTerms:
     """Parse a query; `language` is the one configuration to search, None for all."""
     asked = asked_of(query)
-    types = ["text", "bigint[]", "text", "text"]
-    rows = db.run(_TERMS, types, query, collection_ids, language, asked.text)
+    rows = port.words(query, collection_ids, language)
     parts = [query_part(db, asked, words) for words in rows]
     return QueryTerms(query, parts, [words["version"] for words in rows])
 

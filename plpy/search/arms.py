@@ -8,12 +8,12 @@ from time import monotonic
 from pgblend.plpy.fusion.pool import ArmList
 from pgblend.plpy.models.embedding import checked_vectors
 from pgblend.plpy.models.stages import Outcome
-from pgblend.plpy.ports import CandidateList
+from pgblend.plpy.ports import CandidateList, Space, VectorRequest
 from pgblend.plpy.search.lexical import WordLists
 from pgblend.plpy.search.lists import corrected_notes
 from pgblend.plpy.search.stages import Search
-from pgblend.plpy.search.vectors import VectorSearch, vector_list
 from pgblend.plpy.session import Json, error_state
+from pgblend.plpy.settings.catalog import SearchSettings
 
 
 def candidate_arms(
@@ -34,7 +34,20 @@ def candidate_arms(
     }
 
 
-_IS_NAMED = "SELECT pgblend._is_named($1, $2) AS found"
+def vector_request(
+    vector: str | None,
+    space: Space,
+    collection_ids: Sequence[int],
+    is_everywhere: bool,
+    binding: str | None,
+    filter_: str | None,
+    settings: SearchSettings,
+    depth: int,
+) -> VectorRequest:
+    """Return what the vector arm is asked for, by the settings in force."""
+    scan = settings.vector_scan, settings.ef_search, settings.rescore_factor
+    where = space, collection_ids, is_everywhere
+    return VectorRequest(vector, *where, binding, filter_, settings.language, *scan, depth)
 
 
 class Arms:
@@ -50,7 +63,14 @@ class Arms:
         search = self.search
         ids, settings = search.state.collection_ids, search.settings
         return WordLists(
-            self.db, ids, search.filter, settings, search.deadline, search.lexical_state
+            self.db,
+            search.store,
+            ids,
+            search.filter,
+            settings,
+            search.deadline,
+            search.lexical_state,
+            search.plan.cache_bytes,
         )
 
     def find(
@@ -105,7 +125,8 @@ class Arms:
         if search.space is None:
             return CandidateList()
         binding = self.request.query if search.settings.weights["lexical"] > 0 else None
-        asked = VectorSearch(
+        asked = vector_request(
+            vector,
             search.space,
             search.state.collection_ids,
             search.state.is_everywhere,
@@ -114,7 +135,7 @@ class Arms:
             search.settings,
             search.depth(is_variant),
         )
-        return vector_list(self.db, vector, asked)
+        return search.store.nearest(asked)
 
     def _tell_warm_up(self, kind: str, called_at: float) -> None:
         """Tell what a session does once apart: it reads what is new of the index."""
@@ -129,8 +150,7 @@ class Arms:
         is_name = re.search(r"\w[^\w\s]\w|_", text)
         if self.search.settings.fusion != "convex" or not chunk_ids or not is_name:
             return False
-        found: bool = self.db.run(_IS_NAMED, ["text", "bigint"], text, chunk_ids[0])[0]["found"]
-        return found
+        return self.search.store.is_named(text, chunk_ids[0])
 
     def _note_late(self, kind: str, arm: str) -> None:
         """Name a list whose time is over."""

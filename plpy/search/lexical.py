@@ -1,14 +1,13 @@
 """The lists of one search by words: by the lexical arm, or by what a setting puts in its place."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from pgblend.plpy.ports import CandidateList
-from pgblend.plpy.search.literal import COVER_DENSITY, LITERAL_TYPES, WORD_SIMILARITY
-from pgblend.plpy.session import Database, Row, UserError
-from pgblend.plpy.settings.catalog import SearchSettings
+from pgblend.plpy.fusion.pool import WordList
+from pgblend.plpy.ports import CandidateList, LiteralRequest, StorePort
+from pgblend.plpy.session import Database, UserError
+from pgblend.plpy.settings.catalog import LEXICAL_CACHE_BYTES, SearchSettings
 from pgblend.plpy.text.query import query_groups
-from pgblend.plpy.text.vocabulary import Meaning
 
 if TYPE_CHECKING:
     from pgblend.plpy.lexical.arm import LexicalArm
@@ -30,82 +29,51 @@ class IndexState(NamedTuple):
     damaged: Sequence[str] = ()
 
 
-class Words(NamedTuple):
-    """A list by words; `corrections` of each row say in JSON what stands for which lexeme.
-
-    `may_be_named` is false where no document is called as the query asks.
-    """
-
-    found: CandidateList
-    every_word: bool = False
-    may_be_named: bool = True
-    corrections: Sequence[str | None] = ()
-    meanings: Mapping[str, Meaning] = {}
-
-
-def candidates(row: Row) -> CandidateList:
-    """Return the columns that a routine of an arm gives; cosines have no perfect one."""
-    return CandidateList(
-        row["chunk_ids"] or [],
-        row["document_ids"] or [],
-        row["chunk_indexes"] or [],
-        row["scores"] or [],
-        perfect=row.get("perfect_score"),
-    )
-
-
-def first_candidates(found: CandidateList, most: int) -> CandidateList:
-    """Return the first candidates of a list by vectors."""
-    return CandidateList(
-        found.chunk_ids[:most],
-        found.document_ids[:most],
-        found.chunk_indexes[:most],
-        found.scores[:most],
-    )
-
-
 class WordLists:
     """The lists by words of one search, under one snapshot.
 
-    `deadline` is the search's own, on the monotonic clock.
+    `deadline` is the search's own, on the monotonic clock; `cache_bytes` the session's for
+    postings.
     """
 
     def __init__(
         self,
         db: Database,
+        store: StorePort,
         collection_ids: Sequence[int],
         filter_: str | None,
         settings: SearchSettings,
         deadline: float,
         state: IndexState,
+        cache_bytes: int = LEXICAL_CACHE_BYTES,
     ) -> None:
-        self.db, self.filter, self.settings, self.deadline = db, filter_, settings, deadline
-        self.all_ids, self.state = collection_ids, state
+        self.db, self.store, self.deadline = db, store, deadline
+        self.filter, self.settings = filter_, settings
+        self.all_ids, self.state, self.cache_bytes = collection_ids, state, cache_bytes
         self.arm: LexicalArm | None = None  # once it is asked
 
-    def find(self, kind: str, text: str, depth: int) -> Words:
+    def find(self, kind: str, text: str, depth: int) -> WordList:
         """Return a list of `kind` lexical or fuzzy."""
         settings = self.settings
         if kind == "lexical" and settings.lexical_method == "ts_rank_cd":
-            return Words(self._literal(COVER_DENSITY, self.all_ids, text, depth))
+            return WordList(self._literal(kind, self.all_ids, text, depth))
         if kind == "fuzzy" and settings.fuzzy_method == "word_similarity":
-            found = self._literal(WORD_SIMILARITY, self._sound_ids(), text, depth)
-            return Words(found, corrections=[None] * len(found.chunk_ids))
+            found = self._literal(kind, self._sound_ids(), text, depth)
+            return WordList(found, corrections=[None] * len(found.chunk_ids))
         if self.state.reach == "none":
-            return Words(CandidateList())
+            return WordList(CandidateList())
         if self.arm is None:
             self.arm = self._lexical_arm()
-        words = (self.arm.words if kind == "lexical" else self.arm.corrected)(text, depth)
-        return Words(*words)
+        return (self.arm.words if kind == "lexical" else self.arm.corrected)(text, depth)
 
     def warmed_up(self) -> tuple[float | None, bool]:
         """Return when the last list's clock began, None before, and whether the index was read."""
         return (None, False) if self.arm is None else (self.arm.ready_at, self.arm.has_read)
 
-    def _literal(self, statement: str, ids: Sequence[int], text: str, depth: int) -> CandidateList:
+    def _literal(self, kind: str, ids: Sequence[int], text: str, depth: int) -> CandidateList:
         words = query_groups(text)["words"]
-        values = text, ids, self.filter, self.settings.language, depth, words
-        return candidates(self.db.run(statement, LITERAL_TYPES, *values)[0])
+        of_search = self.filter, self.settings.language, depth
+        return self.store.literal(LiteralRequest(kind, text, words, ids, *of_search))
 
     def _sound_ids(self) -> Sequence[int]:
         """Return the collections without those whose lexical index is known as damaged."""
@@ -119,7 +87,8 @@ class WordLists:
         """Return the lexical arm; PB013 where the server's Python lacks numpy."""
         try:  # here, since other searches go without numpy
             from pgblend.plpy.lexical.arm import LexicalArm, Scope
-            from pgblend.plpy.lexical.node import Node
+
+            port = self.store.lexical(self.cache_bytes)
         except ModuleNotFoundError as error:
             if error.name != "numpy":
                 raise
@@ -143,4 +112,4 @@ class WordLists:
             strict=settings.strict,
             corrects_all=settings.fuzzy == "on",
         )
-        return LexicalArm(self.db, Node(self.db), scope)
+        return LexicalArm(self.db, port, scope)

@@ -4,6 +4,10 @@ They read tsvectors or contents, so they are slow: for the profile three_arm, an
 collections. Phrases and exclusions must hold. Ties go by (document, chunk index).
 """
 
+from pgblend.plpy.ports import CandidateList, LiteralRequest
+from pgblend.plpy.search.vectors import candidates
+from pgblend.plpy.session import Database
+
 # $1 query, $2 collections, $3 filter, $4 the one language or NULL, $5 depth, $6 its words.
 _LIST = """
 WITH candidate AS ({candidates}
@@ -25,10 +29,10 @@ FROM (
     LIMIT $5
 ) AS b
 """
-LITERAL_TYPES = ["text", "bigint[]", "jsonb", "text", "integer", "text"]
+_TYPES = ["text", "bigint[]", "jsonb", "text", "integer", "text"]
 # A body has all words and phrases and none of what is excluded (_websearch_query). What only lacks
 # the excluded words ranks nothing. ts_rank_cd has no bound: the best candidate has a perfect score.
-COVER_DENSITY = _LIST.format(
+_COVER_DENSITY = _LIST.format(
     candidates="""
     SELECT c.id, c.document_id, c.chunk_index, ts_rank_cd(c.lexemes, a.condition) AS score
     FROM (
@@ -46,7 +50,7 @@ COVER_DENSITY = _LIST.format(
     passes="> 0",
     perfect="max(b.score)",
 )
-WORD_SIMILARITY = _LIST.format(
+_WORD_SIMILARITY = _LIST.format(
     candidates="""
     SELECT c.id, c.document_id, c.chunk_index, word_similarity($6, c.content) AS score
     FROM pgblend_data.chunk AS c
@@ -56,3 +60,10 @@ WORD_SIMILARITY = _LIST.format(
     passes=">= 0.3::real",
     perfect="1",
 )
+
+
+def literal_list(db: Database, request: LiteralRequest) -> CandidateList:
+    """Return the list of a kind, lexical or fuzzy."""
+    statement = _COVER_DENSITY if request.kind == "lexical" else _WORD_SIMILARITY
+    values = request.query, request.collection_ids, request.filter, request.language
+    return candidates(db.run(statement, _TYPES, *values, request.depth, request.words)[0])

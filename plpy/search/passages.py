@@ -21,52 +21,9 @@ from pgblend.plpy.ports import (
     PassagesRequest,
     VectorsRequest,
 )
-from pgblend.plpy.session import Database, Rows
+from pgblend.plpy.session import Database
 from pgblend.plpy.settings.catalog import Graph
 
-_DOCUMENT = "SELECT d.* FROM pgblend_data.document AS d WHERE d.id = c.document_id OFFSET 0"
-# Most texts stand once, which a look tells for each collection; many take longer than to read all.
-_MAY_REPEAT = """
-    cardinality($1) * cardinality($2) > 60 OR EXISTS (SELECT FROM unnest($2) AS s (id)
-    CROSS JOIN LATERAL (SELECT FROM pgblend_data.chunk AS r WHERE r.collection_id = s.id
-    AND r.content_hash = c.content_hash COLLATE "C" AND r.id <> c.id OFFSET 0) AS r)"""
-# OFFSET 0 keeps each row a look-up by its key: statistics that call the tables empty, as ANALYZE
-# makes them beside a long transaction, would make it a join of all rows with all.
-_ROWS = f"""
-    SELECT c.id AS chunk_id, c.content, c.text_search_config, c.start_offset, c.end_offset,
-        c.start_line, c.end_line, c.pages, (d.metadata || c.metadata)::text AS metadata,
-        c.document_id, o.name AS collection, d.source_key, d.uri, d.title,
-        {_MAY_REPEAT} AS may_repeat
-    FROM unnest($1) AS u (chunk_id)
-    CROSS JOIN LATERAL (
-        SELECT c.* FROM pgblend_data.chunk AS c WHERE c.id = u.chunk_id OFFSET 0) AS c
-    CROSS JOIN LATERAL ({_DOCUMENT}) AS d
-    INNER JOIN pgblend_data.collection AS o ON o.id = d.collection_id"""
-_HOLDERS = f"""
-    SELECT c.id AS chunk_id, c.content, d.id AS document_id, o.name AS collection,
-        d.source_key, d.uri, d.title FROM pgblend_data.chunk AS c
-    CROSS JOIN LATERAL ({_DOCUMENT}) AS d
-    INNER JOIN pgblend_data.collection AS o ON o.id = d.collection_id
-    WHERE c.id = ANY($1) AND c.content = ANY($2)"""
-_AGES = "SELECT pgblend._document_ages($1) AS ages"
-_LANGUAGES = """
-    SELECT d.text_search_config AS language
-    FROM unnest($1) WITH ORDINALITY AS u (document_id, place)
-    LEFT JOIN LATERAL (
-        SELECT d.* FROM pgblend_data.document AS d WHERE d.id = u.document_id OFFSET 0) AS d
-        ON true ORDER BY u.place"""
-_EDGES = (
-    "SELECT n.node, n.neighbour, n.is_reverse, n.edge_type, n.weight"
-    " FROM pgblend._neighbours($1, $2, $3, $4) AS n"
-)
-_EDGE_TYPES = ["bigint[]", "text", "text[]", "integer"]
-_NODES = "SELECT p.* FROM pgblend._node_passages($1, $2, $3, $4, $5, $6) AS p"
-_NODE_TYPES = ["bigint[]", "bigint[]", "jsonb", "text", "vector", "text"]
-_COLUMN = """
-    SELECT e.chunk_id, {column} AS value
-    FROM pgblend_data.embedding_{space} AS e WHERE e.chunk_id = ANY($1)"""
-_COSINE = "nullif(1 - (e.embedding <=> $2), 'NaN')"
-_VECTOR = "e.embedding::text"
 # q/|q| + weight · mean(p/|p|), Rocchio's feedback, in the arithmetic of the vectors themselves.
 _FILL = "array_fill({}::real, ARRAY[vector_dims($1)])::vector"
 _MEAN = f"avg(l2_normalize(p.embedding::vector)) * {_FILL.format('$3')}"
@@ -77,66 +34,7 @@ _MOVED = (
 _MOVED_TYPES = ["vector", "text[]", "double precision"]
 
 
-class PassageNode:
-    """The port of this server; each method is one statement."""
-
-    def __init__(self, db: Database) -> None:
-        self.db = db
-
-    def passages(self, request: PassagesRequest) -> list[Passage]:
-        """Return the passages that are there."""
-        values = request.chunk_ids, request.collection_ids
-        return [Passage(**row) for row in self.db.run(_ROWS, ["bigint[]", "bigint[]"], *values)]
-
-    def holders(self, request: HoldersRequest) -> list[Holder]:
-        """Return those of the passages that have one of the texts."""
-        values = request.chunk_ids, request.contents
-        return [Holder(**row) for row in self.db.run(_HOLDERS, ["bigint[]", "text[]"], *values)]
-
-    def ages_days(self, request: AgesRequest) -> Sequence[float | None]:
-        """Return how old the documents are, in their order."""
-        rows = self.db.run(_AGES, ["bigint[]"], request.document_ids)
-        ages: Sequence[float | None] = rows[0]["ages"]
-        return ages
-
-    def languages(self, request: LanguagesRequest) -> Sequence[str | None]:
-        """Return the text search configurations of documents, in their order."""
-        return [
-            row["language"] for row in self.db.run(_LANGUAGES, ["bigint[]"], request.document_ids)
-        ]
-
-    def cosines(self, request: CosinesRequest) -> dict[int, float | None]:
-        """Return exact cosines of those that have a vector; NULL for a zero vector."""
-        values = request.chunk_ids, request.vector
-        rows = self._column(_COSINE, request.space, ["bigint[]", "vector"], *values)
-        return {row["chunk_id"]: row["value"] for row in rows}
-
-    def vectors(self, request: VectorsRequest) -> dict[int, str]:
-        """Return the passages' vectors as texts."""
-        rows = self._column(_VECTOR, request.space, ["bigint[]"], request.chunk_ids)
-        return {row["chunk_id"]: row["value"] for row in rows}
-
-    def neighbours(self, request: NeighboursRequest) -> list[Edge]:
-        """Return the edges of nodes, the heaviest first."""
-        asked = request.nodes, request.direction, request.edge_types, request.most
-        return [Edge(**row) for row in self.db.run(_EDGES, _EDGE_TYPES, *asked)]
-
-    def node_passages(self, request: NodesRequest) -> list[NodePassage]:
-        """Return the passages that stand for nodes."""
-        values = [
-            *(request.nodes, request.collection_ids, request.filter, request.language),
-            *(request.vector, request.space),
-        ]
-        return [NodePassage(**row) for row in self.db.run(_NODES, _NODE_TYPES, *values)]
-
-    def _column(
-        self, column: str, space: str, types: list[str], *values: Sequence[int] | str
-    ) -> Rows:
-        statement = _COLUMN.format(column=column, space=space)  # a space's name needs no quotes
-        return self.db.run(statement, types, *values)
-
-
-@dataclass
+@dataclass(eq=False, repr=False)
 class StoredPassages:
     """What a search reads of passages, each once.
 
@@ -233,12 +131,7 @@ class StoredPassages:
             return edges[:most_edges]
 
         found, full = breadth_first(nodes, graph["depth"], step, graph["node_limit"], sources)
-        ways = [
-            (node, distance, seed)
-            for node, of_node in found.items()
-            for distance, seed, _ in of_node
-        ]
-        return Walk(ways, full or any(cut))
+        return Walk(found, full or any(cut))
 
     def node_passages(self, nodes: Sequence[int]) -> Sequence[NodePassage]:
         """Return the passages that stand for nodes."""

@@ -7,9 +7,10 @@ from math import inf
 from typing import NamedTuple
 
 from pgblend.plpy.ports import CandidateList
+from pgblend.plpy.search.arms import vector_request
 from pgblend.plpy.search.lexical import IndexState, WordLists
+from pgblend.plpy.search.node import StoreNode
 from pgblend.plpy.search.state import read_state
-from pgblend.plpy.search.vectors import VectorSearch, vector_list
 from pgblend.plpy.session import Database
 from pgblend.plpy.settings.catalog import SearchSettings
 
@@ -53,7 +54,7 @@ def place_in_arm(db: Database, asked: Asked) -> tuple[int | None, float | None]:
 
 def whole_list(db: Database, asked: Asked, settings: SearchSettings, depth: int) -> CandidateList:
     """Return an arm's list."""
-    ids = asked.collection_ids
+    ids, store = asked.collection_ids, StoreNode(db)
     if asked.arm == "vector":
         stated = read_state(db, None, None, ids)
         space = stated.space(asked.space)
@@ -61,10 +62,9 @@ def whole_list(db: Database, asked: Asked, settings: SearchSettings, depth: int)
             return CandidateList()
         binding = asked.query if settings.weights["lexical"] > 0 else None
         exact = replace(settings, vector_scan="exact")
-        where = space, ids, stated.is_everywhere
-        whole = VectorSearch(*where, binding, asked.filter, exact, depth)
-        return vector_list(db, asked.query_embedding, whole)
+        where = asked.query_embedding, space, ids, stated.is_everywhere
+        return store.nearest(vector_request(*where, binding, asked.filter, exact, depth))
     everything = replace(settings, timeouts_ms={**settings.timeouts_ms, "lexical": LONG_MS})
     state = IndexState("incomplete")
-    lists = WordLists(db, ids, asked.filter, everything, inf, state)
+    lists = WordLists(db, store, ids, asked.filter, everything, inf, state)
     return lists.find(asked.arm, asked.query, depth).found

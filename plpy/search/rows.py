@@ -1,8 +1,8 @@
 """The columns of a page's rows."""
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from pgblend.plpy.context.around import text_around
 from pgblend.plpy.ports import Passage
@@ -12,15 +12,15 @@ from pgblend.plpy.search.passages import StoredPassages
 from pgblend.plpy.search.pool import Pool, Ranking
 from pgblend.plpy.search.stages import Search
 from pgblend.plpy.session import Json
+from pgblend.plpy.session import Row as ChunkRow
 from pgblend.plpy.text.snippets import Sought, page_snippets
 
 _CURSOR = ("score", "document_id", "chunk_index", "depth")
-_AROUND = "SELECT pgblend._chunks_around($1, $2)::text AS chunks"
+_as_json = json.JSONEncoder(check_circular=False).encode
 
 
-@dataclass(slots=True)
-class Row:
-    """A row of blend.search_result; JSON is text."""
+class Row(NamedTuple):
+    """A row of blend.search_result, its columns in their order; JSON is text."""
 
     rank: int
     score: float
@@ -89,9 +89,9 @@ def page_rows(
             source_key=text.source_key,
             context_before=None,
             context_after=None,
-            arms=json.dumps(of_item),
+            arms=_as_json(of_item),
             degraded=search.degraded,
-            details=json.dumps(of_details),
+            details=_as_json(of_details),
         )
         for place, (item, relevance, text, snippet, of_item, of_details) in enumerate(
             zip(page.items, page.relevances, shown, snippets, arms, details, strict=True), 1
@@ -111,17 +111,21 @@ def with_text_around(search: Search, rows: list[Row]) -> list[Row]:
     before, after = int(sizes["before"]), int(sizes["after"])
     if not rows or not before + after:
         return rows
-    values = [row.chunk_id for row in rows], json.dumps({"context_chars": sizes})
-    found = json.loads(search.db.run(_AROUND, ["bigint[]", "jsonb"], *values)[0]["chunks"])
-    chunks: dict[int, list[Mapping[str, Json]]] = {}
+    found = search.store.around([row.chunk_id for row in rows], sizes)
+    chunks: dict[int, list[ChunkRow]] = {}
     index_of = {chunk["chunk_id"]: chunk["chunk_index"] for chunk in found}
     for chunk in found:
         chunks.setdefault(chunk["document_id"], []).append(chunk)
-    for row in rows:
-        around = text_around(chunks[row.document_id], index_of[row.chunk_id], before, after)
-        row.context_before = around[0] if before > 0 else None
-        row.context_after = around[1] if after > 0 else None
-    return rows
+    arounds = (
+        text_around(chunks[row.document_id], index_of[row.chunk_id], before, after) for row in rows
+    )
+    return [
+        row._replace(
+            context_before=around[0] if before > 0 else None,
+            context_after=around[1] if after > 0 else None,
+        )
+        for row, around in zip(rows, arounds, strict=True)
+    ]
 
 
 def page_details(
@@ -140,7 +144,7 @@ def page_details(
     if settings.dedup != "off":
         contents = {text.chunk_id: text.content for text in shown if text and text.may_repeat}
         copies = copies_on_page(page.items, fused, contents, stored.holders)
-    of_all = details_of_all(search, gathered, bool(ranking.reranker.scores))
+    of_all = details_of_all(search, gathered, ranking.basis)
     keys = pool.keys(page.items, ranking.points)
     return [
         {
@@ -155,7 +159,7 @@ def page_details(
     ]
 
 
-def details_of_all(search: Search, gathered: Gathered, is_reranked: bool) -> dict[str, Json]:
+def details_of_all(search: Search, gathered: Gathered, basis: str | None) -> dict[str, Json]:
     """Return what the details of every row say: how the search was made."""
     plan = search.plan
     of_all: dict[str, Json] = {"mode": plan.settings.mode}
@@ -165,5 +169,4 @@ def details_of_all(search: Search, gathered: Gathered, is_reranked: bool) -> dic
         of_all["not_run"] = plan.not_run
     if plan.expands or "expand" in plan.not_run:
         of_all["expansion"] = gathered.expansion
-    basis = "rerank" if is_reranked else None if gathered.vector is None else "cosine"
     return {**of_all, "relevance_basis": basis}

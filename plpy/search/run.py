@@ -2,20 +2,21 @@
 
 from collections.abc import Sequence
 
-from pgblend.plpy.fusion.languages import other_language_factors
 from pgblend.plpy.fusion.lists import documents_once, fuse_lists
 from pgblend.plpy.fusion.pool import ArmList, Fused
 from pgblend.plpy.fusion.scores import scale_fused
 from pgblend.plpy.graph.fuse import graph_stage
 from pgblend.plpy.models.rerank import RerankStage
+from pgblend.plpy.ports import StorePort
 from pgblend.plpy.refine.choose import choose_passages
 from pgblend.plpy.refine.diversity import diverse_items
 from pgblend.plpy.search.arms import Arms
 from pgblend.plpy.search.found import Answer, Found
 from pgblend.plpy.search.lists import Gathered, ListSearch, gathered_lists
 from pgblend.plpy.search.page import Page, cut_page, start_of
-from pgblend.plpy.search.passages import PassageNode, StoredPassages
+from pgblend.plpy.search.passages import StoredPassages
 from pgblend.plpy.search.pool import Pool, Ranking
+from pgblend.plpy.search.relevance import relevance_scale, tell_ending
 from pgblend.plpy.search.report import search_report
 from pgblend.plpy.search.request import Request
 from pgblend.plpy.search.rows import page_rows
@@ -23,15 +24,13 @@ from pgblend.plpy.search.stages import Search
 from pgblend.plpy.search.told import last_facts, note_last, note_logged, told_trace
 from pgblend.plpy.session import Database, UserError
 
-_MAY_STAND_IN = (
-    "SELECT EXISTS (SELECT FROM pgblend_data.{table} AS e WHERE e.collection_id = ANY($2))"
-    " AND NOT EXISTS (SELECT FROM pgblend._binding_conditions($1, $2)) AS found"
-)
 
+def search(db: Database, request: Request, store: StorePort) -> Answer:
+    """Return one search from its arguments to its rows, as the columns of _run_search.
 
-def search(db: Database, request: Request) -> Answer:
-    """Return one search from its arguments to its rows, as the columns of _run_search."""
-    search = Search(db, request)
+    The `store` is where passages are.
+    """
+    search = Search(db, request, store)
     found = nothing(search)
     is_asked = not request.is_blank or (
         search.plan.needs_vectors and request.query_embedding is not None
@@ -64,7 +63,7 @@ def rank(search: Search) -> Found:
 
 def nothing(search: Search) -> Found:
     """Return what a search without a query finds."""
-    return Found(Pool([], Fused()), Page(0, [], []), None, StoredPassages(PassageNode(search.db)))
+    return Found(Pool([], Fused()), Page(0, [], []), None, StoredPassages(search.store))
 
 
 def with_fallback(search: Search, found: Found) -> Found:
@@ -80,9 +79,8 @@ def with_fallback(search: Search, found: Found) -> Found:
     space = search.state.space(settings.space)
     if space is None:
         return found
-    values = search.request.query, search.state.collection_ids
-    statement = _MAY_STAND_IN.format(table=space.table_name)
-    if not search.db.run(statement, ["text", "bigint[]"], *values)[0]["found"]:
+    query, ids = search.request.query or "", search.state.collection_ids
+    if not search.store.may_stand_in(query, ids, space):
         return found
     before, stages = list(search.degraded), list(search.stages)
     search.look_for_vectors(is_required=False)
@@ -117,7 +115,7 @@ def gather(search: Search) -> Gathered:
 def read_candidates(search: Search, gathered: Gathered) -> StoredPassages:
     """Return what reads candidates by their ids; cosines of the vector arm are known."""
     stored = StoredPassages(
-        PassageNode(search.db),
+        search.store,
         gathered.vector,
         search.space_name,
         search.state.collection_ids,
@@ -142,6 +140,8 @@ def fuse(search: Search, lists: Sequence[ArmList], stored: StoredPassages) -> Po
         return stored.moved_cosines(search.db, first, passages, settings.feedback["weight"])
 
     def language_factors(documents: Sequence[int]) -> Sequence[float] | None:
+        from pgblend.plpy.fusion.languages import other_language_factors
+
         query, factor = search.request.query or "", settings.other_languages
         return other_language_factors(query, stored.languages(documents), factor, search.db)
 
@@ -163,7 +163,8 @@ def refine(search: Search, pool: Pool, stored: StoredPassages) -> Ranking:
     settings, fused, request = search.settings, pool.fused, search.request
     start = start_of(search, pool, fused.order, fused.points)
     spare = settings.mmr["pool"] if settings.mmr["lambda"] < 1 else 0
-    needed = search.wanted + max(start or 0, spare)
+    scale = relevance_scale(search, pool, stored.vector is not None)
+    needed = search.wanted + max(start or 0, spare) + (settings.coverage is not None)
     first = max(needed, settings.rerank_depth if search.plan.reranks else 1)  # most repeat nothing
     with search.models() as models:
         reranker = RerankStage(
@@ -177,7 +178,7 @@ def refine(search: Search, pool: Pool, stored: StoredPassages) -> Ranking:
             is_on=search.plan.reranks,
             asks=request.traced != "rerank",
         )
-        ranking = Ranking(reranker)
+        ranking = Ranking(reranker, scale)
         chosen = choose_passages(
             fused,
             settings,
@@ -186,11 +187,14 @@ def refine(search: Search, pool: Pool, stored: StoredPassages) -> Ranking:
             stored.texts,
             reranker.order,
             lambda items: ranking.relevances(items, pool, stored),
+            lambda: ranking.least_gain(settings.coverage),
+            falls=scale.curve is not None and not search.plan.reranks,
         )
     ranking.best, ranking.points = chosen.good, chosen.points
     ranking.dropped, ranking.looked_at = chosen.dropped, chosen.looked_at
     ranking.places = {"fuse": fused.order, "dedup": chosen.distinct}
     tell_refined(search, ranking)
+    tell_ending(search, ranking, needed)
     return ranking
 
 

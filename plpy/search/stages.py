@@ -6,31 +6,26 @@ from os import urandom
 from time import monotonic, perf_counter, time
 
 from pgblend.plpy.models.stages import ModelStages
+from pgblend.plpy.ports import Held, Space, StorePort
 from pgblend.plpy.search.degraded import go_on_without
 from pgblend.plpy.search.lexical import IndexState
 from pgblend.plpy.search.plan import arm_depth, check_cursor, of_arm, search_plan
 from pgblend.plpy.search.request import Request, Tries
-from pgblend.plpy.search.state import Space, read_state
-from pgblend.plpy.session import Database, UserError, error_fields, error_message, error_state
+from pgblend.plpy.search.state import read_state
+from pgblend.plpy.session import Database, UserError, error_fields, error_message
 from pgblend.plpy.settings.catalog import SearchSettings
 from pgblend.plpy.stages import StageLog
 
 _FILTER = "SELECT pgblend._search_filter($1, $2)::text AS filter"
-_UNDEFINED_TABLE = "42P01"
-_BUILDING = "SELECT EXISTS (SELECT FROM unnest($1) AS id WHERE pgblend._is_building(id)) AS found"
 _SEES_ALL = "SELECT pg_has_role('pgblend_admin', 'USAGE') AS found"
 _NO_SPACE = "pgblend ingest makes and fills one where a model gateway runs"
 _WAITING = "vector: some passages have no vector yet (pgblend ingest makes them)"
-_HOLD = """
-    SELECT to_regclass('pgblend_data.{table}')::oid::bigint AS held, EXISTS (
-        SELECT FROM pgblend_data.{table} AS e WHERE e.collection_id = ANY($1) LIMIT {most}
-    ) AS found"""
 
 
 class Search(StageLog):
     """One search under way: its plan, the log of its stages, what it goes on without."""
 
-    def __init__(self, db: Database, request: Request) -> None:
+    def __init__(self, db: Database, request: Request, store: StorePort) -> None:
         self.began = monotonic()
         # The first search of a session imports and compiles; its stages begin after that.
         warmed = db.kept("warmed")
@@ -38,7 +33,7 @@ class Search(StageLog):
         origin = request.started_at + max(perf_counter() - time() for _ in range(3))
         super().__init__(perf_counter, origin, "search" not in warmed)
         warmed["search"] = True
-        self.db, self.request = db, request
+        self.db, self.request, self.store = db, request, store
         self.name = urandom(16).hex()
         self.state = read_state(db, request.profile, request.collections, last_search=self.name)
         reranks = request.traced == "rerank"
@@ -129,37 +124,30 @@ class Search(StageLog):
         if space is None:
             self.note("vector", problem, hint, "PB001")
             return
-        has_vectors = self._held(space, is_required)
+        held = self._held(space, is_required)
         self.space = space
         check_vector(self.request.query_embedding, space)
-        if is_required and not has_vectors:
+        if is_required and not held.has_vectors:
             problem = "VECTORS_UNAVAILABLE: no passage searched has a vector"
             raise UserError(
                 problem, "Run pgblend ingest with a model gateway to make them.", "PB001"
             )
-        if space.is_waiting:
+        if held.is_waiting:
             self.degraded.append(_WAITING)
 
-    def _held(self, space: Space, is_asked: bool) -> bool:
+    def _held(self, space: Space, asks: bool) -> Held:
         """Keep a space from being dropped before the transaction ends.
 
-        Returns whether, where that `is_asked`, any passage searched has a vector.
+        Whether any passage searched has a vector is known where it `asks`.
         """
-        statement = _HOLD.format(table=space.table_name, most=int(is_asked))
-        try:
-            row = self.db.run(statement, ["bigint[]"], self.state.collection_ids)[0]
-        except self.db.Problem as error:
-            if error_state(error) != _UNDEFINED_TABLE:
-                raise
-            row = {"held": None}
-        if row["held"] != space.table_id:
+        held = self.store.hold(space, self.state.collection_ids, asks)
+        if not held.is_there:
             raise UserError(
                 f'embedding space "{space.name}" was dropped meanwhile',
                 "Search again, in a new transaction.",
                 "40001",
             )
-        found: bool = row["found"]
-        return found
+        return held
 
     def note(self, stage: str, problem: str, hint: str | None, sqlstate: str = "PB008") -> None:
         """Name what the search goes on without; by the setting strict it fails."""
@@ -177,7 +165,7 @@ class Search(StageLog):
             raise error
         status = "error" if damaged else "uninitialized"
         ids = self.state.collection_ids
-        if not damaged and self.db.run(_BUILDING, ["bigint[]"], ids)[0]["found"]:
+        if not damaged and self.store.is_building(ids):
             status = "building"
         tries = self.tries._replace(
             attempts=self.tries.attempts + 1, problem="PB002", status=status

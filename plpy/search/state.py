@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from pgblend.plpy.ports import Space
 from pgblend.plpy.session import Database, UserError
 from pgblend.plpy.settings.catalog import CATALOG
 from pgblend.plpy.settings.check import read_json
@@ -43,14 +44,19 @@ SELECT
             'storage', e.storage, 'vector_type', e.vector_type, 'ef_search', e.ef_search,
             'table_name', e.table_name, 'table_id', t.oid::bigint,
             'vectors', t.reltuples::double precision,
-            'has_policy', row_security_active(t.oid),
-            'is_waiting', EXISTS (
-                SELECT FROM pgblend_data.embedding_queue AS q
-                WHERE q.space = e.name AND q.collection_id = ANY(s.ids)))::text
+            'has_policy', row_security_active(t.oid))::text
         FROM pgblend_data.embedding_space AS e
         LEFT JOIN pg_catalog.pg_class AS t
             ON t.relname = e.table_name AND t.relnamespace = 'pgblend_data'::regnamespace
     ) AS spaces,
+    ARRAY(
+        SELECT json_build_object(
+            'space', k.space, 'model', k.model, 'mean', k.mean, 'deviation', k.deviation,
+            'coefficients', k.coefficients, 'ranking', k.ranking,
+            'thresholds', k.thresholds)::text
+        FROM pgblend_data.calibration AS k
+        WHERE k.collection_id = s.ids[1] AND cardinality(s.ids) = 1
+    ) AS calibrations,
     CASE WHEN $5 IS NOT NULL THEN set_config('pgblend.last_search', $5, true) END AS noted,
     current_user::text AS role
 FROM searched AS s
@@ -61,31 +67,11 @@ LEFT JOIN pgblend_data.profile AS p ON p.name = n.profile
 _TYPES = ["text[]", "bigint[]", "text", "text", "text"]
 
 
-class Space(NamedTuple):
-    """An embedding space; `is_waiting`: passages that are searched still need a vector in it.
-
-    `table_id` is what the snapshot sees: another one may have the name since. `vectors` is the
-    planner's row count, -1 where it has none; `has_policy`: row security holds for who searches.
-    """
-
-    name: str
-    model: str
-    dimensions: int
-    is_active: bool
-    storage: str
-    vector_type: str
-    ef_search: int | None
-    table_name: str
-    table_id: int
-    vectors: float
-    has_policy: bool
-    is_waiting: bool
-
-
 class State(NamedTuple):
     """What is set, and where is searched; settings are JSON texts, as keys of what follows.
 
-    `is_everywhere`: the collections are all that the caller may read.
+    `is_everywhere`: the collections are all that the caller may read. `calibrations` are what was
+    fitted for the only one, by space, as JSON texts.
     """
 
     collection_ids: Sequence[int]
@@ -97,6 +83,7 @@ class State(NamedTuple):
     role: str
     is_everywhere: bool
     spaces: Sequence[Space]
+    calibrations: Sequence[str] = ()
 
     def layers(self) -> Layers:
         """Return the settings of database, profile and the only collection searched."""
@@ -154,4 +141,5 @@ def read_state(
         row["role"],
         row["is_everywhere"],
         [Space(**json.loads(text)) for text in row["spaces"]],
+        row["calibrations"],
     )

@@ -11,14 +11,12 @@ an iterative scan goes on until enough did, and should it give up first, all are
 
 import json
 from collections.abc import Sequence
+from functools import lru_cache
 from math import ceil, sqrt
 from typing import NamedTuple
 
-from pgblend.plpy.ports import CandidateList
-from pgblend.plpy.search.lexical import candidates, first_candidates
-from pgblend.plpy.search.state import Space
-from pgblend.plpy.session import Database
-from pgblend.plpy.settings.catalog import SearchSettings
+from pgblend.plpy.ports import CandidateList, Space, VectorRequest
+from pgblend.plpy.session import Database, Row
 
 SMALL, LEAST_FEW = 10_000, 2000
 DEFAULT_WIDTH, MOST_WIDTH = 100, 1000  # of hnsw.ef_search
@@ -98,28 +96,15 @@ _BINDING = """
 """
 
 
-class VectorSearch(NamedTuple):
-    """What the vector arm is to find.
-
-    `is_everywhere`: the collections are all that the caller may read. Phrases and exclusions of
-    `binding`, a query, must hold; they alone do not make it compare all vectors.
-    """
-
-    space: Space
-    collection_ids: Sequence[int]
-    is_everywhere: bool
-    binding: str | None
-    filter: str | None
-    settings: SearchSettings
-    depth: int
+class VectorSearch(VectorRequest):
+    """A request with what follows from it."""
 
     @property
     def conditions(self) -> str | None:
         """Return the filter with the language that is asked for, as JSON; None without both."""
-        language = self.settings.language
-        if language is None:
+        if self.language is None:
             return self.filter
-        return f'{{"and": [{{"$language": {json.dumps(language)}}}, {self.filter or "{}"}]}}'
+        return f'{{"and": [{{"$language": {json.dumps(self.language)}}}, {self.filter or "{}"}]}}'
 
     @property
     def few(self) -> int:
@@ -129,7 +114,7 @@ class VectorSearch(NamedTuple):
     @property
     def rescored(self) -> int:
         """Return how many candidates of a binary space's index are compared by their vectors."""
-        return ceil(round(self.depth * self.settings.rescore_factor, 9))
+        return ceil(round(self.depth * self.rescore_factor, 9))
 
     @property
     def width(self) -> int:
@@ -138,8 +123,29 @@ class VectorSearch(NamedTuple):
         One more, since one more row than is asked for is read to know the ties at the cut.
         """
         least = self.rescored if self.space.storage == "binary" else self.depth
-        asked = self.settings.ef_search or self.space.ef_search or DEFAULT_WIDTH
+        asked = self.ef_search or self.space.ef_search or DEFAULT_WIDTH
         return min(max(asked, least) + 1, MOST_WIDTH)
+
+
+def candidates(row: Row) -> CandidateList:
+    """Return the columns that a routine of an arm gives; cosines have no perfect one."""
+    return CandidateList(
+        row["chunk_ids"] or [],
+        row["document_ids"] or [],
+        row["chunk_indexes"] or [],
+        row["scores"] or [],
+        perfect=row.get("perfect_score"),
+    )
+
+
+def first_candidates(found: CandidateList, most: int) -> CandidateList:
+    """Return the first candidates of a list by vectors."""
+    return CandidateList(
+        found.chunk_ids[:most],
+        found.document_ids[:most],
+        found.chunk_indexes[:most],
+        found.scores[:most],
+    )
 
 
 class Narrowed(NamedTuple):
@@ -152,19 +158,20 @@ class Narrowed(NamedTuple):
     phrases: Sequence[str | None] | None = None
 
 
-def vector_list(db: Database, vector: str | None, asked: VectorSearch) -> CandidateList:
+def vector_list(db: Database, request: VectorRequest) -> CandidateList:
     """Return the vector arm's list; there is no perfect cosine among them."""
+    asked = VectorSearch(*request)
     scan, passing = chosen_scan(db, asked)
     narrowed = narrowed_by(db, asked, passing)
     if scan == "exact":
-        return nearest(db, vector, asked, narrowed)
-    found = walked(db, vector, asked, narrowed)
+        return nearest(db, asked, narrowed)
+    found = walked(db, asked, narrowed)
     is_enough = len(found.chunk_ids) == asked.depth or (
         asked.conditions is None and (asked.is_everywhere or narrowed.configs is not None)
     )
     if scan == "index" or is_enough:
         return found
-    return nearest(db, vector, asked, narrowed)
+    return nearest(db, asked, narrowed)
 
 
 def chosen_scan(db: Database, asked: VectorSearch) -> tuple[str, Sequence[int] | None]:
@@ -173,7 +180,7 @@ def chosen_scan(db: Database, asked: VectorSearch) -> tuple[str, Sequence[int] |
     The planner's row count tells a small table; of a large one a part is counted, and of one that
     was never analyzed (-1), or a search would change with the first autovacuum.
     """
-    space, few, scan = asked.space, asked.few, asked.settings.vector_scan
+    space, few, scan = asked.space, asked.few, asked.scan
     if scan != "auto":
         return scan, None
     ids, passing = asked.collection_ids, None
@@ -211,6 +218,7 @@ def narrowed_by(db: Database, asked: VectorSearch, passing: Sequence[int] | None
     )
 
 
+@lru_cache(maxsize=100)
 def scan_statement(space: Space, conditions: str, is_exact: bool) -> str:
     """Return the statement that finds the vectors nearest to $1, the first $4, as arrays.
 
@@ -238,9 +246,7 @@ class Walk(NamedTuple):
     order: str
 
 
-def walked(
-    db: Database, vector: str | None, asked: VectorSearch, narrowed: Narrowed
-) -> CandidateList:
+def walked(db: Database, asked: VectorSearch, narrowed: Narrowed) -> CandidateList:
     """Return what a walk of the index finds.
 
     Where nothing is left out, a walk that cannot go on finds the same an eighth faster. That it
@@ -250,18 +256,14 @@ def walked(
     is_whole = narrowed.text == "" and not asked.space.has_policy
     if is_whole and asked.space.storage != "binary" and width > depth:
         walk = Walk(width, "off")
-        found = nearest(db, vector, asked._replace(depth=depth + 1), narrowed, walk)
+        found = nearest(db, asked._replace(depth=depth + 1), narrowed, walk)
         if len(found.scores) > depth and found.scores[depth] < found.scores[depth - 1]:
             return first_candidates(found, depth)
-    return nearest(db, vector, asked, narrowed, Walk(width, "strict_order"))
+    return nearest(db, asked, narrowed, Walk(width, "strict_order"))
 
 
 def nearest(
-    db: Database,
-    vector: str | None,
-    asked: VectorSearch,
-    narrowed: Narrowed,
-    walk: Walk | None = None,
+    db: Database, asked: VectorSearch, narrowed: Narrowed, walk: Walk | None = None
 ) -> CandidateList:
     """Return what one scan finds, which compares all unless it is a walk.
 
@@ -270,7 +272,7 @@ def nearest(
     statement = scan_statement(asked.space, narrowed.text, is_exact=walk is None)
     _, operands, passing, configs, phrases = narrowed
     values = [
-        *(vector, asked.collection_ids, operands, asked.depth),
+        *(asked.vector, asked.collection_ids, operands, asked.depth),
         *(passing, configs, phrases, asked.rescored),
     ]
     if walk is not None:

@@ -29,11 +29,11 @@ SET enable_sort = on
 SET jit = off
 SET plan_cache_mode = force_generic_plan
 AS $python$
+from pgblend.plpy.search.node import StoreNode
 from pgblend.plpy.search.request import Request, Tries
 from pgblend.plpy.search.run import search
-from pgblend.plpy.session import Backend
 
-return Backend(plpy, GD).answer(search, Request(
+return db.answer(search, Request(
     query, result_limit, collections, filter, profile, options, query_embedding, only_arm, traced,
-    started_at, Tries.read(tries)))
+    started_at, Tries.read(tries)), StoreNode(db))
 $python$;

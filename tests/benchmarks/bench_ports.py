@@ -2,7 +2,7 @@
 
     python tests/benchmarks/bench_ports.py [--server URL] [PASSAGES]
 
-Searches run in one backend, whose PassageNode is timed as it is called: requests are read and
+Searches run in one backend, whose StoreNode is timed as it is called: requests are read and
 answers made there. The lexical arm's port is its work itself, so it is not told apart.
 """
 
@@ -24,7 +24,7 @@ WARM = 10
 TIMED = """
 import time
 from pgblend.plpy.search import run
-from pgblend.plpy.search.passages import PassageNode
+from pgblend.plpy.search.node import StoreNode
 from pgblend.plpy.search.request import Request
 from pgblend.plpy.session import Backend
 
@@ -40,7 +40,7 @@ def timed(function, name):
     return call
 
 db.run = timed(db.run, "statements")
-own = {name: method for name, method in vars(PassageNode).items() if not name.startswith("_")}
+own = {name: method for name, method in vars(StoreNode).items() if not name.startswith("_")}
 within = {"statements": 0.0}
 
 def counted(method):
@@ -55,14 +55,14 @@ def counted(method):
 
 try:
     for name, method in own.items():
-        setattr(PassageNode, name, counted(method))
+        setattr(StoreNode, name, counted(method))
     start = time.process_time()
     run.search(db, Request(%(text)r, 10, None, None, None, %(options)r, %(vector)r, None, "none",
-                           time.time()))
+                           time.time()), StoreNode(db))
     whole = time.process_time() - start
 finally:
     for name, method in own.items():
-        setattr(PassageNode, name, method)
+        setattr(StoreNode, name, method)
 plpy.notice(repr([whole * 1e3, (spent["ports"] - within["statements"]) * 1e3]))
 """
 

@@ -28,6 +28,8 @@ CALLS = {
     " FROM pgblend_data.collection AS c",
     "_documents_decide": f"('d.id = 1', '{{}}', {IDS})",
     "_documents_read": "('d.id = 1', NULL)",
+    "_embedding_inputs": "('{1}')",
+    "_storages": "(1, 3)",
     "_embedding_input": "('title', 't', 'h', 'c', NULL)",
     "_foreign_key_names": "('pg_class')",
     "_followed_metadata": """('{}', '{"a": 1}', '{}', '{}')""",

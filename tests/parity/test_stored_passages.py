@@ -10,11 +10,12 @@ from psycopg.types.json import Jsonb
 from pgblend.plpy.fusion.lists import fuse_lists
 from pgblend.plpy.fusion.pool import ArmList
 from pgblend.plpy.graph.fuse import graph_stage
+from pgblend.plpy.search.arms import vector_request
 from pgblend.plpy.search.lexical import IndexState, WordLists
 from pgblend.plpy.search.lists import corrected_notes
-from pgblend.plpy.search.passages import PassageNode, StoredPassages
+from pgblend.plpy.search.node import StoreNode
+from pgblend.plpy.search.passages import StoredPassages
 from pgblend.plpy.search.state import read_state
-from pgblend.plpy.search.vectors import VectorSearch, vector_list
 from support.arm_lists import never, settings_of
 from support.database import Database, add_documents, add_space, stage
 from support.served_database import ServedDatabase
@@ -51,7 +52,7 @@ def collections(db: Database) -> list[int]:
 def stored_passages(
     db: Database, vector: str | None, space: str | None, **more: Any
 ) -> StoredPassages:
-    return StoredPassages(PassageNode(ServedDatabase(db.connection)), vector, space, **more)
+    return StoredPassages(StoreNode(ServedDatabase(db.connection)), vector, space, **more)
 
 
 def searched(db: Database, kind: str, query: str) -> ArmList:
@@ -63,11 +64,13 @@ def searched(db: Database, kind: str, query: str) -> ArmList:
     ids, server = collections(db), ServedDatabase(db.connection)
     if kind == "vector":
         state, read = read_state(server, None, None, ids), settings_of(json.loads(settings))
-        where = state.space("s"), ids, state.is_everywhere
-        found = vector_list(server, QUERY, VectorSearch(*where, query, None, read, 2))
+        where = QUERY, state.space("s"), ids, state.is_everywhere
+        found = StoreNode(server).nearest(vector_request(*where, query, None, read, 2))
         return ArmList(kind, kind, 3, found)
     read = settings_of(json.loads(settings))
-    words = WordLists(server, ids, None, read, inf, IndexState()).find(kind, query, 2)
+    words = WordLists(server, StoreNode(server), ids, None, read, inf, IndexState()).find(
+        kind, query, 2
+    )
     notes = corrected_notes(words.corrections, "vocabulary")
     return ArmList(kind, kind, 3, words.found, notes, words.every_word)
 

@@ -148,7 +148,7 @@ def test_what_is_no_name_is_ranked_as_before(
         strict=False, corrects_all=False,
     )  # fmt: skip
     scores = LexicalArm(server, Node(server), scope).words(query, 20)
-    (part,) = query_terms(server, query, ids, None).parts
+    (part,) = query_terms(server, Node(server), query, ids, None).parts
     names = [lexeme for lexeme in part.lexemes if lexeme.startswith("==")]
     assert bool(names) == (query in {"well-known", "IL-6", "no_such_file.pdf"})
     names_of = parse._names
@@ -159,7 +159,7 @@ def test_what_is_no_name_is_ranked_as_before(
             name: boost for name, boost in names_of(*asked).items() if not name.startswith("==")
         },
     )
-    (part,) = query_terms(server, query, ids, None).parts
+    (part,) = query_terms(server, Node(server), query, ids, None).parts
     assert not [lexeme for lexeme in part.lexemes if lexeme.startswith("==")]
     without = LexicalArm(server, Node(server), scope).words(query, 20)
     assert without.found._replace(perfect=None) == scores.found._replace(perfect=None)

@@ -71,6 +71,8 @@ SEARCH_SETTINGS = {
     "language": ["klingon", "", 5],
     "level": ["page", 1],
     "lexical_method": ["tf_idf", 1],
+    "abstain_below": [-0.1, 1.1, "high"],
+    "coverage": [0.4, 1, "high"],
     "min_relevance": [-1.1, 1.1, "high"],
     "min_score": [-0.1, 1.1],
     "mmr": [0.7, {"lambda": 1.1}, {"lambda": None}, {"pool": 0}, {"pool": 1001}, {"k": 1}, []],

@@ -22,8 +22,9 @@ MODELS = {"expansion_model": "m", "rerank_model": "m"}
 SPACE = {
     "name": "space", "model": "m", "dimensions": 1, "is_active": True,
     "storage": "vector", "vector_type": "vector(1)", "ef_search": None, "vectors": 100_000,
-    "has_policy": False, "table_name": "embedding_space", "table_id": 1, "is_waiting": False,
+    "has_policy": False, "table_name": "embedding_space", "table_id": 1,
 }  # fmt: skip
+HELD = {"table_id": 1, "has_vectors": False, "is_waiting": False}
 TEXTS = {1: "red fox", 2: "blue fox", 3: "red fox", 4: "wine"}
 WORDS = {1: ["red", "fox"], 2: ["fox", "fox"], 3: ["red", *["and"] * 9]}
 COSINES = {4: 0.9, 2: 0.8, 1: 0.1}
@@ -52,7 +53,7 @@ ANSWERS = {
     "_is_named(": lambda *_: [{"found": True}],
     "_asking_role()": lambda: [{"role": "ann", "most_ms": 1e9}],
     "pgblend.purpose": lambda: [{"purpose": "search"}],
-    "LIMIT 0": lambda _: [{"held": 1, "found": False}],
+    "LIMIT 0": lambda *_: [HELD],
     "_is_building(": lambda _: [{"found": False}],
     "c.content = ANY": lambda *_: [],
     "c.start_line": lambda ids, _: [passage(one) for one in ids],
@@ -84,6 +85,7 @@ def state(space: dict[str, Any] | None = SPACE, **of_database: Any) -> dict[str,
         "ids": [1], "names": ["c"], "of_collection": "{}", "of_profile": "{}",
         "of_database": json.dumps(MODELS | of_database), "profile": "balanced", "role": "ann",
         "is_everywhere": True, "spaces": [json.dumps(space)] if space else [],
+        "calibrations": [],
     }  # fmt: skip
     return {"WITH searched": lambda *_: [row]}
 

@@ -13,6 +13,7 @@ from pgblend.plpy.ports import (
     SimilarLexeme,
     SimilarRequest,
 )
+from pgblend.plpy.session import Rows
 
 
 class Nodes:
@@ -20,6 +21,13 @@ class Nodes:
 
     def __init__(self, nodes: Sequence[LexicalPort]) -> None:
         self.nodes = nodes
+
+    def words(self, query: str, collection_ids: Sequence[int], language: str | None) -> Rows:
+        return self.nodes[0].words(query, collection_ids, language)  # of the same configurations
+
+    def check_index(self, collection_ids: Sequence[int], is_strict: bool) -> None:
+        for node in self.nodes:
+            node.check_index(collection_ids, is_strict)
 
     def make_ready(self, collection_ids: Sequence[int]) -> bool:
         return any([node.make_ready(collection_ids) for node in self.nodes])

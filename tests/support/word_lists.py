@@ -13,6 +13,7 @@ CREATE OR REPLACE FUNCTION public.word_list(
 import json
 from math import inf
 from pgblend.plpy.search.lexical import IndexState, WordLists
+from pgblend.plpy.search.node import StoreNode
 from pgblend.plpy.session import Backend
 from pgblend.plpy.settings.catalog import SearchSettings, defaults
 
@@ -20,7 +21,8 @@ read = json.loads(settings)
 given = {name: read[name] for name in defaults("search") if name in read}
 asked = SearchSettings(**defaults("search") | given)
 state = IndexState(read.get("lexical_index"), read.get("damaged") or ())
-lists = WordLists(Backend(plpy, GD), collection_ids, filter, asked, inf, state)
+db = Backend(plpy, GD)
+lists = WordLists(db, StoreNode(db), collection_ids, filter, asked, inf, state)
 return lists.find(kind, query, asked.candidate_depth).found._asdict()
 $python$;
 CREATE OR REPLACE FUNCTION public.vector_list(
@@ -36,8 +38,9 @@ SET jit = off
 SET plan_cache_mode = force_generic_plan
 AS $python$
 import json
+from pgblend.plpy.search.arms import vector_request
+from pgblend.plpy.search.node import StoreNode
 from pgblend.plpy.search.state import read_state
-from pgblend.plpy.search.vectors import VectorSearch, vector_list
 from pgblend.plpy.session import Backend
 from pgblend.plpy.settings.catalog import SearchSettings, defaults
 
@@ -45,9 +48,9 @@ db, read = Backend(plpy, GD), json.loads(settings)
 given = {name: read[name] for name in defaults("search") if name in read}
 asked = SearchSettings(**defaults("search") | given)
 state = read_state(db, None, None, collection_ids)
-where = state.space(space), collection_ids, state.is_everywhere
-asked_for = VectorSearch(*where, binding, filter, asked, asked.candidate_depth)
-return vector_list(db, vector, asked_for)._asdict()
+where = vector, state.space(space), collection_ids, state.is_everywhere
+asked_for = vector_request(*where, binding, filter, asked, asked.candidate_depth)
+return StoreNode(db).nearest(asked_for)._asdict()
 $python$;
 CREATE OR REPLACE FUNCTION public.lexical_counts(
     collection_ids bigint[], configs text[], lexemes text[], by_document boolean,

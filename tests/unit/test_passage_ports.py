@@ -23,7 +23,7 @@ from pgblend.plpy.ports import (
     VectorsRequest,
 )
 from pgblend.plpy.search import run
-from pgblend.plpy.search.passages import PassageNode
+from pgblend.plpy.search.node import StoreNode
 from support.fake_database import FakeDatabase
 from support.fake_search import ANSWERS, OPTIONS, TEXTS, asked, passage, state
 
@@ -40,7 +40,7 @@ def cosine(chunk_id: int, vector: str) -> float:
     return 1 / (chunk_id + abs(json.loads(vector)[0]))
 
 
-def node(chunk_ids: set[int]) -> PassageNode:
+def node(chunk_ids: set[int]) -> StoreNode:
     """Return a node that holds some passages, and the edges from them."""
 
     def holders(ids: Sequence[int], contents: Sequence[str]) -> list[dict[str, Any]]:
@@ -80,11 +80,14 @@ def node(chunk_ids: set[int]) -> PassageNode:
         "_neighbours(": neighbours,
         "_node_passages(": node_passages,
     }
-    return PassageNode(FakeDatabase(answers))
+    return StoreNode(FakeDatabase(answers))
 
 
 def heaviest_first(edge: Edge) -> tuple[float, int, int]:
     return -edge.weight, edge.neighbour, edge.node
+
+
+PASSAGES = [name for name in vars(PassagePort) if not name.startswith("_")]
 
 
 def check_time(timeout_ms: float) -> None:
@@ -170,12 +173,14 @@ def moved(vector: str, towards: Sequence[str], weight: float) -> list[dict[str, 
         {"graph": GRAPH, "feedback": {"passages": 2, "weight": 1.0}},
     ],
 )
-def test_two_nodes_are_one(options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_nodes_are_one(options: dict[str, Any]) -> None:
     pages = []
     for port in (node({1, 2, 3, 4}), TwoNodes(node({1, 4}), node({2, 3}))):
-        monkeypatch.setattr(run, "PassageNode", lambda _, port=port: port)
         db = FakeDatabase({**state(), "l2_normalize($1)": moved, **ANSWERS})
-        rows = run.search(db, asked(**options))["results"]
+        store = StoreNode(db)
+        for name in PASSAGES:
+            setattr(store, name, getattr(port, name))
+        rows = run.search(db, asked(**options), store)["results"]
         assert not {"c.start_line", "c.content = ANY", "1 - (e.embedding"} & {*db.asked}
         assert ("l2_normalize($1)" in db.asked) == ("feedback" in options)
         told = [{**vars_of(row), "details": json.loads(row.details)} for row in rows]

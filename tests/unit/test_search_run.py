@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
+from pgblend.plpy.search.node import StoreNode
 from pgblend.plpy.search.request import Tries
 from pgblend.plpy.search.rows import Row
 from pgblend.plpy.search.run import search
 from pgblend.plpy.session import UserError
 from support.fake_database import Answer, FakeDatabase, StatementError
-from support.fake_search import ANSWERS, SPACE, TEXTS, asked, failing, passage, state
+from support.fake_search import ANSWERS, HELD, SPACE, TEXTS, asked, failing, passage, state
 
 
 class Page:
@@ -32,7 +33,7 @@ def found(
 ) -> tuple[FakeDatabase, Page]:
     mine = answers or {}
     db = FakeDatabase({**mine, **state(), **ANSWERS, **mine})  # theirs come first
-    return db, Page(search(db, asked(query, **more)))
+    return db, Page(search(db, asked(query, **more), StoreNode(db)))
 
 
 def names(stages: list[dict[str, Any]], *, done: bool) -> list[str]:
@@ -91,7 +92,11 @@ def test_the_stages_are_told_in_their_order() -> None:
 def test_a_session_warms_up_once() -> None:
     db, _ = found(traced="page")
     second = Page(
-        search(db, asked("x", limit=1, vector=None, weights={"vector": 0}, traced="page"))
+        search(
+            db,
+            asked("x", limit=1, vector=None, weights={"vector": 0}, traced="page"),
+            StoreNode(db),
+        )
     )
     assert "warm_up" not in names(second.trace["stages"], done=True)
 
@@ -164,14 +169,14 @@ def test_an_index_that_is_not_there_may_be_by_another_snapshot() -> None:
         answers = {"_is_building(": lambda _, now=building: [{"found": now}]}
         db = FakeDatabase({**missing, **answers, **state(), **ANSWERS, **missing, **answers})
         with pytest.raises(UserError) as failed:
-            search(db, request)
+            search(db, request, StoreNode(db))
         assert failed.value.sqlstate == "PB012"
         again.append(failed.value.detail)
         request = request._replace(tries=Tries.read(again[-1]))
     pauses = [(told["pause_s"], told["status"]) for told in map(json.loads, again)]
     assert pauses == [(0.0, "uninitialized"), (0.05, "building"), (0.1, "building")]
     with pytest.raises(StatementError, match="PB002"):  # nor is what there is to be read
-        search(db, request)
+        search(db, request, StoreNode(db))
 
 
 def once(error: StatementError) -> Answer:
@@ -189,7 +194,9 @@ def once(error: StatementError) -> Answer:
 def test_what_there_is_of_an_index_is_searched() -> None:
     missing = {"dead_digest": once(StatementError("PB002", "Make it."))}
     db = FakeDatabase({**missing, **state(log_address="x"), **ANSWERS, **missing})
-    page = Page(search(db, asked()._replace(tries=Tries(attempts=2, looked_again=True))))
+    page = Page(
+        search(db, asked()._replace(tries=Tries(attempts=2, looked_again=True)), StoreNode(db))
+    )
     assert page.degraded == ["lexical: PB002; Make it."]
     assert (page.report["trace"]["bm25_status"], page.report["trace"]["attempts"]) == (
         "uninitialized", 3
@@ -217,7 +224,7 @@ def test_vectors_that_fail() -> None:
     assert page.details[0]["relevance_basis"] is None
     with pytest.raises(UserError, match="VECTORS_UNAVAILABLE: no gateway") as failed:
         found(
-            {**sent, "LIMIT 1": lambda _: [{"held": 1, "found": True}]},
+            {**sent, "LIMIT 1": lambda *_: [{**HELD, "has_vectors": True}]},
             vector=None,
             only_arm="vector",
         )
@@ -238,7 +245,7 @@ def test_vectors_of_the_gateway(embedding: list[Any], degraded: list[str]) -> No
     sent = {"_request_model(": lambda *_: [{"sent": '{"call": "1"}'}]}
     db = FakeDatabase({**sent, **state(), **ANSWERS})
     db.kept("calls")["1"] = Call()
-    page = Page(search(db, asked("fox", vector=None)))
+    page = Page(search(db, asked("fox", vector=None), StoreNode(db)))
     assert [note[: len("vector: ")] for note in page.degraded] == degraded
     assert db.kept("calls") == {}
 
@@ -272,7 +279,7 @@ def test_nearest_by_vectors_say_so() -> None:
     }
     db = FakeDatabase({**nowhere, **state(log_address="x"), **ANSWERS, **nowhere})
     db.kept("calls")["1"] = Call()
-    page = Page(search(db, asked("zzz", vector=None, only_arm="lexical")))
+    page = Page(search(db, asked("zzz", vector=None, only_arm="lexical"), StoreNode(db)))
     assert page.ids == [4, 2, 1]
     assert page.degraded[0].startswith("lexical: no passage was found by its words;")
     assert page.report["trace"]["fallback_used"] is True
@@ -287,7 +294,7 @@ def test_vectors_do_not_always_stand_in(space: Any, words_bind: bool) -> None:
         "_binding_conditions(": lambda *_: [{"found": not words_bind}],
     }
     db = FakeDatabase({**nowhere, **state(space), **ANSWERS, **nowhere})
-    assert Page(search(db, asked("-zzz", only_arm="lexical"))).rows == []
+    assert Page(search(db, asked("-zzz", only_arm="lexical"), StoreNode(db))).rows == []
 
 
 def test_a_page_behind_a_row_and_beyond_the_depth() -> None:
@@ -386,7 +393,7 @@ def test_a_blank_query_asks_for_nothing() -> None:
 def test_what_a_search_is_without_is_named() -> None:
     _, page = found(state(None))
     assert page.degraded[0].startswith("vector: no embedding space yet; ")
-    waiting = state({**SPACE, "is_waiting": True})
+    waiting = {"LIMIT 0": lambda *_: [{**HELD, "is_waiting": True}]}
     assert found(waiting)[1].degraded[0].startswith("vector: some passages have no vector yet")
     no_models = state(expansion_model=None, rerank_model=None)
     thorough = found(no_models, mode="thorough")[1]
@@ -395,7 +402,7 @@ def test_what_a_search_is_without_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    "held", [failing("42P01"), lambda _: [{"held": 2}]], ids=["dropped", "made anew"]
+    "held", [failing("42P01"), lambda *_: [{**HELD, "table_id": 2}]], ids=["dropped", "made anew"]
 )
 def test_a_space_that_was_dropped_meanwhile(held: Answer) -> None:
     with pytest.raises(UserError, match="was dropped meanwhile") as failed:
@@ -409,9 +416,7 @@ def test_a_space_that_was_dropped_meanwhile(held: Answer) -> None:
 )
 def test_vectors_that_are_needed(only_arm: str, space: Any, message: str) -> None:
     with pytest.raises(UserError, match=f"VECTORS_UNAVAILABLE: {message}"):
-        found(
-            {**state(space), "LIMIT 1": lambda _: [{"held": 1, "found": False}]}, only_arm=only_arm
-        )
+        found({**state(space), "LIMIT 1": lambda *_: [HELD]}, only_arm=only_arm)
 
 
 def test_a_role_without_any_grant() -> None:

@@ -1,0 +1,198 @@
+"""The store of one node: the tables of this database, each question one statement."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from pgblend.plpy.ports import (
+    AgesRequest,
+    CandidateList,
+    CosinesRequest,
+    Edge,
+    Held,
+    Holder,
+    HoldersRequest,
+    LanguagesRequest,
+    LiteralRequest,
+    NeighboursRequest,
+    NodePassage,
+    NodesRequest,
+    Passage,
+    PassagesRequest,
+    Space,
+    VectorRequest,
+    VectorsRequest,
+)
+from pgblend.plpy.search.vectors import vector_list
+from pgblend.plpy.session import Database, Rows, error_state
+
+if TYPE_CHECKING:
+    from pgblend.plpy.lexical.node import Node
+
+_DOCUMENT = "SELECT d.* FROM pgblend_data.document AS d WHERE d.id = c.document_id OFFSET 0"
+# Most texts stand once, which a look tells for each collection; many take longer than to read all.
+_MAY_REPEAT = """
+    cardinality($1) * cardinality($2) > 60 OR EXISTS (SELECT FROM unnest($2) AS s (id)
+    CROSS JOIN LATERAL (SELECT FROM pgblend_data.chunk AS r WHERE r.collection_id = s.id
+    AND r.content_hash = c.content_hash COLLATE "C" AND r.id <> c.id OFFSET 0) AS r)"""
+# OFFSET 0 keeps each row a look-up by its key: statistics that call the tables empty, as ANALYZE
+# makes them beside a long transaction, would make it a join of all rows with all.
+_ROWS = f"""
+    SELECT c.id AS chunk_id, c.content, c.text_search_config, c.start_offset, c.end_offset,
+        c.start_line, c.end_line, c.pages, (d.metadata || c.metadata)::text AS metadata,
+        c.document_id, o.name AS collection, d.source_key, d.uri, d.title,
+        {_MAY_REPEAT} AS may_repeat
+    FROM unnest($1) AS u (chunk_id)
+    CROSS JOIN LATERAL (
+        SELECT c.* FROM pgblend_data.chunk AS c WHERE c.id = u.chunk_id OFFSET 0) AS c
+    CROSS JOIN LATERAL ({_DOCUMENT}) AS d
+    INNER JOIN pgblend_data.collection AS o ON o.id = d.collection_id"""
+_HOLDERS = f"""
+    SELECT c.id AS chunk_id, c.content, d.id AS document_id, o.name AS collection,
+        d.source_key, d.uri, d.title FROM pgblend_data.chunk AS c
+    CROSS JOIN LATERAL ({_DOCUMENT}) AS d
+    INNER JOIN pgblend_data.collection AS o ON o.id = d.collection_id
+    WHERE c.id = ANY($1) AND c.content = ANY($2)"""
+_AGES = "SELECT pgblend._document_ages($1) AS ages"
+_LANGUAGES = """
+    SELECT d.text_search_config AS language
+    FROM unnest($1) WITH ORDINALITY AS u (document_id, place)
+    LEFT JOIN LATERAL (
+        SELECT d.* FROM pgblend_data.document AS d WHERE d.id = u.document_id OFFSET 0) AS d
+        ON true ORDER BY u.place"""
+_EDGES = (
+    "SELECT n.node, n.neighbour, n.is_reverse, n.edge_type, n.weight"
+    " FROM pgblend._neighbours($1, $2, $3, $4) AS n"
+)
+_EDGE_TYPES = ["bigint[]", "text", "text[]", "integer"]
+_NODES = "SELECT p.* FROM pgblend._node_passages($1, $2, $3, $4, $5, $6) AS p"
+_NODE_TYPES = ["bigint[]", "bigint[]", "jsonb", "text", "vector", "text"]
+_COLUMN = """
+    SELECT e.chunk_id, {column} AS value
+    FROM pgblend_data.embedding_{space} AS e WHERE e.chunk_id = ANY($1)"""
+_COSINE = "nullif(1 - (e.embedding <=> $2), 'NaN')"
+_VECTOR = "e.embedding::text"
+_HOLD = """
+    SELECT to_regclass('pgblend_data.{table}')::oid::bigint AS table_id, EXISTS (
+        SELECT FROM pgblend_data.{table} AS e WHERE e.collection_id = ANY($1) LIMIT {most}
+    ) AS has_vectors, EXISTS (
+        SELECT FROM pgblend_data.embedding_queue AS q
+        WHERE q.space = $2 AND q.collection_id = ANY($1)) AS is_waiting"""
+_UNDEFINED_TABLE = "42P01"
+_BUILDING = "SELECT EXISTS (SELECT FROM unnest($1) AS id WHERE pgblend._is_building(id)) AS found"
+_IS_NAMED = "SELECT pgblend._is_named($1, $2) AS found"
+_AROUND = "SELECT pgblend._chunks_around($1, $2)::text AS chunks"
+_MAY_STAND_IN = (
+    "SELECT EXISTS (SELECT FROM pgblend_data.{table} AS e WHERE e.collection_id = ANY($2))"
+    " AND NOT EXISTS (SELECT FROM pgblend._binding_conditions($1, $2)) AS found"
+)
+
+
+class StoreNode:
+    """Answers from this database, under the snapshot of the statement under way."""
+
+    def __init__(self, db: Database) -> None:
+        self.db = db
+
+    def passages(self, request: PassagesRequest) -> list[Passage]:
+        """Return the passages that are there."""
+        values = request.chunk_ids, request.collection_ids
+        return [Passage(**row) for row in self.db.run(_ROWS, ["bigint[]", "bigint[]"], *values)]
+
+    def holders(self, request: HoldersRequest) -> list[Holder]:
+        """Return those of the passages that have one of the texts."""
+        values = request.chunk_ids, request.contents
+        return [Holder(**row) for row in self.db.run(_HOLDERS, ["bigint[]", "text[]"], *values)]
+
+    def ages_days(self, request: AgesRequest) -> Sequence[float | None]:
+        """Return how old the documents are, in their order."""
+        rows = self.db.run(_AGES, ["bigint[]"], request.document_ids)
+        ages: Sequence[float | None] = rows[0]["ages"]
+        return ages
+
+    def languages(self, request: LanguagesRequest) -> Sequence[str | None]:
+        """Return the text search configurations of documents, in their order."""
+        rows = self.db.run(_LANGUAGES, ["bigint[]"], request.document_ids)
+        return [row["language"] for row in rows]
+
+    def cosines(self, request: CosinesRequest) -> dict[int, float | None]:
+        """Return exact cosines of those that have a vector; NULL for a zero vector."""
+        values = request.chunk_ids, request.vector
+        rows = self._column(_COSINE, request.space, ["bigint[]", "vector"], *values)
+        return {row["chunk_id"]: row["value"] for row in rows}
+
+    def vectors(self, request: VectorsRequest) -> dict[int, str]:
+        """Return the passages' vectors as texts."""
+        rows = self._column(_VECTOR, request.space, ["bigint[]"], request.chunk_ids)
+        return {row["chunk_id"]: row["value"] for row in rows}
+
+    def neighbours(self, request: NeighboursRequest) -> list[Edge]:
+        """Return the edges of nodes, the heaviest first."""
+        asked = request.nodes, request.direction, request.edge_types, request.most
+        return [Edge(**row) for row in self.db.run(_EDGES, _EDGE_TYPES, *asked)]
+
+    def node_passages(self, request: NodesRequest) -> list[NodePassage]:
+        """Return the passages that stand for nodes."""
+        values = [
+            *(request.nodes, request.collection_ids, request.filter, request.language),
+            *(request.vector, request.space),
+        ]
+        return [NodePassage(**row) for row in self.db.run(_NODES, _NODE_TYPES, *values)]
+
+    def _column(
+        self, column: str, space: str, types: list[str], *values: Sequence[int] | str
+    ) -> Rows:
+        statement = _COLUMN.format(column=column, space=space)  # a space's name needs no quotes
+        return self.db.run(statement, types, *values)
+
+    def lexical(self, cache_bytes: int) -> "Node":
+        """Return the lexical index; ModuleNotFoundError where there is no numpy."""
+        from pgblend.plpy.lexical.node import Node  # here, since other searches go without numpy
+
+        return Node(self.db, cache_bytes)
+
+    def is_building(self, collection_ids: Sequence[int]) -> bool:
+        """Tell whether a session builds the lexical index of one of the collections."""
+        found: bool = self.db.run(_BUILDING, ["bigint[]"], collection_ids)[0]["found"]
+        return found
+
+    def hold(self, space: Space, collection_ids: Sequence[int], asks: bool) -> Held:
+        """Keep a space from being dropped before the transaction ends, by reading its table."""
+        statement = _HOLD.format(table=space.table_name, most=int(asks))
+        try:
+            row = self.db.run(statement, ["bigint[]", "text"], collection_ids, space.name)[0]
+        except self.db.Problem as error:
+            if error_state(error) != _UNDEFINED_TABLE:
+                raise
+            return Held(False, False, False)
+        return Held(row["table_id"] == space.table_id, row["has_vectors"], row["is_waiting"])
+
+    def nearest(self, request: VectorRequest) -> CandidateList:
+        """Return the passages nearest to a vector."""
+        return vector_list(self.db, request)
+
+    def literal(self, request: LiteralRequest) -> CandidateList:
+        """Return a list by words without the lexical index."""
+        from pgblend.plpy.search.literal import literal_list  # of few profiles
+
+        return literal_list(self.db, request)
+
+    def is_named(self, query: str, chunk_id: int) -> bool:
+        """Tell whether a passage's document is called as the query asks."""
+        found: bool = self.db.run(_IS_NAMED, ["text", "bigint"], query, chunk_id)[0]["found"]
+        return found
+
+    def may_stand_in(self, query: str, collection_ids: Sequence[int], space: Space) -> bool:
+        """Tell whether vectors may stand in for words that are nowhere."""
+        statement = _MAY_STAND_IN.format(table=space.table_name)
+        found: bool = self.db.run(statement, ["text", "bigint[]"], query, collection_ids)[0][
+            "found"
+        ]
+        return found
+
+    def around(self, chunk_ids: Sequence[int], sizes: Mapping[str, float]) -> Rows:
+        """Return passages and those around them in their documents."""
+        values = chunk_ids, json.dumps({"context_chars": sizes})
+        rows = self.db.run(_AROUND, ["bigint[]", "jsonb"], *values)
+        found: Rows = json.loads(rows[0]["chunks"])
+        return found
