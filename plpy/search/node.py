@@ -115,9 +115,8 @@ class StoreNode:
 
     def languages(self, request: LanguagesRequest) -> Sequence[str | None]:
         """Return the text search configurations of documents, in their order."""
-        return [
-            row["language"] for row in self.db.run(_LANGUAGES, ["bigint[]"], request.document_ids)
-        ]
+        rows = self.db.run(_LANGUAGES, ["bigint[]"], request.document_ids)
+        return [row["language"] for row in rows]
 
     def cosines(self, request: CosinesRequest) -> dict[int, float | None]:
         """Return exact cosines of those that have a vector; NULL for a zero vector."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from pgblend.plpy.fusion.languages import other_language_factors
 from pgblend.plpy.fusion.lists import documents_once, fuse_lists
 from pgblend.plpy.fusion.pool import ArmList, Fused
 from pgblend.plpy.fusion.scores import scale_fused
@@ -142,6 +141,8 @@ def fuse(search: Search, lists: Sequence[ArmList], stored: StoredPassages) -> Po
         return stored.moved_cosines(search.db, first, passages, settings.feedback["weight"])
 
     def language_factors(documents: Sequence[int]) -> Sequence[float] | None:
+        from pgblend.plpy.fusion.languages import other_language_factors
+
         query, factor = search.request.query or "", settings.other_languages
         return other_language_factors(query, stored.languages(documents), factor, search.db)
 
