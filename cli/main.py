@@ -35,6 +35,7 @@ GROUPS = {
     },
     "Measure": {
         "eval": "Measure search quality on judged queries, inside the database.",
+        "calibrate": "Fit what relevance means on judged queries, so that it is a probability.",
     },
     "Run": {
         "up": "Start the private server, the model gateway and the page.",

@@ -7,11 +7,11 @@ and trigger functions of one subject stand together in a file that the subject n
 
 Folders give the creation order; within a folder, objects are ordered by what they call or read,
 since a view or a `BEGIN ATOMIC` body binds when it is created. Four things are put in: the program
-(program.py), load_program.txt before every PL/Python body that imports from it,
+(program.py), load_program.txt before every PL/Python body that uses it,
 public_errors.plpgsql around the body of every public routine in PL/pgSQL, which raises its errors
-anew, and a search_path: that of pg_catalog alone for a routine with its owner's rights, FROM
-CURRENT where another body names none. Two follow at the end: rights on what is private (rights.py)
-and COMMENTs (comments.py).
+anew, and a search_path where a body names none: pg_catalog alone for routines with their owner's
+rights and what these call, else FROM CURRENT. Two follow at the end: rights on what is private
+(rights.py) and COMMENTs (comments.py).
 """
 
 import re
@@ -24,7 +24,7 @@ from importlib.resources.abc import Traversable
 
 from pgblend.sql.comments import comments
 from pgblend.sql.program import program_modules, program_text, with_program
-from pgblend.sql.rights import derived_grants
+from pgblend.sql.rights import called_by_owner, derived_grants
 
 _CALL = re.compile(r"\b(?:pg)?blend\.(\w+)\s*\(")
 _READ = re.compile(r"\bFROM (?:pg)?blend\.(\w+)")  # a view
@@ -79,22 +79,20 @@ def render(of_coordinator: bool = False) -> str:
         from pgblend.sql.coordinator import coordinator_objects
 
         objects = coordinator_objects(objects)
+    (access, code), modules = code_of(objects), program_modules()
+    by_owner = called_by_owner(code, modules)
+    texts = (
+        f"-- {one.stage}/{one.file}\n"
+        + _with_search_path(_with_errors(one, errors), one.name in by_owner)
+        for one in objects
+    )
     return "\n".join(
         [
-            *(
-                f"-- {one.stage}/{one.file}\n"
-                + with_program(_with_search_path(_with_errors(one, errors)), program)
-                for one in objects
-            ),
-            _derived_grants(objects),
+            *(with_program(text, program) for text in texts),
+            derived_grants(access, code, modules),
             *(comments(one.name, one.text) for one in objects),
         ]
     )
-
-
-def _derived_grants(objects: list[SourceObject]) -> str:
-    access, code = code_of(objects)
-    return derived_grants(access, code, program_modules())
 
 
 def code_of(objects: list[SourceObject]) -> tuple[str, dict[str, str]]:
@@ -119,10 +117,12 @@ def _with_errors(one: SourceObject, errors: str) -> str:
     )
 
 
-def _with_search_path(text: str) -> str:
+def _with_search_path(text: str, is_by_owner: bool) -> str:
     """Pin the search_path of a body that names none: a caller's would change what it calls."""
-    text = text.replace(_DEFINER, f"{_DEFINER}SET search_path = pg_catalog, pg_temp\n")
-    return _WITHOUT_PATH.sub(r"\1SET search_path FROM CURRENT\n", text)
+    path = "SET search_path = pg_catalog, pg_temp\n"
+    text = text.replace(_DEFINER, f"{_DEFINER}{path}")
+    pinned = path if is_by_owner else "SET search_path FROM CURRENT\n"
+    return _WITHOUT_PATH.sub(rf"\1{pinned}", text)
 
 
 def _ordered_objects() -> Iterator[SourceObject]:

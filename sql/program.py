@@ -1,7 +1,7 @@
 """The program of the backend: plpy/ as one text, and what makes a PL/Python body load it.
 
 A session loads it once (_load_program). Each body has the text's sha256 baked in, is replaced with
-it in one transaction, and refuses another text.
+it in one transaction, and refuses another text. What loads it names the server `db` (session.py).
 """
 
 import ast
@@ -18,7 +18,9 @@ from itertools import pairwise
 from pgblend.plpy.program import MARK, PACKAGE
 from pgblend.plpy.settings import catalog
 
-_BODY = re.compile(r"(AS \$python\$\n)(?=(?:(?!\$python\$).)*?^from pgblend\.)", re.DOTALL | re.M)
+_BODY = re.compile(
+    r"(AS \$python\$\n)(?=(?:(?!\$python\$).)*?(?:^from pgblend\.|\bdb\.))", re.S | re.M
+)
 
 
 def program_modules() -> dict[str, str]:
@@ -63,7 +65,7 @@ def _meanings() -> Iterator[tuple[str, str]]:
 
 
 def with_program(text: str, program: str) -> str:
-    """Put the program into its own routine, and what loads it before bodies that import from it."""
+    """Put the program into its own routine, and what loads it before bodies that use it."""
     text = text.replace("#catalog", catalog_json())
     text = _BODY.sub(lambda found: found[1] + _loader(), text)
     return text.replace("#digest", _digest(program)).replace("#program", program)

@@ -31,7 +31,7 @@ def derived_grants(access: str, sources: Mapping[str, str], modules: Mapping[str
     """
     calls = called(sources, modules)
     revoked = _listed(access, "REVOKE")
-    ends = {name for name, text in sources.items() if "\nSECURITY DEFINER\n" in text} | revoked
+    ends = _with_owners_rights(sources) | revoked
     private = {name for name in sources if name.startswith("_")} - revoked
     statements, known = [], dict[str, set[str]]()
     for role, others in ROLES.items():
@@ -43,6 +43,15 @@ def derived_grants(access: str, sources: Mapping[str, str], modules: Mapping[str
             listed = ",\n".join(f"pgblend.{name}" for name in sorted(names))
             statements += [f"GRANT {right}\n{listed}\nTO {role};\n"] if listed else []
     return "".join(statements)
+
+
+def called_by_owner(sources: Mapping[str, str], modules: Mapping[str, str]) -> set[str]:
+    """Name the routines with their owner's rights, and all that these call."""
+    return reached(_with_owners_rights(sources), called(sources, modules), set())
+
+
+def _with_owners_rights(sources: Mapping[str, str]) -> set[str]:
+    return {name for name, text in sources.items() if "\nSECURITY DEFINER\n" in text}
 
 
 def granted(access: str, role: str) -> set[str]:

@@ -158,9 +158,10 @@ class PgblendVectorStore(BasePydanticVectorStore):
         filters: MetadataFilters | None = None,
         **delete_kwargs: Any,
     ) -> None:
-        """Delete the nodes with these ids that pass the filters."""
-        keys = self._keys(node_ids, from_llama_index(filters))
-        self._client.delete(self.collection, keys)
+        """Delete the nodes with these ids that pass the filters; none where neither is given."""
+        wanted = from_llama_index(filters)
+        if node_ids is not None or wanted is not None:
+            self._client.delete(self.collection, self._keys(node_ids, wanted))
 
     def clear(self) -> None:
         """Delete all nodes."""

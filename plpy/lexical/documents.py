@@ -8,7 +8,8 @@ import numpy as np
 from pgblend.plpy.lexical.index import IndexView, OpenIndex
 from pgblend.plpy.lexical.pending import Pending, pending_postings
 from pgblend.plpy.lexical.postings import view_postings
-from pgblend.plpy.lexical.rows import ChunkRows, Floats, Integers, Mask, Pair, join_rows
+from pgblend.plpy.lexical.rows import ROW, ChunkRows, Floats, Integers, Mask, Pair, join_rows
+from pgblend.plpy.lexical.sealed import SealedRows
 from pgblend.plpy.session import Database
 
 
@@ -19,7 +20,8 @@ def document_places(view: IndexView, pending: Pending | None) -> tuple[Integers,
     chunks. The view keeps what its own rows give.
     """
     if view.documents is None:
-        view.documents = np.unique(view.rows.document_ids, return_inverse=True)
+        own_ids, own_places = np.unique(view.rows.document_ids.whole(), return_inverse=True)
+        view.documents = own_ids, own_places.astype(ROW)
     ids, places = view.documents
     if pending is None:
         return ids, places
@@ -32,7 +34,7 @@ def document_places(view: IndexView, pending: Pending | None) -> tuple[Integers,
     return np.concatenate((ids, new)), np.concatenate((places, later))
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class DocumentRows:
     """The rows of a view and, after them, those of pending chunks.
 
@@ -41,7 +43,7 @@ class DocumentRows:
     places in `counts`: occurrences in title, headings and body, the chunk's own and repeated ones.
     """
 
-    rows: ChunkRows
+    rows: ChunkRows | SealedRows
     ids: Integers
     documents: Integers
     alive: Mask
@@ -55,7 +57,8 @@ def joined_rows(
     """Return the rows of an open index, of one configuration, if one is given."""
     view, pending = opened.view, opened.pending
     postings = view_postings(db, view, terms)
-    counts, alive, rows = view.frequencies, opened.live.alive, view.rows
+    rows: ChunkRows | SealedRows = view.rows
+    counts, alive = view.frequencies, opened.live.alive
     if config is not None:
         alive = alive & within(view.ranges.get(config, (0, 0)), len(alive))
     ids, documents = document_places(view, pending)
@@ -72,7 +75,7 @@ def joined_rows(
         counts = np.concatenate((counts, frequencies))
         bounds = (0, chunks) if config is None else pending.ranges.get(config, (0, 0))
         alive = np.concatenate((alive, within(bounds, chunks)))
-        rows = join_rows([rows, pending.rows])
+        rows = join_rows([view.rows.whole(), pending.rows])
     return DocumentRows(rows, ids, documents, alive, postings, counts)
 
 
@@ -92,7 +95,7 @@ def count_documents(found: DocumentRows) -> tuple[int, int, list[int]]:
 
     return (
         distinct(found.alive),
-        int(found.rows.own_lengths[found.alive].sum()),
+        int(found.rows.own_lengths[found.alive].sum(dtype=np.int64)),
         [distinct(rows[found.alive[rows]]) for rows, _ in found.postings],
     )
 

@@ -1,17 +1,20 @@
 """What a search reads of the lexical index."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
 from pgblend.plpy.lexical.failures import report_damage
 from pgblend.plpy.lexical.pending import Pending, PendingCache
-from pgblend.plpy.lexical.rows import ChunkRows, Floats, Integers, Mask, Pair, find_rows, join_rows
+from pgblend.plpy.lexical.rows import ROW, Floats, Integers, Mask, Pair, find_rows
+from pgblend.plpy.lexical.sealed import SealedRows, held_bytes, join_sealed, seal_rows
 from pgblend.plpy.lexical.segment import Segment, unpack_segment
 from pgblend.plpy.ports import SimilarLexeme
 from pgblend.plpy.session import Database
+from pgblend.plpy.settings.catalog import LEXICAL_CACHE_BYTES
 
 
 @dataclass(slots=True)
@@ -29,16 +32,29 @@ class Live:
 
 @dataclass(slots=True)
 class Norms:
-    """Norms of a view's rows, for a formula's constants and an average length.
+    """What norms of a view's rows are made of: a formula's constants and an average length.
 
-    Beside them, `tf` has for each code the occurrences weighted by field.
+    `tf` has for each code the occurrences weighted by field.
     """
 
     key: tuple[float, float, tuple[float, ...]]
     live: Live
     average_length: float
-    norms: Floats
+    lengths: Integers
     tf: Floats
+
+    def of(self, rows: Integers) -> Floats:
+        """Return k1 · (1 - b + b · length / average length), infinite where not alive.
+
+        In single precision.
+        """
+        k1, b, _ = self.key
+        norms = self.lengths[rows].astype(np.float32)
+        norms *= np.float32(k1 * b / self.average_length)
+        norms += np.float32(k1 * (1 - b))
+        if self.live.n < len(self.lengths):
+            norms[~self.live.alive[rows]] = np.inf
+        return norms
 
 
 @dataclass(slots=True)
@@ -46,9 +62,10 @@ class IndexView:
     """The arrays of segments, joined: row i of segment s is row offsets[s] + i.
 
     Segments lie by text search configuration, then id. `bounds` are (first row, after the last) of
-    each, `directories` its (terms, where the postings of each start). `ranges` are the rows of each
-    configuration; `frequencies` has for each code, of `code_type`, the occurrences in title,
-    headings and body: the chunk's own, then those that repeat the chunk before.
+    each, `directories` its (terms, where the postings of each start, and the last ends): all terms
+    where they are few, else one in `every`. `ranges` are the rows of each configuration;
+    `frequencies` has for each code, of `code_type`, the occurrences in title, headings and body:
+    the chunk's own, then those that repeat the chunk before. `alive` takes no memory where all are.
 
     Segments never change but for deletions, so a session can keep views, and in them what it
     derived: see the functions that fill these.
@@ -62,19 +79,43 @@ class IndexView:
     code_counts: Integers
     code_type: np.dtype[np.integer]
     code_bytes: list[int]
-    directories: list[tuple[Integers, Integers]]
-    rows: ChunkRows
+    directories: list[Pair]
+    every: int
+    rows: SealedRows
     alive: Mask
+    total_length: int
     frequencies: Integers
     live: Live | None = None
     documents: tuple[Integers, Integers] | None = None
     postings: dict[int, Pair] = field(default_factory=dict)
-    kept_postings: int = 0
+    posting_bytes: int = 0
     norms: Norms | None = None
     impacts: dict[int, Floats] = field(default_factory=dict)
     sums: Floats | None = None  # zeros to add scores up in
     sieve: Mask | None = None
     similar: tuple[Pending | None, dict[tuple[str, str, str], list[SimilarLexeme]]] | None = None
+
+    def held_bytes(self) -> int:
+        """Return how many bytes the arrays take, without postings."""
+        derived = [*(self.documents or ()), self.sums, self.sieve, self.live and self.live.alive]
+        return held_bytes(
+            [
+                *self.rows.arrays(),
+                self.alive,
+                self.frequencies,
+                *(array for directory in self.directories for array in directory),
+                *(array for array in derived if array is not None),
+            ]
+        )
+
+
+TERM_BYTES, IMPACT_BYTES = 500, 4
+
+
+def term_bytes(postings: Pair) -> int:
+    """Return how many bytes a term's postings take with their impacts, and the objects around."""
+    rows, codes = postings
+    return TERM_BYTES + rows.nbytes + codes.nbytes + IMPACT_BYTES * len(rows)
 
 
 def view_rows(view: IndexView, chunk_ids: Integers) -> Integers:
@@ -84,11 +125,14 @@ def view_rows(view: IndexView, chunk_ids: Integers) -> Integers:
     cover a range of their own: each is only asked for the ids within it.
     """
     parts: list[Integers] = [np.empty(0, np.intp)]
-    for start, end in view.bounds:
-        ids = view.rows.chunk_ids[start:end]
-        first, last = np.searchsorted(chunk_ids, (ids[0], ids[-1] + 1))
-        if first < last:
-            parts.append(start + find_rows(ids, chunk_ids[first:last]))
+    ids = view.rows.chunk_ids
+    firsts = chunk_ids.searchsorted(ids[view.offsets])
+    ends = np.array([end for _, end in view.bounds], np.intp)
+    lasts = chunk_ids.searchsorted(ids[ends - 1], "right")
+    for segment in np.flatnonzero(firsts < lasts).tolist():
+        start, end = view.bounds[segment]
+        wanted = chunk_ids[firsts[segment] : lasts[segment]]
+        parts.append(start + find_rows(ids.within(segment, start, end), wanted))
     return np.concatenate(parts)
 
 
@@ -97,35 +141,86 @@ def field_counts(packed: Integers) -> Integers:
 
     They are six bytes of a number, the first the highest of 48 bits.
     """
-    return packed[:, None] >> np.arange(40, -1, -8) & 255
+    return (packed[:, None] >> np.arange(40, -1, -8)).astype(np.uint8)
 
 
-def lexical_view(segments: Sequence[Segment]) -> IndexView:
-    """Join the arrays of segments."""
-    ordered = sorted(segments, key=lambda segment: (segment.config, segment.id))
-    starts = np.cumsum([0, *(len(segment.rows) for segment in ordered)])
-    code_starts = np.cumsum([0, *(len(segment.code_book) for segment in ordered)])
+class Part(NamedTuple):
+    """A segment without what is not kept of it."""
+
+    config: str
+    id: int
+    rows: SealedRows
+    dead: Integers
+    code_book: Integers
+    code_bytes: int
+    directory: Pair
+
+
+def lexical_view(segments: Iterable[Segment]) -> IndexView:
+    """Join the arrays of segments, of which one at a time is held as it is stored."""
+    parts: list[Part] = []
+    every, terms = 1, 0
+    for segment in segments:
+        terms += len(segment.terms)
+        if every == 1 and terms > MOST_TERMS:
+            every = BLOCK_TERMS
+            parts = [part._replace(directory=thinned(*part.directory, every)) for part in parts]
+        part = Part(
+            segment.config,
+            segment.id,
+            seal_rows(segment.rows),
+            np.flatnonzero(~segment.alive),
+            segment.code_book,
+            segment.code_bytes,
+            thinned(segment.terms, segment.starts, every),
+        )
+        parts.append(part)
+    parts.sort(key=lambda part: part[:2])
+    starts = np.cumsum([0, *(len(part.rows) for part in parts)])
+    code_starts = np.cumsum([0, *(len(part.code_book) for part in parts)])
     code_type = np.min_scalar_type(code_starts[-1])
     bounds = list(pairwise(starts.tolist()))
     ranges: dict[str, tuple[int, int]] = {}
-    for segment, (start, end) in zip(ordered, bounds, strict=True):
-        ranges[segment.config] = (ranges.get(segment.config, (start, end))[0], end)
-    alive = [np.empty(0, np.bool_), *(segment.alive for segment in ordered)]
-    code_books = [np.empty(0, np.int64), *(segment.code_book for segment in ordered)]
+    for part, (start, end) in zip(parts, bounds, strict=True):
+        ranges[part.config] = (ranges.get(part.config, (start, end))[0], end)
+    dead = [part.dead + start for part, (start, _) in zip(parts, bounds, strict=True)]
+    code_books = [np.empty(0, np.int64), *(part.code_book for part in parts)]
+    rows = join_sealed([part.rows for part in parts])
     return IndexView(
-        segment_ids=[segment.id for segment in ordered],
-        offsets=starts[:-1],
+        segment_ids=[part.id for part in parts],
+        offsets=starts[:-1].astype(ROW),
         bounds=bounds,
         ranges=ranges,
         code_offsets=code_starts[:-1].astype(code_type),
         code_counts=np.diff(code_starts),
         code_type=code_type,
-        code_bytes=[segment.code_bytes for segment in ordered],
-        directories=[(segment.terms, segment.starts) for segment in ordered],
-        rows=join_rows([segment.rows for segment in ordered]),
-        alive=np.concatenate(alive),
+        code_bytes=[part.code_bytes for part in parts],
+        directories=[part.directory for part in parts],
+        every=every,
+        rows=rows,
+        alive=without(np.broadcast_to(np.True_, len(rows)), dead),
+        total_length=int(rows.lengths.sum(dtype=np.int64)),
         frequencies=field_counts(np.concatenate(code_books)),
     )
+
+
+MOST_TERMS = 400_000  # in memory, of 12 bytes each
+BLOCK_TERMS = 128
+
+
+def thinned(terms: Integers, starts: Integers, every: int) -> Pair:
+    """Return a directory's terms, or each 128th alone, and where their postings start."""
+    firsts = np.append(starts[:-1:every], starts[-1]).astype(np.uint32)
+    return (terms if every == 1 else terms[::every].copy()), firsts
+
+
+def without(alive: Mask, dead: Sequence[Integers]) -> Mask:
+    """Return a mask without some rows; itself where they are none."""
+    if not any(map(len, dead)):
+        return alive
+    alive = alive.copy()
+    alive[np.concatenate(dead)] = False
+    return alive
 
 
 def live_rows(view: IndexView, tombstones: bytes | None) -> Live:
@@ -135,39 +230,61 @@ def live_rows(view: IndexView, tombstones: bytes | None) -> Live:
     """
     live = view.live
     if live is None or live.tombstones != tombstones:
-        alive = view.alive
-        if tombstones:
-            alive = alive.copy()
-            deleted = np.sort(np.frombuffer(tombstones, ">i8").astype(np.int64))
-            alive[view_rows(view, deleted)] = False
-        n, total_length = int(np.count_nonzero(alive)), int(view.rows.lengths[alive].sum())
-        live = view.live = Live(tombstones, alive, n, total_length)
+        deleted = np.sort(np.frombuffer(tombstones or b"", ">i8").astype(np.int64))
+        alive = without(view.alive, [view_rows(view, deleted)])
+        dead = np.flatnonzero(~alive)
+        total_length = view.total_length - int(view.rows.lengths[dead].sum(dtype=np.int64))
+        live = view.live = Live(tombstones, alive, len(alive) - len(dead), total_length)
     return live
 
 
-MOST_ROWS = 4_000_000
 Version = tuple[tuple[int, str], ...]  # segments with what changes when their deletions do
 
 
 @dataclass(slots=True)
 class LexicalCache:
-    """What a session keeps of the lexical index: a view for the same collections."""
+    """What a session keeps of the lexical index: a view for the same collections.
 
+    `most_bytes` is the setting limits.lexical_cache_bytes, which all views share for postings.
+    """
+
+    most_bytes: int
     views: dict[tuple[int, ...], tuple[Version, IndexView]] = field(default_factory=dict)
     pending: PendingCache = field(default_factory=PendingCache)
 
     def kept_view(self, owner: tuple[int, ...], version: Version) -> IndexView | None:
         """Return the collections' view where it is of this version; else make room for another.
 
-        All views go where they hold more than four million rows (37 bytes each).
+        All others go where their arrays take more than the postings may.
         """
         kept = self.views.get(owner)
         if kept is not None and kept[0] == version:
             return kept[1]
         self.views.pop(owner, None)
-        if sum(len(view.rows) for _, view in self.views.values()) > MOST_ROWS:
+        if sum(view.held_bytes() for _, view in self.views.values()) > self.most_bytes:
             self.views.clear()
         return None
+
+    def make_room(self, view: IndexView, needed: int, terms: Sequence[int]) -> None:
+        """Forget postings until `needed` bytes fit: other views', then those asked for long ago.
+
+        Those of `terms`, which a search is about to use, stay in any case.
+        """
+        left = self.most_bytes - needed - sum(v.posting_bytes for _, v in self.views.values())
+        for _, other in self.views.values():
+            if left < 0 and other is not view:
+                left += other.posting_bytes
+                other.postings.clear()
+                other.impacts.clear()
+                other.posting_bytes = 0
+        for term in [term for term in view.postings if term not in terms] if left < 0 else ():
+            freed = term_bytes(view.postings.pop(term))
+            view.impacts.pop(term, None)
+            view.posting_bytes -= freed
+            left += freed
+            if left >= 0:
+                break
+        view.posting_bytes += needed
 
 
 def session_cache(db: Database) -> LexicalCache:
@@ -175,7 +292,7 @@ def session_cache(db: Database) -> LexicalCache:
     kept = db.kept("lexical")
     cache = kept.get("cache")
     if not isinstance(cache, LexicalCache):
-        cache = kept["cache"] = LexicalCache()
+        cache = kept["cache"] = LexicalCache(LEXICAL_CACHE_BYTES)
     return cache
 
 
@@ -206,15 +323,18 @@ _STATE = """
         FROM pgblend_data.segment AS g WHERE g.collection_id = ANY($1)
     ) AS s
 """
-_SEGMENTS = "SELECT s.* FROM pgblend_data.segment AS s WHERE s.id = ANY($1) ORDER BY s.id"
+_SEGMENT = "SELECT s.* FROM pgblend_data.segment AS s WHERE s.id = $1"
 
 
-def open_index(db: Database, collection_ids: Sequence[int]) -> OpenIndex:
+def open_index(
+    db: Database, collection_ids: Sequence[int], most_bytes: int = LEXICAL_CACHE_BYTES
+) -> OpenIndex:
     """Return the collections' index as the statement under way sees it.
 
     What is damaged ends in report_damage.
     """
     cache = session_cache(db)
+    cache.most_bytes = most_bytes
     state = db.run(_STATE, ["bigint[]"], collection_ids)[0]
     owner = tuple(collection_ids)
     version = tuple(zip(state["segment_ids"], state["versions"], strict=True))
@@ -227,12 +347,11 @@ def open_index(db: Database, collection_ids: Sequence[int]) -> OpenIndex:
     return OpenIndex(view, live_rows(view, state["tombstones"]), pending, is_new or has_read)
 
 
-def read_segments(db: Database, ids: Sequence[int]) -> list[Segment]:
-    """Return segments by id."""
-    segments = []
-    for row in db.run(_SEGMENTS, ["bigint[]"], ids) if ids else ():
-        try:
-            segments.append(unpack_segment(row))
-        except ValueError as error:
-            report_damage(db, "segment", row["id"], str(error))
-    return segments
+def read_segments(db: Database, ids: Sequence[int]) -> Iterator[Segment]:
+    """Read segments one by one."""
+    for segment_id in ids:
+        for row in db.run(_SEGMENT, ["bigint"], segment_id):
+            try:
+                yield unpack_segment(row)
+            except ValueError as error:
+                report_damage(db, "segment", segment_id, str(error))

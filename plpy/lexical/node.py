@@ -37,6 +37,7 @@ from pgblend.plpy.ports import (
     SimilarRequest,
 )
 from pgblend.plpy.session import Database, Rows
+from pgblend.plpy.settings.catalog import LEXICAL_CACHE_BYTES
 from pgblend.plpy.text.parse import asked_of
 
 _TERMS = PARSED.format(
@@ -52,13 +53,14 @@ Check = Callable[[], None]
 class Node:
     """Answers from this database, under the snapshot of the statement under way."""
 
-    def __init__(self, db: Database) -> None:
-        self.db = db
+    def __init__(self, db: Database, cache_bytes: int = LEXICAL_CACHE_BYTES) -> None:
+        self.db, self.cache_bytes = db, cache_bytes
         self._opened: dict[tuple[int, ...], OpenIndex] = {}
 
     def words(self, query: str, collection_ids: Sequence[int], language: str | None) -> Rows:
         """Parse a query under each configuration in use, or `language` alone."""
-        values = query, collection_ids, language, asked_of(query).text
+        asked = asked_of(query)
+        values = asked.words, collection_ids, language, asked.text
         return self.db.run(_TERMS, ["text", "bigint[]", "text", "text"], *values)
 
     def check_index(self, collection_ids: Sequence[int], is_strict: bool) -> None:
@@ -70,7 +72,7 @@ class Node:
         key = tuple(collection_ids)
         if key in self._opened:
             return False
-        self._opened[key] = opened = open_index(self.db, collection_ids)
+        self._opened[key] = opened = open_index(self.db, collection_ids, self.cache_bytes)
         return opened.has_read
 
     def count(self, request: CountRequest) -> Counts:
@@ -95,13 +97,14 @@ class Node:
         lists = [find(opened, request, part, check) for part in request.parts]
         totals = [sum(part.weights) * (request.formula.k1 + 1) for part in request.parts]
         perfect = [total for total, hits in zip(totals, lists, strict=True) if hits]
-        best = [(*hit, place) for place, hits in enumerate(lists) for hit in hits]
+        best = [(hit, place) for place, hits in enumerate(lists) for hit in hits]
         if len(lists) > 1:
-            best.sort(key=lambda hit: (-hit[3], hit[1], hit[2]))
+            best.sort(key=lambda one: (-one[0][3], one[0][1], one[0][2]))
         if not best:
             return CandidateList([], [], [], [], [])
-        ids, documents, indexes, scores, places = zip(*best[: request.depth], strict=True)
-        return CandidateList([*ids], [*documents], [*indexes], [*scores], [*places], max(perfect))
+        hits, places = zip(*best[: request.depth], strict=True)
+        ids, documents, indexes, scores = map(list, zip(*hits, strict=True))
+        return CandidateList(ids, documents, indexes, scores, [*places], max(perfect))
 
     def known(self, request: KnownRequest) -> Sequence[bool]:
         """Tell of each lexeme whether the vocabulary has it."""

@@ -7,19 +7,22 @@ from itertools import groupby
 import numpy as np
 
 from pgblend.plpy.lexical.failures import report_damage
-from pgblend.plpy.lexical.rows import COLUMN_TYPES, ChunkRows, Integers, Pair, stored_rows
+from pgblend.plpy.lexical.rows import COLUMN_TYPES, ROW, ChunkRows, Integers, Pair, stored_rows
 from pgblend.plpy.lexical.segment import Source
 from pgblend.plpy.session import Database, Row
 
 
 @dataclass(slots=True)
-class Pending(Source):
+class Pending:
     """Chunks that wait to be sealed, those of one configuration side by side.
 
-    `counts` has the six of each posting: by field, of its own and repeated. `ranges` has (first
-    chunk, after the last) by configuration; `places` remembers terms' postings.
+    A posting has its term, its chunk (ordinal) and six counts: by field, of its own and repeated.
+    `ranges` has (first chunk, after the last) by configuration; `places` remembers terms' postings.
     """
 
+    rows: ChunkRows
+    terms: Integers
+    ordinals: Integers
     counts: Integers
     ranges: dict[str, tuple[int, int]] = field(default_factory=dict)
     places: dict[int, Integers] = field(default_factory=dict)
@@ -37,7 +40,7 @@ RECORD_BYTES = 14
 MOST_CHUNKS = 20_000
 
 
-def unpack_pending(columns: Row) -> Pending | None:
+def unpack_pending(columns: Row) -> Source | None:
     """Return pending chunks as a source of postings, None where there are none.
 
     `columns` has, each as bytes with big-endian entries in the order of chunk ids: chunk_ids and
@@ -46,21 +49,20 @@ def unpack_pending(columns: Row) -> Pending | None:
     """
     if columns["chunk_ids"] is None:
         return None
-    counts = np.frombuffer(columns["record_counts"], ">i4")
-    return pending_chunks(stored_rows(columns, ">"), counts, columns["records"] or b"")
-
-
-def pending_chunks(rows: ChunkRows, record_counts: Integers, packed: bytes) -> Pending:
-    """Return chunks with so many records each as a source of postings."""
-    records = np.frombuffer(packed, RECORD)
-    return Pending(
+    rows = stored_rows(columns, ">")
+    records = np.frombuffer(columns["records"] or b"", RECORD)
+    return Source(
         rows=rows,
         alive=np.ones(len(rows), np.bool_),
         terms=records["term"].astype(np.int64),
-        ordinals=np.repeat(np.arange(len(rows)), record_counts),
-        counts=records["counts"],
+        ordinals=ordinals_of(np.frombuffer(columns["record_counts"], ">i4")),
         frequencies=records["last_8"].astype(np.int64) & (1 << 48) - 1,
     )
+
+
+def ordinals_of(record_counts: Integers) -> Integers:
+    """Return each record's chunk, of chunks with so many records."""
+    return np.repeat(np.arange(len(record_counts), dtype=ROW), record_counts)
 
 
 _PENDING = """
@@ -123,8 +125,13 @@ def join_chunks(chunks: Mapping[bytes, Chunk]) -> Pending:
     head = np.frombuffer(b"".join([head for _, head, _ in chosen]), HEAD)
     ids = np.frombuffer(b"".join(order), KEY)["chunk_ids"].astype(np.int64)
     others = (head[name].astype(type_) for name, type_ in [*COLUMN_TYPES.items()][1:])
-    packed = b"".join([records for _, _, records in chosen])
-    pending = pending_chunks(ChunkRows(ids, *others), head["record_counts"], packed)
+    records = np.frombuffer(b"".join([records for _, _, records in chosen]), RECORD)
+    pending = Pending(  # copies: the records themselves are not kept twice
+        rows=ChunkRows(ids, *others),
+        terms=records["term"].astype(np.int64),
+        ordinals=ordinals_of(head["record_counts"]),
+        counts=records["counts"].copy(),
+    )
     start = 0
     for config, group in groupby(config for config, _, _ in chosen):
         end = start + len(list(group))

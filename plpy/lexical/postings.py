@@ -7,10 +7,16 @@ from typing import NamedTuple
 import numpy as np
 
 from pgblend.plpy.lexical.failures import report_damage
-from pgblend.plpy.lexical.index import IndexView, Norms
-from pgblend.plpy.lexical.rows import Floats, Integers, Pair
+from pgblend.plpy.lexical.index import (
+    BLOCK_TERMS,
+    IndexView,
+    Norms,
+    session_cache,
+    term_bytes,
+)
+from pgblend.plpy.lexical.rows import ROW, Floats, Integers, Pair
 from pgblend.plpy.lexical.segment import block_size, read_block
-from pgblend.plpy.session import Database
+from pgblend.plpy.session import Database, Row
 
 Span = tuple[int, int, int, int]
 Blocks = dict[tuple[int, int], tuple[Integers, Integers]]
@@ -30,8 +36,8 @@ def read_postings(db: Database, view: IndexView, terms: Sequence[int]) -> dict[i
     A segment's directory says where in the segment's postings those of a term are, and so in which
     blocks; all blocks are read at once. What does not fit the segment ends in report_damage.
     """
-    spans = term_spans(view.directories, terms)
-    nothing = np.empty(0, np.intp), np.empty(0, view.code_type)
+    spans = view_spans(db, view, terms)
+    nothing = np.empty(0, ROW), np.empty(0, view.code_type)
     found: dict[int, Pair] = dict.fromkeys(terms, nothing)
     if not spans:
         return found
@@ -46,7 +52,7 @@ def read_postings(db: Database, view: IndexView, terms: Sequence[int]) -> dict[i
             of_block = blocks[segment, block]
             ordinals.append(of_block[0][part])
             codes.append(of_block[1][part])
-    rows = np.concatenate(ordinals).astype(np.intp)
+    rows = np.concatenate(ordinals).astype(ROW)
     all_codes = np.concatenate(codes).astype(view.code_type)
     check_postings(db, view, spans, rows, all_codes)
     if len(sizes) > 1:
@@ -58,9 +64,59 @@ def read_postings(db: Database, view: IndexView, terms: Sequence[int]) -> dict[i
     for place, (term, _, start, end) in enumerate(spans):
         last += end - start
         if place + 1 == len(spans) or spans[place + 1][0] != term:
-            found[terms[term]] = rows[first:last], all_codes[first:last]
+            # Copies, so that each term can be forgotten by itself.
+            found[terms[term]] = rows[first:last].copy(), all_codes[first:last].copy()
             first = last
     return found
+
+
+# A directory's block of terms, of which substring() reads no more.
+_DIRECTORY = f"""
+    SELECT w.place, d.terms, d.counts
+    FROM unnest($1, $2) WITH ORDINALITY AS w (segment_id, block, place)
+    CROSS JOIN LATERAL (
+        SELECT
+            substring(s.terms FROM w.block * {8 * BLOCK_TERMS} + 1 FOR {8 * BLOCK_TERMS}) AS terms,
+            substring(s.document_frequencies
+                FROM w.block * {2 * BLOCK_TERMS} + 1 FOR {2 * BLOCK_TERMS}) AS counts
+        FROM pgblend_data.segment AS s WHERE s.id = w.segment_id OFFSET 0
+    ) AS d
+"""
+
+
+def view_spans(db: Database, view: IndexView, terms: Sequence[int]) -> list[Span]:
+    """Return term_spans of a view; reads the blocks of its directories that are not kept whole."""
+    if view.every == 1:
+        return term_spans(view.directories, terms)
+    wanted = np.array(terms, np.int64)
+    asked: dict[tuple[int, int], list[int]] = {}
+    for segment, (firsts, _) in enumerate(view.directories):
+        for place, after in enumerate(firsts.searchsorted(wanted, "right").tolist()):
+            if after:
+                asked.setdefault((segment, after - 1), []).append(place)
+    ids = [view.segment_ids[segment] for segment, _ in asked]
+    rows = db.run(_DIRECTORY, ["bigint[]", "integer[]"], ids, [block for _, block in asked])
+    keys, spans = [*asked], []
+    for row in rows:
+        segment, block = key = keys[row["place"] - 1]
+        directory = read_directory(db, view, segment, block, row)
+        found = term_spans([directory], [terms[place] for place in asked[key]])
+        spans += [(asked[key][place], segment, *ends) for place, _, *ends in found]
+    return sorted(spans)
+
+
+def read_directory(db: Database, view: IndexView, segment: int, block: int, row: Row) -> Pair:
+    """Return the terms of a directory's block, and where the postings of each start."""
+    firsts, starts = view.directories[segment]
+    terms = np.frombuffer(row["terms"], "<i8", len(row["terms"]) // 8)
+    counts = np.frombuffer(row["counts"], "<u2", len(row["counts"]) // 2).astype(np.int64) + 1
+    ends = int(starts[block]) + np.cumsum(counts)
+    fits = 0 < len(terms) == len(counts) and terms[0] == firsts[block]
+    if not fits or ends[-1] != starts[block + 1]:
+        report_damage(
+            db, "segment", view.segment_ids[segment], f"block {block} of terms is another"
+        )
+    return terms, np.append(starts[block], ends)
 
 
 def term_spans(directories: Sequence[Pair], terms: Sequence[int]) -> list[Span]:
@@ -73,10 +129,11 @@ def term_spans(directories: Sequence[Pair], terms: Sequence[int]) -> list[Span]:
     spans = []
     for segment, (known, starts) in enumerate(directories):
         places = known.searchsorted(wanted)
-        has = known.take(places, mode="clip") == wanted if len(known) else np.zeros(0, np.bool_)
-        for term in np.flatnonzero(has).tolist():
-            place = places[term]
-            spans.append((term, segment, int(starts[place]), int(starts[place + 1])))
+        found = known.take(places, mode="clip").tolist() if len(known) else ()
+        for term, other in enumerate(found):
+            if other == terms[term]:
+                first, last = starts[places[term] : places[term] + 2].tolist()
+                spans.append((term, segment, first, last))
     return sorted(spans)
 
 
@@ -123,28 +180,20 @@ def check_postings(
             report_damage(db, "segment", view.segment_ids[segment], reason)
 
 
-MOST_POSTINGS = 1_500_000
-TERM_COST = 40
-
-
 def view_postings(db: Database, view: IndexView, terms: Sequence[int]) -> list[Pair]:
     """Return for each term its (rows, codes), rows ascending; codes are places in `frequencies`.
 
-    The view keeps what was read, up to about 1.5 million postings (14 bytes each with their
-    impacts, which go with them); a term counts as 40.
+    The view keeps what was read, those asked for last at the end (see LexicalCache.make_room).
     """
     kept = view.postings
+    for term in terms:
+        if term in kept:
+            kept[term] = kept.pop(term)
     missing = [term for term in dict.fromkeys(terms) if term not in kept]
     if missing:
-        if view.kept_postings > MOST_POSTINGS:
-            kept.clear()
-            view.impacts.clear()
-            view.kept_postings = 0
-            missing = list(dict.fromkeys(terms))
         found = read_postings(db, view, missing)
+        session_cache(db).make_room(view, sum(map(term_bytes, found.values())), terms)
         kept.update(found)
-        postings = sum(len(rows) for rows, _ in found.values())
-        view.kept_postings += postings + TERM_COST * len(missing)
     return [kept[term] for term in terms]
 
 
@@ -164,14 +213,16 @@ def weighed_postings(
     terms: Sequence[int], lists: Sequence[Pair], kept: dict[int, Floats], norms: Norms
 ) -> list[Postings]:
     """Return each term's (rows, codes) with impacts, which `kept` remembers by term."""
-    if any(term not in kept for term in terms):
-        frequencies = norms.tf.astype(np.float32)
-        for term, (rows, codes) in zip(terms, lists, strict=True):
-            if term not in kept:
-                tf, impacts = frequencies[codes], norms.norms[rows]
-                impacts += tf
-                impacts[tf == 0] = 1  # words that stand only in fields of weight 0
-                kept[term] = np.divide(tf, impacts, out=impacts)
+    missing = {term: pair for term, pair in zip(terms, lists, strict=True) if term not in kept}
+    if missing:
+        all_rows, all_codes = map(np.concatenate, zip(*missing.values(), strict=True))
+        tf, impacts = norms.tf.astype(np.float32).take(all_codes), norms.of(all_rows)
+        impacts += tf
+        impacts[tf == 0] = 1  # words that stand only in fields of weight 0
+        np.divide(tf, impacts, out=impacts)
+        ends = accumulate(len(rows) for rows, _ in missing.values())
+        for (term, (rows, _)), end in zip(missing.items(), ends, strict=True):
+            kept[term] = impacts[end - len(rows) : end].copy()  # as in read_postings
     found = zip(terms, lists, strict=True)
     return [Postings(rows, codes, kept[term]) for term, (rows, codes) in found]
 
@@ -185,7 +236,7 @@ def part_of_postings(
     """
     parts = []
     for rows, codes, impacts in postings:
-        first, last = rows.searchsorted((start, end))
+        first, last = rows.searchsorted(np.array((start, end), rows.dtype))
         parts.append(Postings(rows[first:last] - start, codes[first:last], impacts[first:last]))
     if wanted is None:
         return parts

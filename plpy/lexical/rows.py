@@ -13,6 +13,7 @@ Integers = np.ndarray[tuple[int, ...], np.dtype[np.integer]]
 Floats = np.ndarray[tuple[int, ...], np.dtype[np.floating]]
 Mask = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
 Pair = tuple[Integers, Integers]  # rows and codes of one term's postings
+ROW = np.int32  # the type of rows of a view
 
 
 @dataclass(slots=True)

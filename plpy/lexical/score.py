@@ -13,11 +13,13 @@ from pgblend.plpy.lexical.index import IndexView, Live, Norms, OpenIndex, view_r
 from pgblend.plpy.lexical.pending import Pending, pending_postings
 from pgblend.plpy.lexical.postings import part_of_postings, view_postings, weighed_postings
 from pgblend.plpy.lexical.rows import ChunkRows, Floats, Integers, Pair, find_rows
+from pgblend.plpy.lexical.sealed import SealedRows
 from pgblend.plpy.ports import Formula
 from pgblend.plpy.session import Database
 
 Hit = tuple[int, int, int, float]  # chunk id, document id, chunk index, score
-Scored = tuple[ChunkRows, Integers, Floats]  # rows of some chunks, and their scores
+AnyRows = ChunkRows | SealedRows
+Scored = tuple[AnyRows, Integers, Floats]  # rows of some chunks, and their scores
 Allowed = tuple[str, Integers]  # chunk_ids or document_ids, and which of them
 
 
@@ -32,7 +34,7 @@ def best_hits(found: Sequence[Scored], depth: int) -> list[Hit]:
     return hits[:depth]
 
 
-def hits_of(rows: ChunkRows, places: Integers, scores: Floats) -> list[Hit]:
+def hits_of(rows: AnyRows, places: Integers, scores: Floats) -> list[Hit]:
     """Return the rows at some places as hits."""
     return list(
         zip(
@@ -49,11 +51,10 @@ MOST_DRIFT = 0.01
 
 
 def row_norms(view: IndexView, live: Live, formula: Formula) -> tuple[Norms, float]:
-    """Return k1 · (1 - b + b · length / average length) by row, infinite where not alive.
+    """Return norms for an average length that may be up to a hundredth off.
 
-    In single precision, and for an average length that may be up to a hundredth off: that of an
-    earlier search, since it moves with every chunk. The second value, drift, says by how much. The
-    view keeps the result.
+    It is that of an earlier search, since it moves with every chunk. The second value, drift, says
+    by how much. The view keeps the result.
     """
     key = (formula.k1, formula.b, tuple(formula.field_weights))
     kept = view.norms
@@ -63,12 +64,8 @@ def row_norms(view: IndexView, live: Live, formula: Formula) -> tuple[Norms, flo
         or kept.live is not live
         or abs(formula.average_length / kept.average_length - 1) > MOST_DRIFT
     ):
-        norms = view.rows.lengths.astype(np.float32)
-        norms *= np.float32(formula.k1 * formula.b / formula.average_length)
-        norms += np.float32(formula.k1 * (1 - formula.b))
-        norms[~live.alive] = np.inf
         tf = weighted(view.frequencies, formula)
-        kept = view.norms = Norms(key, live, formula.average_length, norms, tf)
+        kept = view.norms = Norms(key, live, formula.average_length, view.rows.lengths, tf)
         view.impacts.clear()
     return kept, abs(formula.average_length / kept.average_length - 1)
 
@@ -95,7 +92,7 @@ def exact_scores(
     tf = np.zeros((len(idf), len(rows)))
     for place, (known, codes) in enumerate(postings):
         if len(known):
-            places = known.searchsorted(rows)
+            places = known.searchsorted(rows.astype(known.dtype, copy=False))
             found = known.take(places, mode="clip") == rows
             np.multiply(frequencies[codes.take(places, mode="clip")], found, out=tf[place])
     parts = np.array(idf)[:, None] * tf
@@ -194,6 +191,9 @@ class Scoring(NamedTuple):
         return passing_best(self.best, checked, depth, self.opened.live.n)
 
 
+WINDOW = 1 << 18  # rows that are scored at a time: their sums take a megabyte
+
+
 def best_sealed(scoring: Scoring, depth: int, allowed: Allowed | None) -> Scored:
     """Return the view's rows, and the best of them with scores, more than `depth` with ties."""
     view, terms, idf = scoring.opened.view, scoring.terms, scoring.idf
@@ -204,18 +204,22 @@ def best_sealed(scoring: Scoring, depth: int, allowed: Allowed | None) -> Scored
         return view.rows, np.empty(0, np.intp), np.empty(0)
     norms, drift = row_norms(view, scoring.opened.live, formula)
     weighed = weighed_postings(terms, postings, view.impacts, norms)
-    start, end = view.ranges[scoring.config]
-    if allowed is not None or end - start < len(view.rows):
-        wanted = None if allowed is None else allowed_rows(view, *allowed)
-        weighed = part_of_postings(weighed, start, end, wanted)
-    sums = view.sums if view.sums is not None else np.zeros(len(view.rows), np.float32)
+    wanted = None if allowed is None else allowed_rows(view, *allowed)
+    sums = view.sums if view.sums is not None else np.zeros(min(len(view.rows), WINDOW), np.float32)
     view.sums = None  # lost where a step fails before they are zeros again
     weights = [value * (formula.k1 + 1) for value in idf]
-    rows = candidate_rows(weighed, weights, sums[: end - start], depth, drift, scoring.check)
+    start, end = view.ranges[scoring.config]
+    found = []
+    for first in range(start, end, WINDOW):
+        last = min(first + WINDOW, end)
+        is_part = wanted is not None or last - first < len(view.rows)
+        part = part_of_postings(weighed, first, last, wanted) if is_part else weighed
+        best = candidate_rows(part, weights, sums[: last - first], depth, drift, scoring.check)
+        found.append(first + best)
     view.sums = sums
-    exact = exact_norms(view.rows.lengths[start + rows], formula)
-    pairs = [(of_term.rows, of_term.codes) for of_term in weighed]
-    return view.rows, start + rows, exact_scores(pairs, norms.tf, idf, formula.k1, exact, rows)
+    rows = np.concatenate(found)
+    exact = exact_norms(view.rows.lengths[rows], formula)
+    return view.rows, rows, exact_scores(postings, norms.tf, idf, formula.k1, exact, rows)
 
 
 def allowed_rows(view: IndexView, column: str, ids: Integers) -> Integers:
@@ -231,7 +235,7 @@ def allowed_rows(view: IndexView, column: str, ids: Integers) -> Integers:
 def exact_norms(lengths: Integers | Floats, formula: Formula) -> Floats:
     """Return k1 · (1 - b + b · length / average length)."""
     k1, b = formula.k1, formula.b
-    norms: Floats = k1 * (1 - b + b * lengths / formula.average_length)
+    norms: Floats = k1 * (1 - b + b * lengths.astype(np.float64) / formula.average_length)
     return norms
 
 

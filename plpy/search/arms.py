@@ -70,6 +70,7 @@ class Arms:
             settings,
             search.deadline,
             search.lexical_state,
+            search.plan.cache_bytes,
         )
 
     def find(

@@ -1,14 +1,14 @@
 """The lists of one search by words: by the lexical arm, or by what a setting puts in its place."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from pgblend.plpy.fusion.pool import WordList
 from pgblend.plpy.ports import CandidateList, LiteralRequest
 from pgblend.plpy.search.store import StorePort
 from pgblend.plpy.session import Database, UserError
-from pgblend.plpy.settings.catalog import SearchSettings
+from pgblend.plpy.settings.catalog import LEXICAL_CACHE_BYTES, SearchSettings
 from pgblend.plpy.text.query import query_groups
-from pgblend.plpy.text.vocabulary import Meaning
 
 if TYPE_CHECKING:
     from pgblend.plpy.lexical.arm import LexicalArm
@@ -30,23 +30,11 @@ class IndexState(NamedTuple):
     damaged: Sequence[str] = ()
 
 
-class Words(NamedTuple):
-    """A list by words; `corrections` of each row say in JSON what stands for which lexeme.
-
-    `may_be_named` is false where no document is called as the query asks.
-    """
-
-    found: CandidateList
-    every_word: bool = False
-    may_be_named: bool = True
-    corrections: Sequence[str | None] = ()
-    meanings: Mapping[str, Meaning] = {}
-
-
 class WordLists:
     """The lists by words of one search, under one snapshot.
 
-    `deadline` is the search's own, on the monotonic clock.
+    `deadline` is the search's own, on the monotonic clock; `cache_bytes` the session's for
+    postings.
     """
 
     def __init__(
@@ -58,26 +46,26 @@ class WordLists:
         settings: SearchSettings,
         deadline: float,
         state: IndexState,
+        cache_bytes: int = LEXICAL_CACHE_BYTES,
     ) -> None:
         self.db, self.store, self.deadline = db, store, deadline
         self.filter, self.settings = filter_, settings
-        self.all_ids, self.state = collection_ids, state
+        self.all_ids, self.state, self.cache_bytes = collection_ids, state, cache_bytes
         self.arm: LexicalArm | None = None  # once it is asked
 
-    def find(self, kind: str, text: str, depth: int) -> Words:
+    def find(self, kind: str, text: str, depth: int) -> WordList:
         """Return a list of `kind` lexical or fuzzy."""
         settings = self.settings
         if kind == "lexical" and settings.lexical_method == "ts_rank_cd":
-            return Words(self._literal(kind, self.all_ids, text, depth))
+            return WordList(self._literal(kind, self.all_ids, text, depth))
         if kind == "fuzzy" and settings.fuzzy_method == "word_similarity":
             found = self._literal(kind, self._sound_ids(), text, depth)
-            return Words(found, corrections=[None] * len(found.chunk_ids))
+            return WordList(found, corrections=[None] * len(found.chunk_ids))
         if self.state.reach == "none":
-            return Words(CandidateList())
+            return WordList(CandidateList())
         if self.arm is None:
             self.arm = self._lexical_arm()
-        words = (self.arm.words if kind == "lexical" else self.arm.corrected)(text, depth)
-        return Words(*words)
+        return (self.arm.words if kind == "lexical" else self.arm.corrected)(text, depth)
 
     def warmed_up(self) -> tuple[float | None, bool]:
         """Return when the last list's clock began, None before, and whether the index was read."""
@@ -123,4 +111,4 @@ class WordLists:
             strict=settings.strict,
             corrects_all=settings.fuzzy == "on",
         )
-        return self.store.arm(scope)
+        return self.store.arm(scope, self.cache_bytes)

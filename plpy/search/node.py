@@ -12,6 +12,7 @@ from pgblend.plpy.ports import (
     Held,
     Holder,
     HoldersRequest,
+    LanguagesRequest,
     LiteralRequest,
     NeighboursRequest,
     NodePassage,
@@ -53,6 +54,12 @@ _HOLDERS = f"""
     INNER JOIN pgblend_data.collection AS o ON o.id = d.collection_id
     WHERE c.id = ANY($1) AND c.content = ANY($2)"""
 _AGES = "SELECT pgblend._document_ages($1) AS ages"
+_LANGUAGES = """
+    SELECT d.text_search_config AS language
+    FROM unnest($1) WITH ORDINALITY AS u (document_id, place)
+    LEFT JOIN LATERAL (
+        SELECT d.* FROM pgblend_data.document AS d WHERE d.id = u.document_id OFFSET 0) AS d
+        ON true ORDER BY u.place"""
 _EDGES = (
     "SELECT n.node, n.neighbour, n.is_reverse, n.edge_type, n.weight"
     " FROM pgblend._neighbours($1, $2, $3, $4) AS n"
@@ -106,6 +113,12 @@ class StoreNode:
         ages: Sequence[float | None] = rows[0]["ages"]
         return ages
 
+    def languages(self, request: LanguagesRequest) -> Sequence[str | None]:
+        """Return the text search configurations of documents, in their order."""
+        return [
+            row["language"] for row in self.db.run(_LANGUAGES, ["bigint[]"], request.document_ids)
+        ]
+
     def cosines(self, request: CosinesRequest) -> dict[int, float | None]:
         """Return exact cosines of those that have a vector; NULL for a zero vector."""
         values = request.chunk_ids, request.vector
@@ -136,12 +149,12 @@ class StoreNode:
         statement = _COLUMN.format(column=column, space=space)  # a space's name needs no quotes
         return self.db.run(statement, types, *values)
 
-    def arm(self, scope: "Scope") -> "LexicalArm":
+    def arm(self, scope: "Scope", cache_bytes: int) -> "LexicalArm":
         """Return the lexical arm over this database's index."""
         from pgblend.plpy.lexical.arm import LexicalArm  # other searches go without numpy
         from pgblend.plpy.lexical.node import Node
 
-        return LexicalArm(self.db, Node(self.db), scope)
+        return LexicalArm(self.db, Node(self.db, cache_bytes), scope)
 
     def expect(self, request: VectorRequest) -> None:
         """Do nothing ahead: no question has to travel."""

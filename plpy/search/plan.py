@@ -34,6 +34,7 @@ class Plan(NamedTuple):
     not_run: Mapping[str, str]
     no_expansion: str
     no_rerank: str
+    cache_bytes: int
 
 
 def arm_depth(
@@ -109,6 +110,7 @@ def make_plan(db: Database, layers: Layers, text: str, only_arm: str | None, rer
         not_run=not_run,
         no_expansion=not_run.get("expand") or why_not("expand", settings),
         no_rerank=not_run.get("rerank") or why_not("rerank", settings),
+        cache_bytes=layers.server("limits")["lexical_cache_bytes"],
     )
 
 

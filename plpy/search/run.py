@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from pgblend.plpy.fusion.languages import other_language_factors
 from pgblend.plpy.fusion.lists import documents_once, fuse_lists
 from pgblend.plpy.fusion.pool import ArmList, Fused
 from pgblend.plpy.fusion.scores import scale_fused
@@ -15,6 +16,7 @@ from pgblend.plpy.search.lists import Gathered, ListSearch, gathered_lists
 from pgblend.plpy.search.page import Page, cut_page, start_of
 from pgblend.plpy.search.passages import StoredPassages
 from pgblend.plpy.search.pool import Pool, Ranking
+from pgblend.plpy.search.relevance import relevance_scale, tell_ending
 from pgblend.plpy.search.report import search_report
 from pgblend.plpy.search.request import Request
 from pgblend.plpy.search.rows import page_rows
@@ -139,7 +141,13 @@ def fuse(search: Search, lists: Sequence[ArmList], stored: StoredPassages) -> Po
     def moved_cosines(first: Sequence[int], passages: Sequence[int]) -> dict[int, float]:
         return stored.moved_cosines(search.db, first, passages, settings.feedback["weight"])
 
-    fused = fuse_lists(lists, settings, search.depth(), moved_cosines, stored.ages_days)
+    def language_factors(documents: Sequence[int]) -> Sequence[float] | None:
+        query, factor = search.request.query or "", settings.other_languages
+        return other_language_factors(query, stored.languages(documents), factor, search.db)
+
+    fused = fuse_lists(
+        lists, settings, search.depth(), moved_cosines, stored.ages_days, language_factors
+    )
     details = {"feedback": fused.feedback} if fused.feedback else None
     search.done("fuse", len(fused.order), details)
     return Pool(lists, fused)
@@ -155,7 +163,8 @@ def refine(search: Search, pool: Pool, stored: StoredPassages) -> Ranking:
     settings, fused, request = search.settings, pool.fused, search.request
     start = start_of(search, pool, fused.order, fused.points)
     spare = settings.mmr["pool"] if settings.mmr["lambda"] < 1 else 0
-    needed = search.wanted + max(start or 0, spare)
+    scale = relevance_scale(search, pool, stored.vector is not None)
+    needed = search.wanted + max(start or 0, spare) + (settings.coverage is not None)
     first = max(needed, settings.rerank_depth if search.plan.reranks else 1)  # most repeat nothing
     with search.models() as models:
         reranker = RerankStage(
@@ -169,7 +178,7 @@ def refine(search: Search, pool: Pool, stored: StoredPassages) -> Ranking:
             is_on=search.plan.reranks,
             asks=request.traced != "rerank",
         )
-        ranking = Ranking(reranker)
+        ranking = Ranking(reranker, scale)
         chosen = choose_passages(
             fused,
             settings,
@@ -178,11 +187,14 @@ def refine(search: Search, pool: Pool, stored: StoredPassages) -> Ranking:
             stored.texts,
             reranker.order,
             lambda items: ranking.relevances(items, pool, stored),
+            lambda: ranking.least_gain(settings.coverage),
+            falls=scale.curve is not None and not search.plan.reranks,
         )
     ranking.best, ranking.points = chosen.good, chosen.points
     ranking.dropped, ranking.looked_at = chosen.dropped, chosen.looked_at
     ranking.places = {"fuse": fused.order, "dedup": chosen.distinct}
     tell_refined(search, ranking)
+    tell_ending(search, ranking, needed)
     return ranking
 
 

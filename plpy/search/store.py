@@ -20,8 +20,11 @@ if TYPE_CHECKING:
 class StorePort(PassagePort, Protocol):
     """Where a search finds and reads passages."""
 
-    def arm(self, scope: "Scope") -> "LexicalArm":
-        """Return the lexical arm of a search; ModuleNotFoundError where there is no numpy."""
+    def arm(self, scope: "Scope", cache_bytes: int) -> "LexicalArm":
+        """Return the lexical arm of a search, of which a session keeps so many bytes of postings.
+
+        ModuleNotFoundError where there is no numpy.
+        """
 
     def expect(self, request: VectorRequest) -> None:
         """Hear which vectors will be asked for, so that one question can bring two answers."""

@@ -19,6 +19,7 @@ from pgblend.plpy.ports import (
     Held,
     HoldersRequest,
     KnownRequest,
+    LanguagesRequest,
     ListRequest,
     LiteralRequest,
     NeighboursRequest,
@@ -35,7 +36,7 @@ from pgblend.plpy.session import Database, UserError, error_fields, error_messag
 from pgblend.plpy.shards.wire import built
 
 _SELF = "SELECT s.number, s.front_version AS version FROM pgblend_data.shard_self AS s"
-_LANGUAGES = """
+_CONFIGURATIONS = """
     SELECT coalesce(array_agg(DISTINCT l.text_search_config), '{}') AS configs
     FROM pgblend_data.collection_language AS l WHERE l.collection_id = ANY($1)"""
 _HASHES = """
@@ -51,7 +52,7 @@ class Shard:
         self.store, self.index = StoreNode(db), Node(db)
         self.candidates: list[int] = []
         self.calls: dict[str, Callable[..., Any]] = {
-            "languages": self.languages,
+            "configurations": self.configurations,
             "check_index": self.check_index,
             "count": self.asked(CountRequest, self.index.count),
             "known": self.asked(KnownRequest, self.index.known),
@@ -67,6 +68,7 @@ class Shard:
             "passages": self.asked(PassagesRequest, self.store.passages),
             "holders": self.asked(HoldersRequest, self.store.holders),
             "ages_days": self.asked(AgesRequest, self.store.ages_days),
+            "languages": self.asked(LanguagesRequest, self.store.languages),
             "cosines": self.of_space(CosinesRequest, self.store.cosines),
             "vectors": self.of_space(VectorsRequest, self.store.vectors),
             "neighbours": self.asked(NeighboursRequest, self.store.neighbours),
@@ -130,9 +132,11 @@ class Shard:
         self.candidates += found.chunk_ids
         return found
 
-    def languages(self, collection_ids: Sequence[int]) -> Sequence[str]:
+    def configurations(self, collection_ids: Sequence[int]) -> Sequence[str]:
         """Return the text search configurations that are in use."""
-        found: Sequence[str] = self.db.run(_LANGUAGES, ["bigint[]"], collection_ids)[0]["configs"]
+        found: Sequence[str] = self.db.run(_CONFIGURATIONS, ["bigint[]"], collection_ids)[0][
+            "configs"
+        ]
         return found
 
     def check_index(self, collection_ids: Sequence[int], is_strict: bool) -> Sequence[str] | None:

@@ -4,7 +4,8 @@ from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Any
 
-from pgblend.plpy.lexical.arm import LexicalArm, WordList
+from pgblend.plpy.fusion.pool import WordList
+from pgblend.plpy.lexical.arm import LexicalArm
 from pgblend.plpy.lexical.terms import PARSED
 from pgblend.plpy.ports import (
     CandidateList,
@@ -60,7 +61,7 @@ class ShardIndex:
 
     def words(self, query: str, collection_ids: Sequence[int], language: str | None) -> Rows:
         """Parse a query under each configuration in use, or `language` alone."""
-        configs = self.store.languages(collection_ids)
+        configs = self.store.configurations(collection_ids)
         values = query, configs, language, asked_of(query).text
         return self.store.db.run(_PARSED, ["text", "text[]", "text", "text"], *values)
 

@@ -13,6 +13,7 @@ from pgblend.plpy.ports import (
     Held,
     Holder,
     HoldersRequest,
+    LanguagesRequest,
     LiteralRequest,
     NeighboursRequest,
     NodePassage,
@@ -54,8 +55,8 @@ class ShardStore:
 
     # Lists
 
-    def arm(self, scope: "Scope") -> "LexicalArm":
-        """Return the lexical arm over the shards' indexes."""
+    def arm(self, scope: "Scope", cache_bytes: int) -> "LexicalArm":
+        """Return the lexical arm over the shards' indexes; each shard keeps what it is set to."""
         from pgblend.plpy.shards.arm import ShardArm, ShardIndex
 
         return ShardArm(self.db, ShardIndex(self), scope)
@@ -139,10 +140,10 @@ class ShardStore:
         call = "hold", space.name, collection_ids
         return Held(*self.trips.fact(call, merge, lambda held: bool(held[1])))
 
-    def languages(self, collection_ids: Sequence[int]) -> list[str]:
+    def configurations(self, collection_ids: Sequence[int]) -> list[str]:
         """Return the text search configurations in use."""
         found: list[str] = self.trips.fact(
-            ("languages", collection_ids), lambda values: sorted({*chain(*values)})
+            ("configurations", collection_ids), lambda values: sorted({*chain(*values)})
         )
         return found
 
@@ -155,7 +156,7 @@ class ShardStore:
         """Tell whether vectors may stand in for words that are nowhere."""
         if not self.hold(space, collection_ids, True).has_vectors:
             return False
-        values = query, self.languages(collection_ids)
+        values = query, self.configurations(collection_ids)
         return not self.db.run(_BINDS, ["text", "text[]"], *values)[0]["found"]
 
     # Passages
@@ -215,15 +216,22 @@ class ShardStore:
 
     def ages_days(self, request: AgesRequest) -> Sequence[float | None]:
         """Return how old the documents are, in their order."""
+        return self.of_documents("ages_days", request)
+
+    def languages(self, request: LanguagesRequest) -> Sequence[str | None]:
+        """Return the text search configurations of documents, in their order."""
+        return self.of_documents("languages", request)
+
+    def of_documents(self, name: str, request: AgesRequest | LanguagesRequest) -> list[Any]:
+        """Return what shards know of documents, in their order; None where none does."""
         places = self.owned(request.document_ids, self.document_place)
         calls = {
-            number: [("ages_days", request._replace(document_ids=ids))]
-            for number, ids in places.items()
+            number: [(name, request._replace(document_ids=ids))] for number, ids in places.items()
         }
-        found: dict[int, float | None] = {}
-        for ids, (ages,) in zip(places.values(), self.trips.ask(calls).values(), strict=True):
-            known = zip(ids, ages or [], strict=True)
-            found.update((one, age) for one, age in known if age is not None)
+        found: dict[int, Any] = {}
+        for ids, (values,) in zip(places.values(), self.trips.ask(calls).values(), strict=True):
+            known = zip(ids, values or [], strict=True)
+            found.update((one, value) for one, value in known if value is not None)
         return [found.get(one) for one in request.document_ids]
 
     def cosines(self, request: CosinesRequest) -> dict[int, float | None]:

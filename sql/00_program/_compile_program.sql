@@ -13,8 +13,7 @@ from pgblend.plpy.program import compiled
 found = plpy.execute(
     "SELECT p AS program, sha256(convert_to(p, 'UTF8')) AS digest FROM pgblend._program() AS p")[0]
 code = compiled(found["program"])
-plan = plpy.prepare("SELECT sha256($1) AS checksum", ["bytea"])
-checksum = plpy.execute(plan, [code])[0]["checksum"]
+checksum = db.run("SELECT sha256($1) AS checksum", ["bytea"], code)[0]["checksum"]
 kept = b64encode(MAGIC_NUMBER + found["digest"] + checksum + code).decode()
 plpy.execute(
     "CREATE OR REPLACE FUNCTION pgblend._program_code() RETURNS bytea LANGUAGE sql"

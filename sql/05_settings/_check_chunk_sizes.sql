@@ -4,7 +4,6 @@ CREATE OR REPLACE FUNCTION pgblend._check_chunk_sizes(settings jsonb)
 RETURNS void
 LANGUAGE plpgsql
 IMMUTABLE PARALLEL SAFE
-SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
     chunk_size integer := settings ->> 'chunk_size_tokens';

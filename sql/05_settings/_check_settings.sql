@@ -6,9 +6,7 @@ RETURNS void
 LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 AS $python$
-from pgblend.plpy.session import Backend
 from pgblend.plpy.settings.check import check_settings, read_json
 
-Backend(plpy, GD).answer(
-    lambda db: check_settings(db, read_json(settings or "{}"), scopes, place))
+db.answer(lambda db: check_settings(db, read_json(settings or "{}"), scopes, place))
 $python$;

@@ -4,7 +4,6 @@ CREATE OR REPLACE FUNCTION pgblend._collection_settings(settings jsonb)
 RETURNS jsonb
 LANGUAGE plpgsql
 STABLE PARALLEL SAFE
-SET search_path = pg_catalog, pg_temp
 AS $function$
 BEGIN
     RETURN (

@@ -6,6 +6,7 @@ RETURNS regconfig
 LANGUAGE plpgsql
 STABLE PARALLEL SAFE
 STRICT
+SET search_path FROM CURRENT
 AS $function$
 BEGIN
     RETURN (

@@ -13,8 +13,7 @@ STABLE PARALLEL UNSAFE
 AS $python$
 from pgblend.plpy.search.plan import told_settings
 from pgblend.plpy.search.state import read_state
-from pgblend.plpy.session import Backend
 
-return Backend(plpy, GD).answer(
+return db.answer(
     lambda db: told_settings(db, read_state(db, profile, None, collection_ids or []), options))
 $python$;

@@ -6,10 +6,8 @@ LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 STRICT
 AS $python$
-from pgblend.plpy.session import Backend
 from pgblend.plpy.settings.catalog import CATALOG
 from pgblend.plpy.settings.check import read_json, value_problem
 
-return Backend(plpy, GD).answer(
-    lambda db: value_problem(db, CATALOG[name], read_json(value)))
+return db.answer(lambda db: value_problem(db, CATALOG[name], read_json(value)))
 $python$;

@@ -7,7 +7,6 @@ CREATE OR REPLACE FUNCTION blend.get_setting(name text)
 RETURNS jsonb
 LANGUAGE plpgsql
 STABLE PARALLEL SAFE
-SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
     known record;

@@ -11,7 +11,6 @@ RETURNS text[]
 LANGUAGE plpython3u
 IMMUTABLE PARALLEL UNSAFE
 STRICT
-SET search_path = pg_catalog, pg_temp
 AS $python$
 from pgblend.plpy.text.words import index_parts
 
@@ -31,10 +30,8 @@ RETURNS tsvector
 LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 STRICT
-SET search_path = pg_catalog, pg_temp
 SET client_min_messages = warning
 AS $python$
-from pgblend.plpy.session import Backend
 from pgblend.plpy.text.identifiers import name_field
 
 LEXEMES = """
@@ -50,7 +47,7 @@ words, *names = name_field(source_key)
 if not names:
     return ""
 types = ["regconfig", "text", "text[]", "tsvector"]
-return Backend(plpy, GD).run(LEXEMES, types, config, words, names, title_words)[0]["lexemes"]
+return db.run(LEXEMES, types, config, words, names, title_words)[0]["lexemes"]
 $python$;
 
 -- _chunk_lexemes: one row: the lexemes of a chunk, from title, heading and text, and the last

@@ -5,7 +5,6 @@ RETURNS text
 LANGUAGE plpython3u
 IMMUTABLE PARALLEL UNSAFE
 STRICT
-SET search_path = pg_catalog, pg_temp
 AS $python$
 from pgblend.plpy.text.words import spaced_bigrams
 

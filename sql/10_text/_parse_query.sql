@@ -18,9 +18,8 @@ STABLE PARALLEL UNSAFE
 STRICT
 SET plan_cache_mode = force_generic_plan
 AS $python$
-from pgblend.plpy.session import Backend
 from pgblend.plpy.text.parse import parse_query
 
-parsed = parse_query(Backend(plpy, GD), query, config_name, stop_words)
+parsed = parse_query(db, query, config_name, stop_words)
 return parsed.lexemes, parsed.boosts, *parsed.columns()
 $python$;

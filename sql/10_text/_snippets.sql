@@ -12,9 +12,8 @@ STABLE PARALLEL UNSAFE
 STRICT
 SET plan_cache_mode = force_generic_plan
 AS $python$
-from pgblend.plpy.session import Backend
 from pgblend.plpy.text.snippets import Sought, page_snippets
 
 sought = [Sought(query) for query in queries]
-return page_snippets(Backend(plpy, GD), contents, sought, config_names)
+return page_snippets(db, contents, sought, config_names)
 $python$;

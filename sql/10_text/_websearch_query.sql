@@ -8,10 +8,9 @@ STABLE PARALLEL UNSAFE
 STRICT
 SET client_min_messages = warning
 AS $python$
-from pgblend.plpy.session import Backend
 from pgblend.plpy.text.query import websearch_text
 
-return Backend(plpy, GD).run(
+return db.run(
     "SELECT regexp_replace(websearch_to_tsquery(pgblend._regconfig($1), $2)::text,"
     " '(''([^'']|'''')*'')', '\\1:D', 'g') AS condition",
     ["text", "text"], config_name, websearch_text(query))[0]["condition"]

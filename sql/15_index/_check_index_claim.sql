@@ -4,7 +4,6 @@ CREATE OR REPLACE FUNCTION pgblend._check_index_claim(collection_id bigint)
 RETURNS void
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp
 AS $function$
 BEGIN
     IF NOT EXISTS (

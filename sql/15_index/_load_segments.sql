@@ -18,9 +18,7 @@ AS $python$
 import numpy as np
 from pgblend.plpy.lexical.segment import (
     add_postings, merge_postings, unpack_segment, write_segment)
-from pgblend.plpy.session import Backend
 
-db = Backend(plpy, GD)
 db.run("SELECT pgblend._check_index_claim($1)", ["bigint"], collection_id)
 document_of = {
     row["id"]: row["document_id"]

@@ -15,7 +15,6 @@ from pgblend.plpy.lexical.pending import unpack_pending
 from pgblend.plpy.lexical.rows import find_rows
 from pgblend.plpy.lexical.segment import (
     add_postings, choose_merge, merge_postings, unpack_segment, write_segment)
-from pgblend.plpy.session import Backend
 
 # Chunks that another transaction is deleting are left to it. Rows are deleted by where they lie
 # (nothing updates them): a join would be planned by statistics that an ingest has outrun.
@@ -50,7 +49,6 @@ TAKE_TOMBSTONES = """
     SELECT string_agg(int8send(t.chunk_id), '' ORDER BY t.chunk_id) AS ids
     FROM taken AS t"""
 
-db = Backend(plpy, GD)
 
 def stored(segment_id):
     return unpack_segment(

@@ -19,10 +19,8 @@ import numpy as np
 from pgblend.plpy.lexical.pending import unpack_pending
 from pgblend.plpy.lexical.segment import merge_postings, write_segment
 from pgblend.plpy.lexical.written import pack_chunks
-from pgblend.plpy.session import Backend
 
 BATCH = 65_536
-db = Backend(plpy, GD)
 db.run("SELECT pgblend._check_index_claim($1)", ["bigint"], collection_id)
 cursor = plpy.cursor(
     plpy.prepare(

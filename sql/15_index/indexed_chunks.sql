@@ -59,7 +59,6 @@ SET enable_bitmapscan = off
 SET jit = off
 AS $python$
 from pgblend.plpy.lexical.written import add_chunks
-from pgblend.plpy.session import Backend
 
 NEW_CHUNKS = """
     SELECT c.id, c.document_id, c.collection_id, c.bucket, c.chunk_index, c.text_search_config,
@@ -68,7 +67,7 @@ NEW_CHUNKS = """
 if "plan" not in SD:
     SD["plan"] = plpy.prepare(NEW_CHUNKS)
 cursor = SD["plan"].cursor()
-add_chunks(Backend(plpy, GD), iter(lambda: cursor.fetch(500) or [], []))
+add_chunks(db, iter(lambda: cursor.fetch(500) or [], []))
 $python$;
 
 CREATE OR REPLACE TRIGGER chunk_40_index AFTER INSERT ON pgblend_data.chunk

@@ -24,12 +24,8 @@ AS $python$
 from pgblend.plpy.refine.duplicates import drop_duplicates, near_duplicates
 
 longest = max(n, *(len(one or ()) for one in (content_hashes, document_ids, contents)))
-if longest > 100:
-    plpy.execute(
-        plpy.prepare(
-            "SELECT pgblend._check_size('the longest array', $1, 'items', 'array_items')",
-            ["bigint"]),
-        [longest])
+db.run("SELECT pgblend._check_size('the longest array', $1, 'items', 'array_items')",
+    ["bigint"], longest)
 near = None if contents is None else near_duplicates(contents, similarity)
 dropped = drop_duplicates(
     content_hashes, document_ids, start_offsets, end_offsets, near, overlap, per_document, n)

@@ -19,11 +19,7 @@ ROWS 50
 AS $python$
 from pgblend.plpy.refine.diversity import mmr_select
 
-if len(scores) > 100:
-    plpy.execute(
-        plpy.prepare(
-            "SELECT pgblend._check_size('scores', $1, 'items', 'array_items')", ["bigint"]),
-        [len(scores)])
+db.run("SELECT pgblend._check_size('scores', $1, 'items', 'array_items')", ["bigint"], len(scores))
 chosen = mmr_select(scores, embeddings, relevance, pool, result_limit)
 return [
     (index + 1, rank, objective, cosine)

@@ -9,7 +9,6 @@ CREATE OR REPLACE FUNCTION pgblend._checked_vectors(
 RETURNS jsonb
 LANGUAGE plpython3u
 IMMUTABLE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp
 AS $python$
 import json
 from pgblend.plpy.models.embedding import checked_vectors

@@ -14,19 +14,16 @@ LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 STRICT
 COST 100000
-SET search_path = pg_catalog, pg_temp
 AS $python$
 import json
 from uuid import uuid4
 from pgblend.plpy.models.gateway import GatewayCall
-from pgblend.plpy.session import Backend
 
 asked = json.loads(request)
 if asked["url"] is None:
     return json.dumps({
         "problem": "no model gateway is set",
         "hint": "Start one (pgblend gateway) and name it: pgblend config set gateway_url URL"})
-db = Backend(plpy, GD)
 call = GatewayCall(db, asked)
 if later:
     key = str(uuid4())

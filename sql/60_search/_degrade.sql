@@ -11,12 +11,10 @@ CREATE OR REPLACE FUNCTION pgblend._degrade(
 RETURNS text[]
 LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp
 AS $python$
 import json
 from pgblend.plpy.search.degraded import go_on_without
-from pgblend.plpy.session import Backend
 
 strict = bool(json.loads(settings).get("strict"))
-return [Backend(plpy, GD).answer(go_on_without, stage, problem, hint, problem_code, strict)]
+return [db.answer(go_on_without, stage, problem, hint, problem_code, strict)]
 $python$;

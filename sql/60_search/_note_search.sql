@@ -3,14 +3,12 @@ CREATE OR REPLACE FUNCTION pgblend._note_search(report jsonb)
 RETURNS void
 LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp
 AS $python$
 import json
 from uuid import uuid4
 from pgblend.plpy.search.told import note_last
-from pgblend.plpy.session import Backend
 
-db, name = Backend(plpy, GD), str(uuid4())
+name = str(uuid4())
 role = db.run(
     "SELECT current_user::text AS role, set_config('pgblend.last_search', $1, true)",
     ["text"], name)[0]["role"]

@@ -14,7 +14,6 @@ RETURNS void
 LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 STRICT
-SET search_path = pg_catalog, pg_temp
 AS $python$
 import json
 from datetime import datetime, timezone

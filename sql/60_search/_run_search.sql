@@ -32,10 +32,8 @@ AS $python$
 from pgblend.plpy.search.node import StoreNode
 from pgblend.plpy.search.request import Request, Tries
 from pgblend.plpy.search.run import search
-from pgblend.plpy.session import Backend
 
-backend = Backend(plpy, GD)
-return backend.answer(search, Request(
+return db.answer(search, Request(
     query, result_limit, collections, filter, profile, options, query_embedding, only_arm, traced,
-    started_at, Tries.read(tries)), StoreNode(backend))
+    started_at, Tries.read(tries)), StoreNode(db))
 $python$;

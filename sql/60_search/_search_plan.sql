@@ -8,8 +8,6 @@ STABLE PARALLEL UNSAFE
 AS $python$
 from pgblend.plpy.search.plan import told_plan
 from pgblend.plpy.search.state import read_state
-from pgblend.plpy.session import Backend
 
-return Backend(plpy, GD).answer(
-    lambda db: told_plan(db, read_state(db, profile, collections), options))
+return db.answer(lambda db: told_plan(db, read_state(db, profile, collections), options))
 $python$;

@@ -7,11 +7,8 @@ CREATE OR REPLACE FUNCTION blend.last_search()
 RETURNS jsonb
 LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp
 AS $python$
-from pgblend.plpy.session import Backend
-
-asked = Backend(plpy, GD).run(
+asked = db.run(
     "SELECT current_setting('pgblend.last_search', true) AS name, current_user::text AS role", [])[0]
 name, role, report = GD.get("pgblend_last_search", (None, None, None))
 return report if (asked["name"], asked["role"]) == (name, role) else None

@@ -17,9 +17,8 @@ SET plan_cache_mode = force_generic_plan
 AS $python$
 from pgblend.plpy.explain.diagnosis import diagnosis
 from pgblend.plpy.explain.facts import Call
-from pgblend.plpy.session import Backend
 
-return Backend(plpy, GD).answer(diagnosis, Call(
+return db.answer(diagnosis, Call(
     query, document, result_limit, collections, filter, profile, options, query_embedding))
 $python$;
 

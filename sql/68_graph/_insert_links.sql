@@ -12,10 +12,8 @@ CREATE OR REPLACE FUNCTION pgblend._insert_links(
 RETURNS bigint
 LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp
 AS $python$
 from pgblend.plpy.graph.store import insert_links
-from pgblend.plpy.session import Backend
 
-return Backend(plpy, GD).answer(insert_links, collection_id, document_ids, links, origin)
+return db.answer(insert_links, collection_id, document_ids, links, origin)
 $python$;

@@ -6,7 +6,6 @@ CREATE OR REPLACE FUNCTION pgblend._link_edges(
 RETURNS void
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
     ends bigint[] := ARRAY(SELECT t * 4 FROM unnest(target_document_ids) AS t);

@@ -71,7 +71,6 @@ EDGES = plpy.prepare(
     " $1, $2, NULL, NULL, NULL, 1, jsonb_build_object('version', $6::text))::pgblend_data.edge"
     " FROM unnest($3, $4, $5) AS u (source, target, edge_type)))",
     ["bigint", "bigint", "bigint[]", "bigint[]", "text[]", "text"])
-LONE = plpy.prepare("SELECT pgblend._drop_lone_entities($1)", ["bigint[]"])
 
 gone = [row["node"] for row in plpy.execute(CLEAR, [collection_id, version])]
 joined = 0
@@ -89,6 +88,6 @@ for row in plpy.cursor(PASSAGES, [collection_id, version]):
     plpy.execute(EDGES, [row["document_id"], row["id"], *columns, version])
     joined += 1
 if gone:
-    plpy.execute(LONE, [sorted(set(gone))])
+    db.run("SELECT pgblend._drop_lone_entities($1)", ["bigint[]"], sorted(set(gone)))
 return joined
 $python$;

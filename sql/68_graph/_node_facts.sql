@@ -17,7 +17,6 @@ RETURNS TABLE (
 LANGUAGE plpgsql
 STABLE PARALLEL SAFE
 ROWS 100
-SET search_path = pg_catalog, pg_temp
 AS $function$
 BEGIN
     RETURN QUERY

@@ -3,7 +3,6 @@ CREATE OR REPLACE FUNCTION pgblend._replace_links(document_ids bigint[], links j
 RETURNS void
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
     targets bigint[];

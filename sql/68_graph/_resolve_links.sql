@@ -6,10 +6,8 @@ CREATE OR REPLACE FUNCTION pgblend._resolve_links(collection_id bigint, names te
 RETURNS bigint
 LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp
 AS $python$
 from pgblend.plpy.graph.store import resolve_links
-from pgblend.plpy.session import Backend
 
-return Backend(plpy, GD).answer(resolve_links, collection_id, names)
+return db.answer(resolve_links, collection_id, names)
 $python$;

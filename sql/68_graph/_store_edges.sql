@@ -6,7 +6,6 @@ CREATE OR REPLACE FUNCTION pgblend._store_edges(edges pgblend_data.edge[])
 RETURNS bigint
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
     added bigint;

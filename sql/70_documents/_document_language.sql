@@ -5,7 +5,6 @@ RETURNS text
 LANGUAGE plpython3u
 IMMUTABLE PARALLEL UNSAFE
 STRICT
-SET search_path = pg_catalog, pg_temp
 AS $python$
 from pgblend.plpy.text.words import script_language
 
@@ -23,7 +22,6 @@ CREATE OR REPLACE FUNCTION pgblend._document_language(
 RETURNS text
 LANGUAGE plpgsql
 STABLE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
     words text := concat_ws(' ', title, left(content, 2400));

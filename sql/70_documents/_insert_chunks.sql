@@ -4,7 +4,6 @@ RETURNS integer
 LANGUAGE plpython3u
 IMMUTABLE PARALLEL UNSAFE
 STRICT
-SET search_path = pg_catalog, pg_temp
 AS $python$
 from pgblend.plpy.text.tokens import approximate_tokens
 
@@ -24,7 +23,6 @@ CREATE OR REPLACE FUNCTION pgblend._insert_chunks(
 RETURNS integer
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp
 SET client_min_messages = warning
 SET enable_seqscan = off
 SET jit = off

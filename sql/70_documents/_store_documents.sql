@@ -7,7 +7,6 @@ LANGUAGE plpython3u
 IMMUTABLE PARALLEL UNSAFE
 STRICT
 ROWS 10
-SET search_path = pg_catalog, pg_temp
 AS $python$
 import json
 from pgblend.plpy.text.split import split_text
@@ -62,7 +61,6 @@ CREATE OR REPLACE FUNCTION pgblend._store_documents(
 RETURNS TABLE (place bigint, document_id bigint, status text, chunk_count integer)
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
     added bigint[];

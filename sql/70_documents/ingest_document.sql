@@ -6,7 +6,6 @@ RETURNS pgblend_data.given_chunk[]
 LANGUAGE plpgsql
 STABLE PARALLEL SAFE
 STRICT
-SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
     wrong record;

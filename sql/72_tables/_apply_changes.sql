@@ -12,7 +12,6 @@ CREATE OR REPLACE FUNCTION pgblend._link_references(
 RETURNS void
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp
 AS $function$
 BEGIN
     WITH source AS MATERIALIZED (
@@ -89,7 +88,6 @@ CREATE OR REPLACE FUNCTION pgblend._apply_changes(
 RETURNS void
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp
 SET datestyle = 'ISO, YMD'
 SET timezone = 'UTC'
 SET intervalstyle = 'iso_8601'

@@ -7,7 +7,6 @@ CREATE OR REPLACE FUNCTION pgblend._ensure_reader(attached pgblend_data.attached
 RETURNS text
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
     reader text := format('_read_attached_%s', attached.id);
@@ -66,7 +65,6 @@ CREATE OR REPLACE FUNCTION pgblend._read_as_owner(
 RETURNS SETOF pgblend_data.attached_row
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
     how record;
@@ -153,7 +151,6 @@ CREATE OR REPLACE FUNCTION pgblend._attached_rows(
 RETURNS SETOF pgblend_data.attached_row
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp
 AS $function$
 BEGIN
     IF has_function_privilege(

@@ -6,7 +6,6 @@ RETURNS text
 LANGUAGE plpgsql
 STABLE PARALLEL SAFE
 STRICT
-SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
     first_of_users CONSTANT oid := 16384;
@@ -50,7 +49,6 @@ CREATE OR REPLACE FUNCTION pgblend._attachment_queries(
 )
 LANGUAGE plpgsql
 STABLE PARALLEL SAFE
-SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
     used text[] := attached.key_columns || attached.text_columns || attached.metadata_columns

@@ -4,7 +4,6 @@ RETURNS oid
 LANGUAGE plpgsql
 STABLE PARALLEL SAFE
 STRICT
-SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
     base oid;

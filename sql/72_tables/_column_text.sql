@@ -7,7 +7,6 @@ RETURNS text
 LANGUAGE plpgsql
 STABLE PARALLEL SAFE
 STRICT
-SET search_path = pg_catalog, pg_temp
 AS $function$
 BEGIN
     RETURN format('CASE WHEN num_nulls(t.%1$I) = 0 THEN format(''%%s'', t.%1$I)%2$s END',

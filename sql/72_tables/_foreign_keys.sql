@@ -14,7 +14,6 @@ RETURNS TABLE (
 LANGUAGE plpgsql
 STABLE PARALLEL SAFE
 ROWS 5
-SET search_path = pg_catalog, pg_temp
 AS $function$
 BEGIN
     RETURN QUERY

@@ -8,7 +8,6 @@ CREATE OR REPLACE FUNCTION pgblend._orphan_keys(
 RETURNS text[]
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp
 SET timezone = 'UTC'
 AS $function$
 BEGIN

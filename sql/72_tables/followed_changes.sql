@@ -11,7 +11,6 @@ CREATE OR REPLACE FUNCTION pgblend._followed_attachment(
 )
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
     why text;

@@ -103,17 +103,6 @@ BEGIN
     IF worker IS NOT NULL AND chunk_ids IS NOT NULL THEN
         PERFORM pgblend._take_allowance(space, cardinality(chunk_ids));
     END IF;
-    RETURN QUERY
-    SELECT
-        c.id,
-        pgblend._embedding_input(
-            pgblend._collection_settings(collection.settings) ->> 'embedding_prefix',
-            d.title, c.heading, c.content, m.summary)
-    FROM pgblend_data.chunk AS c
-    INNER JOIN pgblend_data.document AS d ON c.document_id = d.id
-    INNER JOIN pgblend_data.collection AS collection ON d.collection_id = collection.id
-    LEFT JOIN pgblend_data.document_summary AS m ON m.document_id = d.id
-    WHERE c.id = ANY(chunk_ids)
-    ORDER BY c.id;
+    RETURN QUERY SELECT i.* FROM pgblend._embedding_inputs(chunk_ids) AS i;
 END;
 $function$;

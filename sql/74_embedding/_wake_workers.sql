@@ -5,7 +5,6 @@ CREATE OR REPLACE FUNCTION pgblend._wake_workers()
 RETURNS void
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp
 AS $function$
 BEGIN
     IF NOT EXISTS (SELECT FROM pgblend_data.embedding_worker AS w WHERE w.waits) THEN

@@ -1,6 +1,7 @@
 -- _check_space: raise unless an embedding space can be made like this.
 -- What an HNSW index takes is the limit: 2000 dimensions of vector and 4000 of halfvec; binary
--- spaces store halfvec, which takes 16000. NULL dimensions are right where the model is asked.
+-- spaces store halfvec, which takes 16000, and so does auto. NULL dimensions are right where the
+-- model is asked.
 CREATE OR REPLACE FUNCTION pgblend._check_space(
     name text,
     model text,
@@ -12,8 +13,9 @@ LANGUAGE plpgsql
 STABLE PARALLEL SAFE
 AS $function$
 DECLARE
-    most integer := CASE storage
-        WHEN 'vector' THEN 2000 WHEN 'halfvec' THEN 4000 WHEN 'binary' THEN 16000 END;
+    most integer := (
+        SELECT max(s.most_dimensions) FROM pgblend._storages(0, 1) AS s
+        WHERE _check_space.storage IN (s.storage, 'auto'));
 BEGIN
     IF name IS NULL OR name !~ '^[a-z][a-z0-9_]{0,31}$'
         OR name IN ('queue', 'space')
@@ -25,7 +27,7 @@ BEGIN
         RAISE EXCEPTION 'model is empty: expected a model name that the gateway knows'
             USING ERRCODE = '22023', HINT = 'For example: local/all-minilm-l6-v2';
     ELSIF most IS NULL THEN
-        RAISE EXCEPTION 'storage is %: expected vector, halfvec or binary',
+        RAISE EXCEPTION 'storage is %: expected auto, vector, halfvec or binary',
             coalesce(quote_literal(left(storage, 200)), 'NULL')
             USING ERRCODE = '22023',
             HINT = 'halfvec takes half the space; binary has a small index beside it.';
@@ -92,7 +94,7 @@ BEGIN
         made.table_name || '_collection_id_btree',
         made.table_name || '_read', made.table_name || '_write', made.table_name || '_admin',
         made.table_name || '_own');
-    PERFORM pgblend._index_space(space, true);
+    PERFORM blend.index_embedding_space(space);
 END;
 $function$;
 
@@ -101,14 +103,16 @@ $function$;
 -- The model gives one vector through the gateway. Its dimensions must be the given ones, and its
 -- beginning is kept to know the model again. Where the caller brings the vectors, probe => false
 -- asks nothing, and dimensions must be given. A new active space takes the place of the old one.
--- storage binary indexes one bit a dimension and re-scores by the stored halfvec. A name in use, a
--- wrong name, storage or number of dimensions, and a gateway that fails are errors. NULL for active
--- and probe means true. For members of pgblend_admin.
+-- storage auto is the first of vector, halfvec and binary that has room for the dimensions, and
+-- whose index of the chunks there are the server's memory holds; binary indexes one bit a dimension
+-- and re-scores by the stored halfvec. A name in use, a wrong name, storage or number of
+-- dimensions, and a gateway that fails are errors. NULL for active and probe means true. For
+-- members of pgblend_admin.
 CREATE OR REPLACE FUNCTION blend.create_embedding_space(
     name text,
     model text,
     dimensions integer DEFAULT NULL,
-    storage text DEFAULT 'vector',
+    storage text DEFAULT 'auto',
     active boolean DEFAULT true,
     probe boolean DEFAULT true
 )
@@ -135,6 +139,11 @@ BEGIN
     ELSIF dimensions IS NULL THEN
         RAISE EXCEPTION 'dimensions is NULL: expected a number where the model is not asked'
             USING ERRCODE = '22023', HINT = 'Give it, or leave probe out to have the model say it.';
+    END IF;
+    IF storage = 'auto' THEN
+        SELECT s.storage INTO storage
+        FROM pgblend._storages((SELECT count(*) FROM pgblend_data.chunk), dimensions) AS s
+        WHERE s.fits ORDER BY s.most_dimensions LIMIT 1;
     END IF;
     IF coalesce(active, true) THEN
         UPDATE pgblend_data.embedding_space AS s SET active = false WHERE s.active;

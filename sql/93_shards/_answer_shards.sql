@@ -14,12 +14,10 @@ SET enable_sort = on
 SET jit = off
 SET plan_cache_mode = force_generic_plan
 AS $python$
-from pgblend.plpy.session import Backend
 from pgblend.plpy.shards.answer import answered
 
-backend = Backend(plpy, GD)
 return [
-    (number, backend.answer(answered, request))
+    (number, db.answer(answered, request))
     for number, request in zip(shards, requests, strict=True)
 ]
 $python$;

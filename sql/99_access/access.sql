@@ -17,8 +17,9 @@ blend.edges, blend.embedding_dead_letters, blend.embedding_progress, blend.embed
 blend.entities, blend.evaluation_metrics, blend.evaluation_queries, blend.evaluation_runs,
 blend.judged_sets, blend.judgements, blend.links, blend.profiles, blend.quality_trend,
 blend.settings,
-pgblend_data.alembic_version, pgblend_data.attached_table, pgblend_data.chunk,
-pgblend_data.collection, pgblend_data.collection_grant, pgblend_data.collection_language,
+pgblend_data.alembic_version, pgblend_data.attached_table, pgblend_data.calibration,
+pgblend_data.chunk, pgblend_data.collection, pgblend_data.collection_grant,
+pgblend_data.collection_language,
 pgblend_data.document, pgblend_data.document_name, pgblend_data.document_summary,
 pgblend_data.edge, pgblend_data.embedding_allowance, pgblend_data.embedding_queue,
 pgblend_data.embedding_space, pgblend_data.embedding_worker, pgblend_data.entity,
@@ -39,7 +40,8 @@ blend.setting_changes
 TO pgblend_admin;
 
 GRANT INSERT, UPDATE, DELETE ON
-pgblend_data.collection_language, pgblend_data.document_name, pgblend_data.document_summary,
+pgblend_data.calibration, pgblend_data.collection_language, pgblend_data.document_name,
+pgblend_data.document_summary,
 pgblend_data.edge, pgblend_data.embedding_queue, pgblend_data.entity_extraction,
 pgblend_data.evaluation_result, pgblend_data.judgement, pgblend_data.lexical_failure
 TO pgblend_writer;
@@ -131,5 +133,5 @@ blend.fill_table, blend.grant_collection, blend.index_embedding_space, blend.pro
 blend.queue_missing_vectors, blend.remove_collection, blend.reset_setting, blend.revoke_collection,
 blend.set_collection_settings, blend.set_profile, blend.set_setting, blend.set_settings,
 blend.switch_embedding_space, blend.tune_embedding_space,
-pgblend._probe_text
+pgblend._embedding_inputs, pgblend._probe_text, pgblend._storages
 TO pgblend_admin;

@@ -25,10 +25,9 @@ SET jit = off
 SET plan_cache_mode = force_generic_plan
 AS $python$
 from pgblend.plpy.search.request import Request, Tries
-from pgblend.plpy.session import Backend
 from pgblend.plpy.shards.search import search_shards
 
-return Backend(plpy, GD).answer(search_shards, Request(
+return db.answer(search_shards, Request(
     query, result_limit, collections, filter, profile, options, query_embedding, only_arm, traced,
     started_at, Tries.read(tries)))
 $python$;

@@ -22,6 +22,7 @@ ROUTINES = {
         *("_seal_waiting", "_start_worker", "_stop_worker", "_store_embeddings"),
         *("_store_summary", "_store_token_counts", "_summary_counts"),
     },
+    "space plan": {"_embedding_inputs", "_storages"},
     "reindex --load": {"_load_segments"},
     "search with models": {"_search", "_search_plan"},
     "ask": {"_answer_reply", "_ask_passages", "_context_settings"},

@@ -2,6 +2,7 @@
 
 import ast
 import builtins
+import importlib
 import re
 import sys
 from graphlib import TopologicalSorter
@@ -304,3 +305,11 @@ def test_a_search_is_typed(name: str) -> None:
         if isinstance(node, ast.Name)
     }
     assert not names & {"Any", "cast", "object"}
+
+
+@pytest.mark.parametrize("one", SOURCES, ids=lambda one: one.name)
+def test_what_a_body_imports_is_there(one: SourceObject) -> None:
+    imports = re.findall(r"^from (pgblend\.[\w.]+) import ([\w, ]+|\([^)]+)", one.text, re.M)
+    for module, names in imports:
+        loaded = importlib.import_module(module)
+        assert [name for name in re.findall(r"\w+", names) if not hasattr(loaded, name)] == []

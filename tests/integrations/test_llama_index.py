@@ -163,6 +163,9 @@ def test_deleting(store: PgblendVectorStore) -> None:
     store.delete("wine")
     assert there() == {"ships"}
     store.delete_nodes(["nobody"])
+    store.delete_nodes()
+    store.delete_nodes(filters=MetadataFilters(filters=[]))
+    assert there() == {"ships"}
     store.delete_nodes(["ships"])
     assert there() == set()
 

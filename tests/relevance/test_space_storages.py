@@ -1,4 +1,4 @@
-"""Recall of each storage of an embedding space on real vectors, through its index."""
+"""Recall and size of each storage of an embedding space on real vectors, through its index."""
 
 from pathlib import Path
 from typing import Any
@@ -55,6 +55,14 @@ def test_each_storage_finds_what_is_near(db: Database, medline: Any) -> None:
         for query in medline["queries"].astype(np.float32):
             nearest = {keys[place] for place in np.argsort(-(corpus @ query))[:10]}
             found += len(nearest & set(db.column(ARM, Vector(query), storage)))
+        # What is planned for it is what it takes.
+        sizes = db.row("SELECT table_bytes, index_bytes FROM count_vectors(%s)", storage)
+        planned = db.row(
+            "SELECT table_bytes, index_bytes FROM pgblend._storages(%s, 384) WHERE storage = %s",
+            len(keys),
+            storage,
+        )
+        assert sizes == pytest.approx(planned, rel=0.15)
         recall[storage] = found / 10 / len(medline["queries"])
     assert {name: recall[name] >= least for name, least in LEAST_RECALL.items()} == dict.fromkeys(
         LEAST_RECALL, True

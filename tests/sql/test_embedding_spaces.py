@@ -30,11 +30,13 @@ def chunk_ids(db: Database) -> list[int]:
         ("'s', NULL, 3", "model is empty"),
         ("'s', ' ', 3", "model is empty"),
         ("'s', 'm', NULL, probe => false", "dimensions is NULL: expected a number"),
-        ("'s', 'm', 0", "dimensions is 0: expected 1 to 2000"),
-        ("'s', 'm', 2001", "dimensions is 2001: expected 1 to 2000"),
+        ("'s', 'm', 0", "dimensions is 0: expected 1 to 16000 for storage auto"),
+        ("'s', 'm', 16001", "dimensions is 16001: expected 1 to 16000 for storage auto"),
+        ("'s', 'm', 0, 'vector'", "dimensions is 0: expected 1 to 2000"),
+        ("'s', 'm', 2001, 'vector'", "dimensions is 2001: expected 1 to 2000"),
         ("'s', 'm', 4001, 'halfvec'", "expected 1 to 4000 for storage halfvec"),
         ("'s', 'm', 16001, 'binary'", "expected 1 to 16000 for storage binary"),
-        ("'s', 'm', 3, 'bit'", "storage is 'bit': expected vector, halfvec or binary"),
+        ("'s', 'm', 3, 'bit'", "storage is 'bit': expected auto, vector, halfvec or binary"),
         ("'s', 'm', 3, NULL", "storage is NULL"),
     ],
 )
@@ -89,6 +91,33 @@ def test_create_fill_drop(db: Database, storage: str, dimensions: int) -> None:
     assert db.value("SELECT drop_embedding_space(NULL)") is False
     assert db.value("SELECT count(*) FROM pgblend_data.embedding_queue") == 0
     assert db.value("SELECT to_regclass(%s)", f"pgblend_data.embedding_{name}") is None
+
+
+@pytest.mark.parametrize(
+    ("dimensions", "storage"),
+    [(2000, "vector"), (2001, "halfvec"), (4000, "halfvec"), (4001, "binary")],
+)
+def test_auto_has_room_for_the_dimensions(db: Database, dimensions: int, storage: str) -> None:
+    db.rows("SELECT create_embedding_space('s', 'm', %s, probe => false)", dimensions)
+    assert db.value("SELECT storage FROM embedding_spaces") == storage
+
+
+def test_auto_is_what_the_memory_holds(db: Database) -> None:
+    """Half of shared_buffers for vector, half of effective_cache_size for halfvec."""
+    fits = "SELECT array_agg(storage) FROM pgblend._storages(%s, 384) WHERE fits"
+    size = "SELECT index_bytes FROM pgblend._storages(1000000, 384) WHERE storage = %s"
+    half = db.value("SELECT pg_size_bytes(current_setting('shared_buffers')) / 2")
+    most = int(half / db.value(size, "vector") * 1_000_000)
+    assert db.value(fits, most) == ["vector", "halfvec", "binary"]
+    assert db.value(fits, most + 1) == ["halfvec", "binary"]
+    most = int(2**29 / db.value(size, "halfvec") * 1_000_000)
+    db.rows("SET LOCAL effective_cache_size = '1GB'")
+    assert "halfvec" in db.value(fits, most)
+    assert db.value(fits, most + 1) == ["binary"]
+    # Five chunks of 2001 dimensions take more than 4 kB.
+    db.rows("SET LOCAL effective_cache_size = '8kB'")
+    db.rows("SELECT create_embedding_space('s', 'm', 2001, 'auto', probe => false)")
+    assert db.value("SELECT storage FROM embedding_spaces") == "binary"
 
 
 def test_a_new_space_takes_over(db: Database) -> None:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from pgblend.plpy.lexical.pending import Pending
 from pgblend.plpy.lexical.rows import ChunkRows
+from pgblend.plpy.lexical.segment import Source
 
 OWN = st.tuples(st.integers(0, 2), st.integers(0, 2), st.integers(0, 40))
 REPEATED = st.tuples(st.integers(0, 2), st.integers(0, 2), st.integers(0, 9))
@@ -44,8 +45,20 @@ def rows_of(chunks: Sequence[Chunk]) -> ChunkRows:
     )
 
 
-def as_source(chunks: Sequence[Chunk]) -> Pending:
+def as_source(chunks: Sequence[Chunk]) -> Source:
     """Return chunks as a source of merge_postings, as unpack_pending does."""
+    pending = as_pending(chunks)
+    return Source(
+        rows=pending.rows,
+        alive=np.ones(len(chunks), np.bool_),
+        terms=pending.terms,
+        ordinals=pending.ordinals,
+        frequencies=np.array([packed(row) for row in pending.counts.tolist()], np.int64),
+    )
+
+
+def as_pending(chunks: Sequence[Chunk]) -> Pending:
+    """Return chunks that wait."""
     postings = [
         (term, ordinal, *counts)
         for ordinal, chunk in enumerate(chunks)
@@ -55,11 +68,9 @@ def as_source(chunks: Sequence[Chunk]) -> Pending:
     counts = np.column_stack(columns).astype("u1")
     return Pending(
         rows=rows_of(chunks),
-        alive=np.ones(len(chunks), np.bool_),
         terms=terms,
         ordinals=ordinals,
         counts=counts,
-        frequencies=np.array([packed(row) for row in counts.tolist()], np.int64),
     )
 
 

@@ -14,7 +14,8 @@ from pgblend.plpy.lexical.documents import (
 )
 from pgblend.plpy.lexical.index import lexical_view
 from pgblend.plpy.lexical.rows import ChunkRows
-from support.lexical_chunks import CHUNKS, as_source, own_length, rows_of, with_ids
+from pgblend.plpy.lexical.sealed import seal_rows
+from support.lexical_chunks import CHUNKS, as_pending, own_length, rows_of, with_ids
 
 K1, B = 1.2, 0.75
 WEIGHTS = (3.0, 1.5, 1.0)
@@ -31,7 +32,7 @@ class Rows:
         rows = sealed + waiting
         self.chunks = [chunk for chunk in rows if chunk["fate"] == "alive"]
         ids, documents = document_places(
-            view_of(rows_of(sealed)), as_source(waiting) if waiting else None
+            view_of(rows_of(sealed)), as_pending(waiting) if waiting else None
         )
         self.keys = [(chunk["document"], chunk["index"]) for chunk in rows]
         counts, postings = [], []
@@ -53,7 +54,7 @@ class Rows:
 def view_of(rows):
     """Return a view of some rows."""
     view = lexical_view([])
-    view.rows = rows
+    view.rows = seal_rows(rows)
     return view
 
 
@@ -124,7 +125,7 @@ def documents_alone(*ids):
 
 def test_pending_chunks_join_their_documents():
     view = view_of(documents_alone(5, 5, 9))
-    pending = as_source([])
+    pending = as_pending([])
     pending.rows = documents_alone(9, 7, 5, 7, 12)
     ids, places = document_places(view, pending)
     assert ids[places].tolist() == [5, 5, 9, 9, 7, 5, 7, 12]

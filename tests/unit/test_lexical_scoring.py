@@ -10,14 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pgblend.plpy.lexical import contenders as engine
+from pgblend.plpy.lexical import index as index_module
 from pgblend.plpy.lexical import score as filtering
-from pgblend.plpy.lexical.index import Norms, open_index
+from pgblend.plpy.lexical.index import TERM_BYTES, Live, Norms, open_index, session_cache
 from pgblend.plpy.lexical.pending import PendingCache
 from pgblend.plpy.lexical.postings import view_postings, weighed_postings
 from pgblend.plpy.lexical.score import Scoring
 from pgblend.plpy.lexical.segment import merge_postings, segment_arguments
 from pgblend.plpy.lexical.vocabulary import count_chunks, known_terms
 from pgblend.plpy.ports import Formula
+from pgblend.plpy.session import UserError
 from support.fake_database import FakeDatabase
 from support.lexical_chunks import CHUNKS, as_source, length, own_length, with_ids
 
@@ -71,6 +73,8 @@ STATEMENTS = {
     "dead_digest": "state",
     "SELECT s.*": "segments",
     "octet_length(c.records)": "pending",
+    "AS counts": "directory",
+    "c.name": "damage",
     "w.block": "blocks",
 }
 
@@ -112,8 +116,8 @@ class Index(FakeDatabase):
             }
         ]
 
-    def segments(self, ids):
-        return [self.sealed[segment_id][0] for segment_id in ids]
+    def segments(self, segment_id):
+        return [self.sealed[segment_id][0]]
 
     def pending(self, ids):
         return [pending_row(self.waiting[chunk_id]) for chunk_id in ids]
@@ -121,6 +125,17 @@ class Index(FakeDatabase):
     def blocks(self, segment_ids, blocks):
         pairs = enumerate(zip(segment_ids, blocks, strict=True), 1)
         return [{"place": place, "data": self.sealed[s][1][b]} for place, (s, b) in pairs][::-1]
+
+    def directory(self, segment_ids, blocks):
+        size = index_module.BLOCK_TERMS
+        return [
+            {
+                "place": place,
+                "terms": self.sealed[s][0]["terms"][8 * size * b :][: 8 * size],
+                "counts": self.sealed[s][0]["document_frequencies"][2 * size * b :][: 2 * size],
+            }
+            for place, (s, b) in enumerate(zip(segment_ids, blocks, strict=True), 1)
+        ][::-1]
 
     def postings(self, terms):
         return view_postings(self, self.view, terms)
@@ -295,7 +310,8 @@ def test_large_collections_take_every_path(distinct):
 
 
 def norms_of(rows, codes):
-    return Norms((K1, B, WEIGHTS), None, 1.0, np.ones(rows, np.float32), np.ones(codes))
+    live = Live(None, np.ones(rows, np.bool_), rows, rows)
+    return Norms((1.0, 0.0, WEIGHTS), live, 1.0, np.ones(rows, np.uint8), np.ones(codes))
 
 
 def test_common_words_are_looked_up_once_a_rare_one_decides(monkeypatch):
@@ -381,22 +397,65 @@ def test_known_terms_are_those_of_the_language_sealed_or_pending():
     assert known(Index([]).opened, "simple", [1]) == [False]
 
 
-def test_a_view_keeps_postings_up_to_a_limit(monkeypatch):
-    from pgblend.plpy.lexical import postings as module
-
+def test_a_view_keeps_postings_up_to_a_limit():
     index = Index(
-        with_ids([{"words": {1: ONCE, 2: ONCE}, "place": "segment", "fate": "alive"}] * 3)
+        with_ids([{"words": dict.fromkeys(range(1, 6), ONCE), "place": "segment", "fate": "alive"}])
     )
     index.asked.clear()
     for terms in ([1], [1, 2], [2, 1, 1], [9], [9]):
-        assert [len(rows) for rows, _ in index.postings(terms)] == [3 * (t != 9) for t in terms]
+        assert [len(rows) for rows, _ in index.postings(terms)] == [t != 9 for t in terms]
     assert index.asked == [("blocks", [7], [0])] * 2  # 9 is in no directory
-    assert index.view.kept_postings == 6 + 3 * module.TERM_COST
-    monkeypatch.setattr(module, "MOST_POSTINGS", 5)
-    index.postings([1, 4])
-    assert index.asked[2:] == [("blocks", [7], [0])]
-    assert index.view.postings.keys() == {1, 4}
-    assert index.view.kept_postings == 3 + 2 * module.TERM_COST
+    cache, each = session_cache(index), TERM_BYTES + 4 + 1 + 4
+    assert index.view.posting_bytes == 2 * each + TERM_BYTES
+    cache.most_bytes = 3 * each
+    index.postings([3])
+    index.postings([1])  # asked for last, so it stays
+    index.postings([4])
+    assert [*index.view.postings] == [3, 1, 4]
+    index.search([4, 1], [1.0, 1.0], 1, 9)
+    assert index.view.impacts.keys() == {4, 1}
+    index.postings([5, 4])
+    assert ([*index.view.postings], [*index.view.impacts]) == ([1, 4, 5], [4, 1])
+    cache.most_bytes = 1
+    index.postings([2, 1])  # what is about to be used is kept in any case
+    assert ([*index.view.postings], [*index.view.impacts]) == ([1, 2], [1])
+
+
+@given(CHUNKS, st.integers(1, 4), st.lists(st.integers(-2, 11), max_size=6, unique=True))
+def test_parts_of_directories_give_the_same_postings(chunks, size, terms):
+    chunks = with_ids(chunks)
+    with pytest.MonkeyPatch.context() as patch:
+        whole = Index(chunks)
+        patch.setattr(index_module, "MOST_TERMS", 0)
+        patch.setattr(index_module, "BLOCK_TERMS", size)
+        parts = Index(chunks)
+    assert (whole.view.every, parts.view.every) == (1, size if parts.sealed else 1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(index_module, "BLOCK_TERMS", size)
+        found = [[(rows.tolist(), codes.tolist()) for rows, codes in one.postings(terms)]
+                 for one in (whole, parts)]  # fmt: skip
+        counted = [count_chunks(one, one.opened, terms) for one in (whole, parts)]
+    assert found[0] == found[1]
+    assert counted[0] == counted[1]
+
+
+@pytest.mark.parametrize("column", ["terms", "document_frequencies"])
+def test_a_part_of_a_directory_that_is_another_is_told(monkeypatch, column):
+    monkeypatch.setattr(index_module, "MOST_TERMS", 0)
+    words = dict.fromkeys(range(1, 4), ONCE)
+    index = Index(with_ids([{"words": words, "place": "segment", "fate": "alive"}] * 2))
+    index.sealed[7][0][column] = b"\x03" + index.sealed[7][0][column][1:]
+    index.damage = lambda *_: [{"name": "c"}]
+    with pytest.raises(UserError, match="block 0 of terms is another"):
+        index.postings([1])
+
+
+def test_the_views_of_a_session_share_the_limit():
+    index = Index(with_ids([{"words": {1: ONCE, 2: ONCE}, "place": "segment", "fate": "alive"}]))
+    other = open_index(index, [2], 2 * TERM_BYTES).view
+    index.postings([1])
+    view_postings(index, other, [1])
+    assert ([*index.view.postings], [*other.postings]) == ([], [1])
 
 
 def test_what_is_kept_is_not_read_again():
@@ -445,17 +504,15 @@ def test_an_id_given_anew_is_another_chunk():
         assert pending.terms.tolist() == [text]
 
 
-def test_a_view_is_made_anew_when_a_segment_changes(monkeypatch):
-    from pgblend.plpy.lexical import index as module
-
+def test_a_view_is_made_anew_when_a_segment_changes():
     places = ("segment", "other segment")
     index = Index(
         with_ids([{"words": {1: ONCE}, "place": place, "fate": "alive"} for place in places])
     )
-    views = module.session_cache(index).views
+    views = session_cache(index).views
 
     def view(*collections):
-        return open_index(index, list(collections)).view
+        return open_index(index, list(collections), session_cache(index).most_bytes).view
 
     first = view(1)
     assert view(1) is first
@@ -464,6 +521,6 @@ def test_a_view_is_made_anew_when_a_segment_changes(monkeypatch):
     assert len(views) == 1  # the one before is not kept
     view(2), view(1, 2)
     assert list(views) == [(1,), (2,), (1, 2)]
-    monkeypatch.setattr(module, "MOST_ROWS", 3)
+    session_cache(index).most_bytes = 1
     view(9)
     assert list(views) == [(9,)]

@@ -1,0 +1,53 @@
+"""Rows of segments in few bytes, against the same as wide arrays."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pgblend.plpy.lexical.rows import ChunkRows, join_rows
+from pgblend.plpy.lexical.sealed import SealedRows, held_bytes, join_sealed, narrow, seal_rows
+
+NUMBERS = st.integers(0, 1 << 40) | st.integers(0, 300)
+ROW = st.tuples(st.integers(-(1 << 40), 1 << 62), NUMBERS, NUMBERS, NUMBERS)
+SEGMENT = st.lists(ROW, min_size=1, max_size=9).map(
+    lambda rows: ChunkRows(
+        10 + 3 * np.arange(len(rows)),
+        *(np.array(column, np.int64) for column in zip(*rows, strict=True)),
+    )
+)
+
+
+def columns(rows: ChunkRows | SealedRows) -> list[list[int]]:
+    places = np.arange(len(rows))
+    names = ChunkRows.__slots__
+    return [getattr(rows, name)[places].tolist() for name in names]
+
+
+@given(st.lists(SEGMENT, max_size=4))
+def test_they_are_the_same(segments: list[ChunkRows]) -> None:
+    expected = columns(join_rows(segments))
+    found = join_sealed([seal_rows(rows) for rows in segments])
+    assert columns(found) == columns(found.whole()) == expected
+    start = 0
+    for segment, rows in enumerate(segments):
+        end = start + len(rows)
+        assert found.chunk_ids.within(segment, start, end).tolist() == rows.chunk_ids.tolist()
+        start = end
+
+
+def rows_of(count: int, first: int, each: int) -> ChunkRows:
+    """Return chunks as they came, so many of each document."""
+    ids, lengths = first + np.arange(count), np.full(count, 200)
+    return ChunkRows(ids, ids // each, ids % each, lengths, lengths - (ids % each > 0))
+
+
+def test_rows_as_they_came_take_few_bytes() -> None:
+    whole = [seal_rows(rows_of(60_000, first, 1)) for first in (5, 1 << 40)]
+    assert held_bytes(join_sealed(whole).arrays()) == 120_000  # one length each
+    parts = [seal_rows(rows_of(60_000, first, 8)) for first in (5, 1 << 40)]
+    assert held_bytes(join_sealed(parts).arrays()) == 120_000 * (2 + 1 + 1 + 1)
+
+
+def test_a_type_is_the_smallest_that_fits() -> None:
+    mosts = {255: "u1", 256: "u2", 65_536: "u4", 1 << 32: "i8"}
+    assert {most: narrow(np.array([0, most])).dtype.str[1:] for most in mosts} == mosts
