@@ -15,6 +15,7 @@ help: ## Show the targets
 setup: ## Install PostgreSQL, pgvector and a Python environment for developing
 	docker/provision.sh
 	docker/chromium.sh
+	docker/plproxy.sh
 	docker/environment.sh $(VENV) dev
 
 setup-run: ## Install what running needs, and no more

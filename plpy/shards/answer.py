@@ -170,10 +170,11 @@ def answered(db: Database, trip: str) -> str:
     known = db.run(_SELF, [])
     if not known or known[0]["version"] != read["version"]:
         number = known[0]["number"] if known else "this database"
-        raise UserError(
+        lacking = UserError(
             f"shard {number} does not have the last changes of collections, grants or settings",
             "An admin of the coordinator runs: pgblend shards push",
             "55000",
         )
+        return json.dumps([{"error": error_of(lacking)}] * len(read["calls"]))
     shard = Shard(db, read["left_ms"])
     return json.dumps([shard.answer(call) for call in read["calls"]])

@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from pgblend.plpy.session import Database, UserError, keep_value
+from pgblend.plpy.session import Database, UserError, error_message, error_state, keep_value
 
 MOST_FACTS = 1000
 MOST_TURNS = 5
@@ -19,6 +19,12 @@ _SHARDS = (
     " f.version, current_user::text AS role FROM pgblend_data.shard_front AS f"
 )
 _ASK = "SELECT a.shard, a.answer FROM pgblend._ask_shards($1, $2) AS a"
+
+_CANCELLED = "57014"
+_NO_ANSWER = (
+    "pgblend shards status tells which ones answer; a role goes to shards by a login of its own:"
+    " pgblend shards grant ROLE"
+)
 
 Call = Sequence[Any]  # name, arguments
 Merge = Callable[[Sequence[Any]], Any]
@@ -109,7 +115,14 @@ class Trips:
         counted["made"] = counted.get("made", 0) + 1
         envelope = {"left_ms": self.left_ms, "version": self.version}
         trips = [json.dumps({**envelope, "calls": asked}) for asked in calls.values()]
-        rows = self.db.run(_ASK, ["integer[]", "text[]"], list(calls), trips)
+        try:
+            rows = self.db.run(_ASK, ["integer[]", "text[]"], list(calls), trips)
+        except self.db.Problem as error:
+            if error_state(error) == _CANCELLED:
+                raise
+            raise UserError(
+                f"a shard did not answer: {error_message(error)}", _NO_ANSWER, "08000"
+            ) from error
         answers = {row["shard"]: json.loads(row["answer"]) for row in rows}
         return {number: [taken(one) for one in answers[number]] for number in calls}
 

@@ -21,10 +21,10 @@ COLLECTIONS = (("books", "english"), ("briefe", "german"), ("rest", "simple"))
 
 @pytest.fixture(scope="session")
 def plproxy(server: Server) -> None:
-    """Skip where the server has no PL/Proxy (Debian: postgresql-15-plproxy)."""
+    """Skip where the server has no PL/Proxy."""
     known = "SELECT FROM pg_available_extensions WHERE name = 'plproxy'"
     if server.admin.execute(known).fetchone() is None:
-        pytest.skip("the server has no PL/Proxy: apt-get install postgresql-15-plproxy")
+        pytest.skip("the server has no PL/Proxy: docker/plproxy.sh installs it")
 
 
 @contextmanager

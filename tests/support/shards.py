@@ -65,10 +65,10 @@ class Scale:
             store.rows("DELETE FROM pgblend_data.embedding_queue")
 
 
-def run_command(url: str, *arguments: str) -> str:
-    """Run pgblend; return what it says."""
+def run_command(url: str, *arguments: str, fails: bool = False) -> str:
+    """Run pgblend; return what it says, which is an error where it `fails`."""
     told = CliRunner().invoke(cli, ["--database-url", url, *arguments])
-    assert told.exit_code == 0, told.output
+    assert (told.exit_code != 0) is fails, told.output
     return told.output
 
 
