@@ -61,16 +61,9 @@ def test_store_tables_are_all_but_the_front(db: Database) -> None:
     front = {
         *("access_token", "alembic_version", "attached_table", "calibration", "collection"),
         *("collection_grant", "embedding_allowance", "embedding_space", "embedding_worker"),
-        *(
-            "evaluation_result",
-            "evaluation_run",
-            "judged_query",
-            "judged_set",
-            "judgement",
-            "key_reference",
-        ),
-        *("model_answer", "model_call", "profile", "search_log", "setting", "setting_history"),
-        *("shard", "shard_bucket", "shard_front", "shard_self"),
+        *("evaluation_result", "evaluation_run", "judged_query", "judged_set", "judgement"),
+        *("key_reference", "model_answer", "model_call", "profile", "search_log", "setting"),
+        *("setting_history", "shard", "shard_bucket", "shard_front", "shard_self"),
     }
     tables = db.column(
         "SELECT c.relname FROM pg_class AS c WHERE c.relkind = 'r'"
