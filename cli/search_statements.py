@@ -5,8 +5,6 @@ Beside them all bind `profile`; CONTEXT `output_format`, FACETS `keys`, DIAGNOSE
 
 from typing import LiteralString
 
-from pgblend.cli.search_output import RESULT_COLUMNS
-
 SEARCH: LiteralString = """
     SELECT * FROM blend.hybrid_search(
         query => %(query)s::text, result_limit => %(limit)s::integer,
@@ -26,13 +24,19 @@ LEXICAL_SEARCH: LiteralString = """
         collections => %(collections)s::text[], filter => %(filter)s::jsonb,
         options => %(options)s::jsonb)
 """
-# The rows as one JSON text, and what the search went without: an aggregate's row is made when the
-# last of its input has been read, so that last_search() tells of this search.
-WRITTEN_ROWS: LiteralString = f"""
+# hybrid_search's rows as one JSON text, and what the search went without, which each row says.
+WRITTEN_ROWS: LiteralString = """
     SELECT
-        coalesce(json_agg(found), '[]')::text AS rows,
-        blend.last_search() -> 'degraded' AS degraded
-    FROM (SELECT {", ".join(RESULT_COLUMNS)} FROM ({SEARCH}) AS searched) AS found
+        to_json(s.results)::text AS rows,
+        CASE
+            WHEN cardinality(s.results) > 0 THEN to_jsonb((s.results[1]).degraded)
+            ELSE blend.last_search() -> 'degraded'
+        END AS degraded
+    FROM pgblend._search(
+        query => %(query)s::text, result_limit => %(limit)s::integer,
+        collections => %(collections)s::text[], filter => %(filter)s::jsonb,
+        profile => %(profile)s::text, options => %(options)s::jsonb,
+        query_embedding => %(query_embedding)s::vector) AS s
 """
 CONTEXT: LiteralString = """
     SELECT blend.get_context(

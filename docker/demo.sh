@@ -32,6 +32,15 @@ for query in "$keyword" "$question" "$phrase"; do
     "$pgblend" query "$query" -n 3 --collection manual
 done
 
+say "another language: words are found in each; what the vectors' model does not know is told"
+mkdir "$pages/de"
+cat >"$pages/de/sicherung.txt" <<'TEXT'
+Jede Nacht wird die Datenbank gesichert. Die Kopien liegen dreißig Tage im Keller; wer eine davon
+zurückspielen will, fragt zuerst die Bereitschaft.
+TEXT
+"$pgblend" ingest "$pages/de" --collection handbuch
+"$pgblend" query 'Wie lange werden die Kopien der Datenbank gesichert?' -n 1 --collection handbuch
+
 say "the same from any SQL client: SELECT … FROM hybrid_search('…')"
 "$pgblend" psql -v query="$question" <<'SQL'
 SELECT rank, round(score::numeric, 3) AS score, round(relevance::numeric, 3) AS relevance, title, arms

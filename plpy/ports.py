@@ -2,7 +2,7 @@
 
 A search talks to a port. On one node it is answered in process; a coordinator would ask its shards
 and merge their answers. Times travel as milliseconds that are left, never as a clock's reading. A
-request has nothing that must be trusted: whoever may search may make one, and a node answers by the
+request has nothing that must be trusted. Whoever may search may make one, and a node answers by the
 rights of its own session.
 """
 
@@ -32,7 +32,7 @@ class Counts(NamedTuple):
 
     `total_length` is in lexeme occurrences; `df` says how many have each lexeme. Where the lexemes
     are of several configurations, `language_n` and `language_df` say the same of the chunks of each
-    lexeme's own one; else they are empty.
+    lexeme's own one. Else they are empty.
     """
 
     n: int
@@ -121,9 +121,9 @@ class SimilarRequest(NamedTuple):
 class SimilarLexeme(NamedTuple):
     """A lexeme of the vocabulary that the one at a `place` of the request may stand for.
 
-    Found by edits of the word, or, where that found nothing for this word, `is_alike`: by trigrams,
-    with the `likeness` by which the nodes' lists are cut. `cost` is that of the edits, infinite
-    where it is too high.
+    It was found by edits of the word. Where these found nothing for this word it `is_alike`: found
+    by trigrams, with the `likeness` by which the nodes' lists are cut. `cost` is that of the edits,
+    infinite where it is too high.
     """
 
     place: int
@@ -164,7 +164,7 @@ class LexicalPort(Protocol):
 class Passage(NamedTuple):
     """A stored passage with its document's columns; `metadata` is JSON.
 
-    `may_repeat` is false where surely no other passage that may be seen has the same text; who asks
+    `may_repeat` is false where surely no other passage that may be seen has the same text. Who asks
     several nodes knows it of none, since none knows the others' texts.
     """
 
@@ -215,6 +215,13 @@ class HoldersRequest(NamedTuple):
 
 class AgesRequest(NamedTuple):
     """How old are documents?"""
+
+    document_ids: Sequence[int]
+    timeout_ms: float
+
+
+class LanguagesRequest(NamedTuple):
+    """Which text search configurations have documents?"""
 
     document_ids: Sequence[int]
     timeout_ms: float
@@ -304,6 +311,9 @@ class PassagePort(Protocol):
     def ages_days(self, request: AgesRequest) -> Sequence[float | None]:
         """Return how old the documents are, in their order; None where nobody knows."""
 
+    def languages(self, request: LanguagesRequest) -> Sequence[str | None]:
+        """Return the text search configurations of documents, in their order."""
+
     def cosines(self, request: CosinesRequest) -> Mapping[int, float | None]:
         """Return exact cosines of those that have a vector; None for a zero vector."""
 
@@ -381,34 +391,3 @@ class LiteralRequest(NamedTuple):
     filter: str | None
     language: str | None
     depth: int
-
-
-class StorePort(PassagePort, Protocol):
-    """Where a search finds and reads passages."""
-
-    def lexical(self, cache_bytes: int) -> LexicalPort:
-        """Return the lexical index, of which a session keeps so many bytes of postings.
-
-        ModuleNotFoundError where there is no numpy.
-        """
-
-    def is_building(self, collection_ids: Sequence[int]) -> bool:
-        """Tell whether a session builds the lexical index of one of the collections."""
-
-    def hold(self, space: Space, collection_ids: Sequence[int], asks: bool) -> Held:
-        """Keep a space from being dropped; whether it has vectors is told where it `asks`."""
-
-    def nearest(self, request: VectorRequest) -> CandidateList:
-        """Return the passages nearest to a vector."""
-
-    def literal(self, request: LiteralRequest) -> CandidateList:
-        """Return a list by words without the lexical index."""
-
-    def is_named(self, query: str, chunk_id: int) -> bool:
-        """Tell whether a passage's document is called as the query asks."""
-
-    def may_stand_in(self, query: str, collection_ids: Sequence[int], space: Space) -> bool:
-        """Tell whether vectors may stand in for words that are nowhere."""
-
-    def around(self, chunk_ids: Sequence[int], sizes: Mapping[str, float]) -> Rows:
-        """Return passages and those around them in their documents (_chunks_around)."""

@@ -45,7 +45,7 @@ MOST_PLANS = 100
 def error_state(error: Any) -> str:
     """Return the SQLSTATE of a plpy.SPIError or plpy.Error, "" where it has none.
 
-    A statement's exception has an attribute `sqlstate` where PostgreSQL names the state; of ours
+    A statement's exception has an attribute `sqlstate` where PostgreSQL names the state. Of ours
     (PB001 …) it has the number that the server holds: five characters of six bits each.
     """
     known: str | None = getattr(error, "sqlstate", None)

@@ -7,7 +7,7 @@ from typing import Protocol
 from pgblend.plpy.session import Json
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Stage:
     """A stage that is done, times in milliseconds; or why it was `skipped`."""
 
@@ -35,8 +35,8 @@ class StageLog:
 
     A stage that is done has taken the time since the one before, and its `start_ms` is when that
     was, counted from `origin`; `clock` gives seconds. What a session does once is the stage
-    warm_up, which goes first: the time before the log of its first search, and so many seconds of a
-    stage's time as `warm` is given.
+    warm_up, which goes first. It has the time before the log of its first search, and so many
+    seconds of a stage's time as `warm` is given.
     """
 
     def __init__(self, clock: Callable[[], float], origin: float, is_first: bool = False) -> None:

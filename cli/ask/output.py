@@ -15,6 +15,9 @@ def echo_answer(document: dict[str, Any], output_format: str, answer: bool | Non
 
     `answer` is whether one was asked for: None by default, where a model is set.
     """
+    if document["meta"]["abstained"] and not document["citations"]:
+        click.echo("pgblend: no answer: nothing found has the relevance of abstain_below", err=True)
+        return
     if not document["citations"]:
         click.echo("pgblend: no results", err=True)
         return

@@ -11,7 +11,6 @@ from pgblend.cli.database import Connection, fetch_rows, fetch_value
 from pgblend.cli.errors import UserError
 from pgblend.cli.search_statements import PASSAGES
 from pgblend.plpy.context.answer import ask_document
-from pgblend.plpy.context.prompt import answer_messages
 
 _ASK = """
     SELECT blend.ask(
@@ -47,7 +46,7 @@ def ask_streamed(
                 raise AnswerError("no model is set for it, or no gateway")
             body = {
                 "model": row["model"],
-                "messages": answer_messages(found["query"], found["parts"]),
+                "messages": found["messages"],
                 "max_tokens": settings["answer_tokens"],
                 "temperature": 0,
             }

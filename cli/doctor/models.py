@@ -137,6 +137,14 @@ def embedding_spaces(connection: Connection) -> Iterator[Check]:
             yield Check(label, "ok", found)
 
 
+def languages(connection: Connection) -> Iterator[Check]:
+    """Check that the model of the vectors knows the languages of the documents."""
+    from pgblend.cli.model_languages import HINT, told, unknown_languages
+
+    if unknown := unknown_languages(connection):
+        yield Check("languages", "warning", told(unknown), HINT)
+
+
 def embedding_queue(connection: Connection) -> Iterator[Check]:
     """Check that the queue moves: nothing was given up, and nothing waits with nobody at work."""
     rows = fetch_rows(connection, _QUEUE)
@@ -236,6 +244,7 @@ CHECKS = (
     embedding,
     embedding_spaces,
     embedding_models,
+    languages,
     embedding_queue,
     summaries,
     index_recall,

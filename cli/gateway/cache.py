@@ -7,9 +7,9 @@ from pgblend.cli.gateway.memory_cache import MemoryCache
 
 
 class EmbeddingCache(MemoryCache):
-    """Maps (model, dimensions, text) to a vector's bytes."""
+    """Maps (model, dimensions, question or passage, text) to a vector's bytes."""
 
     @staticmethod
-    def key(model: str, dimensions: int | None, text: str) -> bytes:
+    def key(model: str, dimensions: int | None, is_passage: bool, text: str) -> bytes:
         """Return the digest under which a text's vector is kept; the text itself is not."""
-        return hashlib.sha256(json.dumps((model, dimensions, text)).encode()).digest()
+        return hashlib.sha256(json.dumps((model, dimensions, is_passage, text)).encode()).digest()

@@ -16,8 +16,13 @@ class EmbeddingModel(LocalWeights):
 
     batch_size: ClassVar[int]
 
-    async def embed(self, texts: list[str], dimensions: int | None) -> tuple[list[bytes], int]:
-        """Return one normalised float32 vector a text, and how many tokens the model read."""
+    async def embed(
+        self, texts: list[str], dimensions: int | None, is_passage: bool
+    ) -> tuple[list[bytes], int]:
+        """Return one normalised float32 vector a text, and how many tokens the model read.
+
+        Some models set another prefix before a passage than before a question.
+        """
         await self.load()
         if dimensions not in (None, self.dimensions):
             raise GatewayError(
@@ -34,7 +39,7 @@ class EmbeddingModel(LocalWeights):
             # Each batch queues anew, so calls take turns, and a caller who left stops here.
             async with asyncio.TaskGroup() as group:
                 lanes = [
-                    group.create_task(self._embed_batches(waiting, texts, vectors))
+                    group.create_task(self._embed_batches(waiting, texts, is_passage, vectors))
                     for _ in range(self.threads)
                 ]
         except ExceptionGroup as errors:
@@ -42,19 +47,23 @@ class EmbeddingModel(LocalWeights):
         return vectors, sum(lane.result() for lane in lanes)
 
     async def _embed_batches(
-        self, waiting: Iterator[list[int]], texts: list[str], vectors: list[bytes]
+        self,
+        waiting: Iterator[list[int]],
+        texts: list[str],
+        is_passage: bool,
+        vectors: list[bytes],
     ) -> int:
         """Embed batches until none waits; return how many tokens the model read."""
         is_question = len(texts) <= QUESTION_TEXTS
         tokens = 0
         for batch in waiting:
             encoded, count = await self._ask(
-                is_question, "_encode", [texts[index] for index in batch]
+                is_question, "_encode", [texts[index] for index in batch], is_passage
             )
             tokens += count
             for index, vector in zip(batch, encoded, strict=True):
                 vectors[index] = vector
         return tokens
 
-    def _encode(self, texts: list[str]) -> tuple[list[bytes], int]:
+    def _encode(self, texts: list[str], is_passage: bool) -> tuple[list[bytes], int]:
         raise NotImplementedError

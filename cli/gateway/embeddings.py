@@ -34,7 +34,8 @@ class Embedder:
         self, request: EmbeddingsRequest, deadline: Deadline
     ) -> tuple[dict[str, Any], bool]:
         """Return the body of the answer to a call, and whether no model was asked."""
-        keys = [self.cache.key(request.model, request.dimensions, t) for t in request.texts]
+        asked = (request.model, request.dimensions, request.is_passage)
+        keys = [self.cache.key(*asked, text) for text in request.texts]
         vectors = {key: self.cache.get(key) for key in keys}
         missing = {
             key: text for key, text in zip(keys, request.texts, strict=True) if vectors[key] is None
@@ -65,7 +66,7 @@ class Embedder:
         try:
             with watched:
                 async with asyncio.timeout(deadline.callers):
-                    return await model.embed(texts, request.dimensions)
+                    return await model.embed(texts, request.dimensions, request.is_passage)
         except TimeoutError:
             message = f"{model.name} did not answer in time"
             raise GatewayError(504, "provider_timeout", message) from None

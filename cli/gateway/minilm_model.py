@@ -34,11 +34,13 @@ class MiniLmModel(EmbeddingModel):
         self.dimensions = 384
 
     def _read(self) -> _Loaded:
-        loaded = _Loaded(_tokenizer(), _session(_checked_weights()))
+        from pgblend.cli.gateway.onnx_library import onnx_session
+
+        loaded = _Loaded(_tokenizer(), onnx_session(_checked_weights()))
         _vector(loaded, "warm-up")  # the first call allocates
         return loaded
 
-    def _encode(self, texts: list[str]) -> tuple[list[bytes], int]:
+    def _encode(self, texts: list[str], is_passage: bool) -> tuple[list[bytes], int]:
         encoded = [_vector(self._model, text) for text in texts]
         return [vector for vector, _ in encoded], sum(tokens for _, tokens in encoded)
 
@@ -66,17 +68,6 @@ def _tokenizer() -> Any:
         tokenizer = BertWordPieceTokenizer(str(vocabulary), lowercase=True)
     tokenizer.enable_truncation(_MOST_TOKENS)
     return tokenizer
-
-
-def _session(weights: bytes) -> Any:
-    """Return a session that runs in the thread that calls it, and never spins."""
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.inter_op_num_threads = 1
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    return onnxruntime.InferenceSession(weights, options, providers=["CPUExecutionProvider"])
 
 
 def _checked_weights() -> bytes:

@@ -9,6 +9,7 @@ from starlette.requests import ClientDisconnect, Request
 from pgblend.cli.gateway.errors import GatewayError
 
 _Result = TypeVar("_Result")
+_UNWATCHED_SECONDS = 0.05
 
 
 async def read_body(request: Request, most_bytes: int) -> bytes:
@@ -26,19 +27,37 @@ async def while_connected(request: Request, work: Coroutine[Any, Any, _Result]) 
     """Return the work's result; when the client leaves, cancel it and the provider's call in it."""
     working = asyncio.current_task()
     assert working is not None
-    leaving = asyncio.ensure_future(_disconnect(request, working))
+    watch = _Watch(request, working)
     try:
         return await work
     except asyncio.CancelledError:
-        if leaving.done() and not leaving.cancelled() and not working.uncancel():
+        if watch.has_left and not working.uncancel():
             raise ClientDisconnect from None
         raise
     finally:
-        leaving.cancel()
+        watch.end()
 
 
-async def _disconnect(request: Request, working: asyncio.Task[Any]) -> None:
-    """Cancel who works for a client that has left."""
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
-    working.cancel()
+class _Watch:
+    """Cancels who works for a client that leaves; what ends soon needs no task beside it."""
+
+    def __init__(self, request: Request, working: asyncio.Task[Any]) -> None:
+        self._request = request
+        self._working = working
+        self._task: asyncio.Task[None] | None = None
+        self._start = asyncio.get_running_loop().call_later(_UNWATCHED_SECONDS, self._begin)
+        self.has_left = False
+
+    def end(self) -> None:
+        self._start.cancel()
+        if self._task:
+            self._task.cancel()
+
+    def _begin(self) -> None:
+        self._task = asyncio.ensure_future(self._disconnect())
+
+    async def _disconnect(self) -> None:
+        while (await self._request.receive())["type"] != "http.disconnect":
+            pass
+        self.has_left = True
+        self._working.cancel()

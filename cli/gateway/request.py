@@ -7,7 +7,7 @@ from pgblend.cli.gateway import fields
 
 MAX_INPUTS = 2048  # as OpenAI
 MAX_DIMENSIONS = 65_536
-_FIELDS = {"model", "input", "dimensions", "encoding_format", "timeout_ms", "user"}
+_FIELDS = {"model", "input", "dimensions", "encoding_format", "input_type", "timeout_ms", "user"}
 
 
 @dataclass(frozen=True)
@@ -18,6 +18,7 @@ class EmbeddingsRequest:
     texts: list[str]
     dimensions: int | None
     encoding_format: Literal["float", "base64"]
+    is_passage: bool = False
     timeout_ms: int | None = None
 
 
@@ -29,6 +30,7 @@ def parse_embeddings_request(body: bytes) -> EmbeddingsRequest:
         _texts(given.get("input")),
         fields.whole_number(given.get("dimensions"), "dimensions", 1, MAX_DIMENSIONS),
         _encoding_format(given.get("encoding_format")),
+        _is_passage(given.get("input_type")),
         fields.timeout_ms(given.get("timeout_ms")),
     )
 
@@ -56,3 +58,14 @@ def _encoding_format(value: object) -> Literal["float", "base64"]:
             return "base64"
     message = "`encoding_format` must be 'float' or 'base64'"
     raise fields.bad("invalid_encoding_format", message, "encoding_format")
+
+
+def _is_passage(value: object) -> bool:
+    """Return whether the texts are passages, to be found, and no questions."""
+    match value:
+        case None | "query":
+            return False
+        case "passage":
+            return True
+    message = "`input_type` must be 'query' or 'passage'"
+    raise fields.bad("invalid_input_type", message, "input_type")

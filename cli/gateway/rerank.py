@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from pgblend.cli.gateway.chat_reranker import ChatReranker
-from pgblend.cli.gateway.cross_encoder import CrossEncoders
+from pgblend.cli.gateway.cross_encoders import CrossEncoders
 from pgblend.cli.gateway.deadline import Deadline
 from pgblend.cli.gateway.fallback import first_answer
 from pgblend.cli.gateway.memory_cache import MemoryCache

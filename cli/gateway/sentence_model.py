@@ -29,9 +29,10 @@ class SentenceModel(EmbeddingModel):
         self.dimensions = len(warm_up)
         return model
 
-    def _encode(self, texts: list[str]) -> tuple[list[bytes], int]:
+    def _encode(self, texts: list[str], is_passage: bool) -> tuple[list[bytes], int]:
         with self._one_at_a_time:
-            matrix = self._model.encode(
+            encode = self._model.encode_document if is_passage else self._model.encode_query
+            matrix = encode(
                 texts,
                 batch_size=self.batch_size,
                 normalize_embeddings=True,

@@ -12,7 +12,7 @@ from pgblend.cli.gateway.answer_cache import AnswerCache
 from pgblend.cli.gateway.cache import EmbeddingCache
 from pgblend.cli.gateway.chat import Chat
 from pgblend.cli.gateway.chat_reranker import ChatReranker
-from pgblend.cli.gateway.cross_encoder import CrossEncoders
+from pgblend.cli.gateway.cross_encoders import CrossEncoders
 from pgblend.cli.gateway.database_writer import DatabaseWriter
 from pgblend.cli.gateway.embedding_models import EmbeddingModels
 from pgblend.cli.gateway.embeddings import Embedder
@@ -24,6 +24,7 @@ from pgblend.cli.gateway.policy import Policy
 from pgblend.cli.gateway.providers import Providers
 from pgblend.cli.gateway.rerank import Reranker
 from pgblend.cli.gateway.search_log import SearchLog
+from pgblend.cli.model_names import DEFAULT_MODEL
 
 _MEBIBYTE = 1024 * 1024
 _OTHER_CACHES_SHARE = 4  # expansions and scores are small: a quarter of the embeddings' room each
@@ -95,9 +96,9 @@ class Services:
             self.close()
 
     def preload(self) -> None:
-        """Start loading what will be needed, in the background."""
+        """Start loading what will be needed, in the background: of local models the default one."""
         loads: list[Coroutine[Any, Any, Any]] = [
-            model.load() for model in self.embedder.local.installed
+            model.load() for model in self.embedder.local.installed if model.name == DEFAULT_MODEL
         ]
         if any(name.endswith("_API_KEY") for name in os.environ):
             loads.append(self.providers.load())

@@ -23,6 +23,7 @@ from pgblend.cli.ingest.source_file import SourceFile
 from pgblend.cli.ingest.spaces import get_setting, needs_vectors, read_spaces
 from pgblend.cli.ingest.store import CollectionInfo, read_collection, text_configurations
 from pgblend.cli.ingest.vision import Vision, how_to_read
+from pgblend.cli.model_languages import HINT, told, unknown_languages
 
 # The server indexes the words, which is most of the work: two of its processes share it.
 WRITERS = 2
@@ -76,6 +77,7 @@ class Run:
             language_finder(request.language, configurations)  # refuses an unknown one
             collection = self._collection(connections[0])
             last_chunk = fetch_value(connections[0], _LAST_CHUNK)
+            unknown = unknown_languages(connections[0], request.collection)
             self._store(connections, collection, files, sorted(configurations))
             if request.prune and collection.id is not None:
                 self.report.documents["pruned"] = prune(
@@ -103,6 +105,8 @@ class Run:
                 ).run()
             if not request.dry_run and (request.entities or collection.entities):
                 self._find_entities(connections[0])
+            if more := unknown_languages(connections[0], request.collection) - unknown:
+                self.report.degrade("languages", told(more), HINT)
             self.report.waiting = sum(space.waiting for space in read_spaces(connections[0]))
 
     def _estimate_cost(self, connection: Connection) -> None:

@@ -13,7 +13,6 @@ from pgblend.cli.serve.body import search_request
 from pgblend.cli.serve.checked_sentences import CheckedSentences
 from pgblend.cli.serve.door import Caller, Door
 from pgblend.plpy.context.answer import ask_document
-from pgblend.plpy.context.prompt import answer_messages
 
 
 @dataclass(frozen=True)
@@ -80,7 +79,7 @@ def _call(row: dict[str, Any]) -> ModelCall:
     found, settings = row["found"], row["settings"]
     body = {
         "model": row["model"],
-        "messages": answer_messages(found["query"], found["parts"]),
+        "messages": found["messages"],
         "max_tokens": settings["answer_tokens"],
         "temperature": 0,
         "user": "pgblend:answer",

@@ -1,7 +1,7 @@
 """The door's HTTP routes."""
 
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import ExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -26,6 +26,7 @@ from pgblend.cli.serve import chat, request_schemas
 from pgblend.cli.serve.access import AccessMiddleware, shown_token
 from pgblend.cli.serve.body import Read, reader
 from pgblend.cli.serve.database_problems import any_problem
+from pgblend.cli.serve.direct import DirectMiddleware, Handler
 from pgblend.cli.serve.documents import document
 from pgblend.cli.serve.door import Caller, Door
 from pgblend.cli.serve.endpoints import ENDPOINTS, Endpoint
@@ -42,7 +43,6 @@ from pgblend.cli.serve.written import written_answer
 if TYPE_CHECKING:
     from pgblend.cli.serve.mcp.http import McpOverHttp
 
-Handler = Callable[[Request], Awaitable[Response]]
 _OTHER_PATHS = (
     *("/health", "/mcp", "/metrics", "/openapi.json"),
     *("/v1/chat/completions", "/v1/models", "/page/answer"),
@@ -63,10 +63,11 @@ def create_app(door: Door, hosts: frozenset[str], limits: CallLimits) -> Starlet
         await door.close()
 
     endpoints = (*ENDPOINTS, *page_endpoints())
+    handlers = {endpoint.path: routes.endpoint(endpoint) for endpoint in endpoints}
     paths = {*_OTHER_PATHS, *(endpoint.path for endpoint in endpoints)}
     return Starlette(
         routes=[
-            *(Route(e.path, routes.endpoint(e), methods=["POST"]) for e in endpoints),
+            *(Route(path, handler, methods=["POST"]) for path, handler in handlers.items()),
             *page_routes(door),
             Route("/v1/documents/{document_id}", routes.document),
             Route("/v1/chat/completions", routes.chat, methods=["POST"]),
@@ -80,16 +81,9 @@ def create_app(door: Door, hosts: frozenset[str], limits: CallLimits) -> Starlet
         middleware=[
             Middleware(MeasureMiddleware, count=routes.metrics.count_request, paths=paths),
             Middleware(AccessMiddleware, hosts=hosts),
+            Middleware(DirectMiddleware, handlers=handlers, refusals=_REFUSALS),
         ],
-        exception_handlers={
-            Problem: _answer_problem,
-            GatewayError: _answer_problem,
-            HTTPException: _answer_problem,
-            ClientDisconnect: _client_left,
-            UserError: _answer_problem,
-            UnicodeEncodeError: _answer_problem,  # of a lone surrogate, on its way to the database
-            Exception: _answer_problem,
-        },
+        exception_handlers={**_REFUSALS, Exception: _answer_problem},
         lifespan=lifespan,
     )
 
@@ -269,3 +263,13 @@ def _http_problem(request: Request, error: HTTPException) -> Problem:
 
 async def _client_left(request: Request, error: Exception) -> Response:
     return Response(status_code=499)  # nobody reads it
+
+
+_REFUSALS = {
+    Problem: _answer_problem,
+    GatewayError: _answer_problem,
+    HTTPException: _answer_problem,
+    ClientDisconnect: _client_left,
+    UserError: _answer_problem,
+    UnicodeEncodeError: _answer_problem,  # of a lone surrogate, on its way to the database
+}

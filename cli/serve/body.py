@@ -2,11 +2,14 @@
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import reduce
+from math import inf
+from operator import getitem
 from typing import Any
 
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import best_match
+import orjson
+from jsonschema_rs import validator_for
 
 from pgblend.cli.parameters import parse_json
 from pgblend.cli.search_request import SearchRequest
@@ -15,70 +18,68 @@ from pgblend.cli.serve.request_schemas import DEFAULT_ROWS, Schema
 
 _MOST_SHOWN = 300
 Read = Callable[[bytes], dict[str, Any]]
-_SPACE = r"[ \t\n\r]*+"
-_NUMBER = r"-?+(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][-+]?+[0-9]++)?+"
-_NUMBERS = rf"{_NUMBER}(?:{_SPACE},{_SPACE}{_NUMBER})*+"
 _VECTOR_NAME = "query_embedding"
-_VECTOR = re.compile(rf'"{_VECTOR_NAME}"{_SPACE}:{_SPACE}(\[{_SPACE}{_NUMBERS}{_SPACE}\])')
+_VECTOR_START = re.compile(rf'"{_VECTOR_NAME}"[ \t\n\r]*+:[ \t\n\r]*+\[')
 _STAND_IN = "[0]"
 
 
 def reader(schema: Schema) -> Read:
     """Return what reads a body of this schema; a Problem names the field that does not fit."""
-    check = checker(_without_vector(schema), "the body", "GET /openapi.json says what fits")
+    check = checker(schema, "the body", "GET /openapi.json says what fits")
 
     def read(body: bytes) -> dict[str, Any]:
         try:
-            text = body.decode("utf-8")
-            vector = _vector(text)
-            if vector is None:
-                return check(parse_json(text))
-            start, end = vector.span(1)
-            given = check(parse_json(f"{text[:start]}{_STAND_IN}{text[end:]}"))
+            given, vector = _parsed(body.decode("utf-8"))
         except UnicodeDecodeError as error:
             detail = f"the body is not UTF-8: byte {error.start}"
             raise Problem(400, "invalid-json", detail) from None
         except ValueError as error:
             raise Problem(400, "invalid-json", f"the body is not JSON: {error}") from None
-        if given.get(_VECTOR_NAME) == json.loads(_STAND_IN):
-            given[_VECTOR_NAME] = vector[1]
-            return given
-        return check(parse_json(text))  # it is the vector of something else
+        checked = check(given)
+        return checked if vector is None else checked | {_VECTOR_NAME: vector}
 
     return read
 
 
 def checker(schema: Schema, whole: str, hint: str) -> Callable[[Any], dict[str, Any]]:
     """Return what holds a value to this schema; a Problem names the field that does not fit."""
-    validator = Draft202012Validator(schema)
+    validator = validator_for(schema)
 
     def check(given: Any) -> dict[str, Any]:
         if not validator.is_valid(given):
-            wrong = best_match(validator.iter_errors(given))
-            place = wrong.json_path.removeprefix("$").removeprefix(".") or whole
-            said = f"{place}: {wrong.message}"[:_MOST_SHOWN]
-            raise Problem(400, "invalid-request", said, hint=hint)
+            wrong = min(validator.iter_errors(given), key=lambda error: len(error.instance_path))
+            place = _place(wrong.instance_path) or whole
+            is_huge = reduce(getitem, wrong.instance_path, given) in (inf, -inf)
+            message = "the number is out of range" if is_huge else wrong.message
+            raise Problem(400, "invalid-request", f"{place}: {message}"[:_MOST_SHOWN], hint=hint)
         return dict(given)
 
     return check
 
 
-def _without_vector(schema: Schema) -> Schema:
-    """Leave a vector's numbers to the database: looking at each here would take milliseconds."""
-    fields = dict(schema["properties"])
-    if "query_embedding" in fields:
-        fields["query_embedding"] = {
-            name: value for name, value in fields["query_embedding"].items() if name != "items"
-        }
-    return schema | {"properties": fields}
+def _place(path: Sequence[str | int]) -> str:
+    """Return where a value stands: name.name[0]."""
+    steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
+    return "".join(steps).removeprefix(".")
 
 
-def _vector(text: str) -> re.Match[str] | None:
-    """Find the numbers of the one vector in a body: their text is handed on, which reads no float.
+def _parsed(text: str) -> tuple[Any, str | None]:
+    """Return a body, and the text of its one vector: it is handed on as it stands.
 
-    To read 384 of them and to write them again would take half a millisecond.
+    To read 384 floats as exactly as other numbers, and to write them again, takes .3 ms.
     """
-    return _VECTOR.search(text) if text.count(f'"{_VECTOR_NAME}"') == 1 else None
+    start = _VECTOR_START.search(text)
+    if start is None or text.count(f'"{_VECTOR_NAME}"') > 1:
+        return parse_json(text), None
+    first, end = start.end() - 1, text.find("]", start.end()) + 1
+    try:
+        numbers = orjson.loads(text[first:end])
+    except ValueError:  # no JSON, or lists within the list
+        return parse_json(text), None
+    given = parse_json(f"{text[:first]}{_STAND_IN}{text[end:]}")
+    if not isinstance(given, dict) or given.get(_VECTOR_NAME) != json.loads(_STAND_IN):
+        return parse_json(text), None  # it is the vector of something else
+    return given | {_VECTOR_NAME: numbers}, text[first:end]
 
 
 def search_request(given: dict[str, Any]) -> SearchRequest:

@@ -1,6 +1,5 @@
 """What every endpoint works with: the database as a caller's role, and models asked outside it."""
 
-import json
 import time
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -70,7 +69,7 @@ class Door:
         if step.sql is not PLAN:
             return (await self.run(caller, step))[0]
         names = ("profile", "options", "collections")
-        key = caller.token, json.dumps([step.parameters[name] for name in names])
+        key = caller.token, repr([step.parameters[name] for name in names])
         made, rows = self._plans.get(key, (0.0, []))
         if not rows or time.monotonic() - made > _PLAN_SECONDS:
             (rows,) = await self.run(caller, step)

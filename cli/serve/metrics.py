@@ -27,12 +27,17 @@ class Metrics:
             buckets=_SECONDS,
             registry=self.registry,
         )
+        self._kinds: dict[tuple[str, int], tuple[Counter, Histogram]] = {}
         self.registry.register(_PoolCollector(pool_statistics))
 
     def count_request(self, path: str, status: int, seconds: float) -> None:
         """Count a request of a known path."""
-        self._requests.labels(path, status).inc()
-        self._seconds.labels(path).observe(seconds)
+        kind = path, status
+        if kind not in self._kinds:  # to find them by their labels takes longer than to count
+            self._kinds[kind] = self._requests.labels(path, status), self._seconds.labels(path)
+        requests, durations = self._kinds[kind]
+        requests.inc()
+        durations.observe(seconds)
 
     def text(self) -> bytes:
         """Return all in Prometheus's text format."""

@@ -6,10 +6,12 @@ from typing import Any
 
 from pgblend.cli.serve import request_schemas
 from pgblend.cli.serve.endpoints import ENDPOINTS, Endpoint, printed, with_notes
+from pgblend.cli.serve.policy import CallLimits
 from pgblend.cli.serve.problems import MEDIA_TYPE, SCHEMA
 from pgblend.cli.serve.request_schemas import Schema
 
 DOCUMENT_PATH = "/v1/documents/{document_id}"
+_PROBLEM: dict[str, Any] = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/problem"}}}
 _TOKEN: list[dict[str, list[str]]] = [{"token": []}]
 
 
@@ -46,7 +48,7 @@ def _operation(endpoint: Endpoint, schemas: dict[str, Schema]) -> dict[str, Any]
         "summary": endpoint.summary,
         "description": f"Scope: {endpoint.scope}.",
         "requestBody": {"required": True, "content": {"application/json": {"schema": request}}},
-        "responses": _responses("application/json", answer),
+        "responses": {**_responses("application/json", answer), **_too_large(_PROBLEM)},
     }
 
 
@@ -79,6 +81,7 @@ def _chat(schemas: dict[str, Schema]) -> dict[str, Any]:
                 "content": {"application/json": {}, "text/event-stream": {}},
             },
             "default": {"description": "An error", "content": {"application/json": {}}},
+            **_too_large({"application/json": {}}),
         },
     }
 
@@ -99,11 +102,16 @@ def _plain(name: str, summary: str, security: list[dict[str, list[str]]]) -> dic
 
 
 def _responses(media_type: str, answer: Schema) -> dict[str, Any]:
-    problem = {"schema": {"$ref": "#/components/schemas/problem"}}
     return {
         "200": {"description": "The answer", "content": {media_type: {"schema": answer}}},
-        "default": {"description": "A problem", "content": {MEDIA_TYPE: problem}},
+        "default": {"description": "A problem", "content": _PROBLEM},
     }
+
+
+def _too_large(content: dict[str, Any]) -> dict[str, Any]:
+    """Return the answer to a body that fits its schema, or not, but has too many bytes."""
+    limit = f"The body has more bytes than --body-bytes, {CallLimits().body_bytes} by default"
+    return {"413": {"description": limit, "content": content}}
 
 
 def _named(name: str, schema: Schema, schemas: dict[str, Schema]) -> Schema:

@@ -8,14 +8,17 @@ from functools import lru_cache
 from typing import Any, LiteralString, Self
 
 import psycopg
+from psycopg.abc import Transformer
+from psycopg.adapt import Transformer as Values
+from psycopg.pq.abc import PGresult
 from psycopg.rows import DictRow, dict_row
-from psycopg.sql import Literal
 from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout, TooManyRequests
 
 from pgblend.cli.database import translate
 from pgblend.cli.errors import UserError
 from pgblend.cli.search_models import Query
 from pgblend.cli.serve.database_problems import database_away, problem_of
+from pgblend.cli.serve.exchange import exchange
 from pgblend.cli.serve.problems import Problem
 from pgblend.cli.serve.tokens import digest_of
 
@@ -53,10 +56,10 @@ _OPEN_LINK: LiteralString = """
 
 
 class _Connection(psycopg.AsyncConnection[DictRow]):
-    """A connection that gathers the server's warnings, and has one cursor for all transactions."""
+    """A connection that gathers the server's warnings, and writes and reads values."""
 
     warnings: list[str]
-    door_cursor: psycopg.AsyncClientCursor[DictRow]
+    values: Transformer
 
     @classmethod
     async def connect(cls, *args: Any, **kwargs: Any) -> Self:
@@ -67,7 +70,7 @@ class _Connection(psycopg.AsyncConnection[DictRow]):
         connection = await super().connect(*args, **kwargs)
         connection.prepare_threshold = None
         connection.warnings = []
-        connection.door_cursor = psycopg.AsyncClientCursor(connection)
+        connection.values = Values(connection)
         connection.add_notice_handler(connection._note)
         await connection.execute(_PATH)
         return connection
@@ -203,8 +206,11 @@ class Pool:
         if self._is_away:
             await self._check_back()
         try:
-            async with self._pool.connection() as connection:
+            connection = await self._pool.getconn()
+            try:
                 return await _transaction(connection, queries)
+            finally:
+                await self._pool.putconn(connection)
         except (PoolTimeout, TooManyRequests, PoolClosed) as error:
             raise await self._no_connection(error) from None
 
@@ -233,8 +239,8 @@ class Pool:
 @lru_cache(maxsize=_MOST_HEADS)
 def _head(digest: bytes, scope: str) -> tuple[Query, Query]:
     """Return what takes a token's role, its values quoted: the same for all its calls."""
-    values = {"digest": Literal(digest).as_string(), "scope": Literal(scope).as_string()}
-    return Query(_SERVE, {}), Query(_TAKE_ROLE % values, {})
+    taken = _written(Query(_TAKE_ROLE, {"digest": digest, "scope": scope}), Values())
+    return Query(_SERVE, {}), Query(taken, {})
 
 
 class _Failed(Exception):
@@ -255,18 +261,26 @@ async def _transaction(
     server's session once more, which costs more than the statement.
     """
     connection.warnings = []
-    cursor = connection.door_cursor
     try:
-        script = ";".join(
-            cursor.mogrify(q.sql, q.parameters) if q.parameters else q.sql for q in queries
-        )
-        await cursor.execute(script.encode())
-        results = [await cursor.fetchall()]
-        while cursor.nextset():
-            results.append(await cursor.fetchall())
-        return results, connection.warnings
+        script = ";".join(_written(query, connection.values) for query in queries)
+        results = await exchange(connection, script.encode())
+        return [_rows(result, connection.values) for result in results], connection.warnings
     except psycopg.Error as error:
         raise _Failed(error, connection.broken) from error
+
+
+def _written(query: Query, values: Transformer) -> str:
+    """Return a statement with its parameters as literals."""
+    if not query.parameters:
+        return query.sql
+    given = query.parameters.items()
+    return query.sql % {name: values.as_literal(value).decode() for name, value in given}
+
+
+def _rows(result: PGresult, values: Transformer) -> list[dict[str, Any]]:
+    names = [(result.fname(column) or b"").decode() for column in range(result.nfields)]
+    values.set_pgresult(result)
+    return values.load_rows(0, result.ntuples, lambda row: dict(zip(names, row, strict=True)))
 
 
 def _unknown() -> Problem:

@@ -32,7 +32,7 @@ class Batch:
         model embeds nothing; what was embedded before stays in `vectors`.
         """
         try:
-            found = client.embed(self.space.model, list(texts.values()))
+            found = client.embed(self.space.model, list(texts.values()), "passage")
         except GatewayUnavailableError as error:
             if not error.may_be_the_text:
                 raise

@@ -18,9 +18,11 @@ BEFORE_ROUTINES = (
     "tables/35_languages.sql",
     "tables/65_lexical_locks.sql",
     "from_0010/index_locks.sql",
+    "tables/82_calibration.sql",
     "tables/92_owned_rows.sql",
     "tables/94_access_tokens.sql",
     "tables/96_row_types.sql",
+    "tables/98_shards.sql",
 )
 AFTER_ROUTINES = (
     "from_0010/chunks.sql",

@@ -1,6 +1,24 @@
 -- What the next version finds in chunks that 0.0.1 stored. Each keeps its id, and so its vectors
 -- and edges.
 
+-- A tsvector's binary form (UTF-8) as a pending chunk has it (plpy/lexical/records.py).
+CREATE FUNCTION pg_temp.pack_vector(
+    vector bytea,
+    own_position integer,
+    OUT records bytea,
+    OUT length integer,
+    OUT own_length integer
+)
+LANGUAGE plpython3u
+IMMUTABLE
+AS $python$
+if "pgblend_program" not in GD:
+    plpy.execute("SELECT pgblend._load_program()")
+from pgblend.plpy.lexical.records import pack_lexemes, read_lexemes
+
+return tuple(pack_lexemes(read_lexemes(vector), own_position, {}))
+$python$;
+
 -- The lengths of a chunk are the index's alone.
 ALTER TABLE pgblend_data.chunk DROP COLUMN length, DROP COLUMN own_length;
 
@@ -14,7 +32,7 @@ WHERE d.id = c.document_id AND c.chunk_index = 0;
 -- The lexical index is derived from the lexemes. Without numpy there is none.
 ALTER TABLE pgblend_data.chunk ENABLE TRIGGER chunk_20_immutable;
 UPDATE pgblend_data.pending AS p
-SET records = (pgblend._pack_vector(tsvectorsend(c.lexemes), c.own_position)).records
+SET records = (pg_temp.pack_vector(tsvectorsend(c.lexemes), c.own_position)).records
 FROM pgblend_data.chunk AS c
 WHERE c.id = p.chunk_id AND c.chunk_index = 0;
 SELECT pgblend._index_collection(c.id, 'rebuild', 1)
@@ -68,9 +86,10 @@ SELECT c.id, c.document_id, c.collection_id, c.bucket, c.chunk_index, c.text_sea
     p.length, p.own_length, p.records
 FROM pgblend_data.chunk AS c
 INNER JOIN pg_temp.parsed_collection AS n ON n.collection_id = c.collection_id
-CROSS JOIN LATERAL pgblend._pack_vector(tsvectorsend(c.lexemes), c.own_position) AS p;
+CROSS JOIN LATERAL pg_temp.pack_vector(tsvectorsend(c.lexemes), c.own_position) AS p;
 SELECT pgblend._rebuild_vocabulary(n.collection_id) FROM pg_temp.parsed_collection AS n;
 SELECT pgblend._index_collection(n.collection_id, 'seal', 1)
 FROM pg_temp.parsed_collection AS n
 WHERE pgblend._has_numpy();
 DROP TABLE pg_temp.parsed_collection;
+DROP FUNCTION pg_temp.pack_vector;

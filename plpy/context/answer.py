@@ -86,10 +86,10 @@ def check_answer(answer: str, parts: Sequence[Mapping[str, Any]]) -> dict[str, A
     reason: "no citation", "no such passage", "quotation not found", "figure not found", "words not
     found".
 
-    Returns answer (kept sentences with [n] behind them, None where none is left), abstained (the
-    model found no answer, or nothing is left), sentences (text, citations, quotations: citation,
-    text, lines within the passage or None; kept, reason), kept, dropped, quotations and
-    quotations_found: how many.
+    Returns answer, the kept sentences with [n] behind them, None where none is left. abstained: the
+    model found no answer, or nothing is left. sentences have text, citations, quotations, kept and
+    reason, a quotation citation, text and lines (within the passage, or None). kept, dropped,
+    quotations and quotations_found say how many.
     """
     texts = {part["citation"]: str(part["text"]) for part in parts}
     plain = " ".join(answer.split()).strip(" .\"'*").casefold()
@@ -178,13 +178,14 @@ _DESCRIBED = ("citation", "document_id", "uri", "title", "collection", "source_k
 def ask_document(found: Mapping[str, Any], reply: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return {query, mode, queryLanguage, answer, citations, results, meta, checks, degraded}.
 
-    `found` is what _ask_passages gives: query, mode, queryLanguage, parts, results, meta, degraded;
+    `found` is what _ask_passages gives: query, mode, queryLanguage, parts, results, meta, abstains,
+    degraded;
     `reply` what the model said: model, text, finish_reason; None where none was asked. The answer
     is what check_answer leaves of it, None where nothing is left. A citation has citation (its
     number), docid (# and the document's id in hexadecimal), document_id, uri, title, collection,
-    startLine, endLine, pages, quote (word for word from the passage), quoteLines, isCited,
-    isChecked (whether the quote bears out a sentence of the answer; else it is the passage's
-    sentence nearest to the question). Cited ones come first.
+    startLine, endLine, pages, quote, quoteLines, isCited and isChecked. The quote is word for word
+    from the passage. isChecked: it bears out a sentence of the answer. Else it is the passage's
+    sentence nearest to the question. Cited ones come first.
     """
     parts = found["parts"]
     checks = None if reply is None else check_answer(str(reply["text"]), parts)
@@ -207,7 +208,7 @@ def ask_document(found: Mapping[str, Any], reply: Mapping[str, Any] | None) -> d
         "meta": {
             **found["meta"],
             "answerModel": reply["model"] if reply else None,
-            "abstained": checks["abstained"] if checks else False,
+            "abstained": checks["abstained"] if checks else found.get("abstains", False),
             "answerCut": bool(reply and reply["finish_reason"] == "length"),
         },
         "checks": checks

@@ -9,7 +9,7 @@ def chunk_join(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> tuple[in
 
     Both are chunks of one document in its order, with content, chunk_index, own_start,
     start_offset, end_offset, start_line, end_line; offsets and lines may be None. The first value
-    is the character of later's content from which on nothing repeats `earlier`; the second is the
+    is the character of later's content from which on nothing repeats `earlier`. The second is the
     white space between, made up from their lines where no chunk has it. None where text is missing
     between them.
     """

@@ -18,9 +18,9 @@ def measured_chunk(chunk: Mapping[str, Any]) -> dict[str, Any]:
     """Return the chunk with what a budget needs to know of it.
 
     `starts` are the offsets of its pieces and its end, `sums` the tokens before each of them,
-    `whole` the tokens of all of it, `own` the piece where its own text begins, `is_counted` whether
-    these are counts: without piece_tokens, or with those of another text, they are estimates from
-    token_count, a quarter higher and in proportion to the characters.
+    `whole` those of all of it. `own` is the piece where its own text begins. `is_counted` tells
+    whether these are counts. Without piece_tokens, or with those of another text, they are
+    estimates from token_count: a quarter higher, in proportion to the characters.
     """
     content = chunk["content"]
     starts = text_pieces(content, chunk["own_start"])
@@ -52,7 +52,7 @@ def context_runs(
     """Return the runs of text that the taken pieces of one document make, in its order.
 
     `chunks` are measured_chunk's by chunk_index, `taken` the disjoint, sorted ranges of pieces of
-    some of them. Where one goes on from another they are one run, without what the later repeats; a
+    some of them. Where one goes on from another they are one run, without what the later repeats. A
     run ends where it would have more than `most_tokens`. Each has `tokens` and `fragments`: (what
     goes before, chunk, first character, character after the last, tokens).
     """
@@ -242,9 +242,10 @@ def assemble_context(
 
     `hits`, best first, have chunk_id; `chunks` are theirs and those around them, with document_id,
     chunk_index, kind and what measured_chunk and chunk_join read. `budget` has max_tokens,
-    max_file_tokens and max_part_tokens (None: no limit), reserve_tokens (by kind: kept for
-    passages of that kind, and given to the others once all hits had their chance), context_chars
-    (before, after). `overheads` are the tokens that a part of a document takes beside its text.
+    max_file_tokens and max_part_tokens (None: no limit), reserve_tokens and context_chars (before,
+    after). Reserves, by kind, are kept for passages of that kind, and given to the others once all
+    hits had their chance. `overheads` are the tokens that a part of a document takes beside its
+    text.
 
     A hit whose text is there already, as a whole or within what was taken, is dropped. One that
     does not fit is left out; without reserves, and when they have been given away, it is cut at its

@@ -18,10 +18,10 @@ def context_parts(
 
     `order`: score (then structure: signature, code, doc, metadata), structure (then score), or
     document: each file in its own order, the best first. Ties go by document and place. A part has
-    citation, document_id, collection, uri, title, source_key, chunk_ids, spans ([first line, last
-    line]; empty where lines are not known), pages, kind (of its best passage), text, tokens (one
-    for what divides it from the next included), is_cut, score, relevance, arm (that ranked it
-    best), reason.
+    citation, document_id, collection, uri, title, source_key, chunk_ids, spans, pages, kind, text,
+    tokens, is_cut, score, relevance, arm and reason. Spans are [first line, last line], none where
+    lines are not known. Kind is that of its best passage, arm the one that ranked it best. Tokens
+    include one for what divides it from the next.
     """
     best_of: dict[int, float] = {}
     for part in assembled["parts"]:

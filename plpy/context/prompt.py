@@ -31,7 +31,7 @@ def answer_messages(query: str, parts: Sequence[Mapping[str, Any]]) -> list[dict
     """Return the messages of a chat call: rules, then the passages and the question.
 
     `parts` have citation, text and what passage_label reads. Each stands between lines with a mark
-    that is made of all of them, so no text can end its own passage or begin another.
+    that is made of all of them. So no text can end its own passage or begin another.
     """
     texts = "\0".join([query, *(str(part["text"]) for part in parts)])
     mark = hashlib.sha256(texts.encode("utf-8", "surrogatepass")).hexdigest()[:8]

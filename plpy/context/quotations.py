@@ -24,7 +24,7 @@ def find_quotation(quotation: str, text: str) -> tuple[int, int] | None:
     """Return the first and last line (from 0) of the text that have the quotation; None: nowhere.
 
     Both are compared as normalized_words writes them, the quotation without punctuation at its
-    ends, at whole words: neither may a letter or digit stand right before or after it in the text.
+    ends. It must be of whole words: no letter or digit stands right before or after it in the text.
     """
     sought = normalized_words(quotation).strip(EDGES)
     if not sought:
@@ -69,8 +69,8 @@ LONGEST_QUOTATION = 300
 def best_quotation(query: str, text: str) -> tuple[str, int, int] | None:
     """Return a sentence of the text, its first and last line (from 0); None for a blank text.
 
-    The first of those with the most different words of the query (as they begin, five letters of
-    them, in lower case); at most 300 characters, cut between words.
+    It is the first of those with the most different words of the query, of which five letters
+    count, in lower case. It has at most 300 characters and is cut between words.
     """
     asked = {word[:5] for word in WORD.findall(normalized_words(query).casefold())}
     best: tuple[int, int, int] | None = None

@@ -49,13 +49,14 @@ MESSAGE_TOKENS = 40
 def context_document(request: Mapping[str, Any]) -> dict[str, Any]:
     """Return {query, parts, stats} and `markdown` or `messages`, as the request's format asks.
 
-    `request` has query, format (json, markdown, messages), hits (best first: chunk_id, score,
-    relevance, arms, document_id, collection, uri, title, source_key), chunks (see assemble_context)
-    and settings (max_tokens, max_file_tokens, max_part_tokens, reserve_tokens, context_chars,
-    context_order). stats: tokens (of the whole text; never too few where chunks were counted at
-    ingest), estimated_tokens (those of chunks that were not), max_tokens, parts, files, passages
-    (hits that are in), left_out and duplicates (hits that are not), duplication_ratio (tokens of
-    hits that were there already, by all that were looked at), coverage (parts and tokens by kind).
+    `request` has query, format (json, markdown, messages), hits, chunks (see assemble_context) and
+    settings. Hits, best first, have chunk_id, score, relevance, arms, document_id, collection, uri,
+    title and source_key. Settings are max_tokens, max_file_tokens, max_part_tokens, reserve_tokens,
+    context_chars and context_order. Of stats, tokens are those of the whole text, never too few
+    where chunks were counted at ingest; estimated_tokens are those of chunks that were not.
+    passages are hits that are in, left_out and duplicates hits that are not. duplication_ratio has
+    tokens of hits that were there already over those of all that were looked at. coverage has parts
+    and tokens by kind. max_tokens, parts and files are there as well.
     """
     described = ("collection", "uri", "title", "source_key")
     documents = {

@@ -8,6 +8,7 @@ from typing import Any
 from pgblend.plpy.search.place import Asked, place_in_arm
 from pgblend.plpy.session import Database, Json, error_state
 from pgblend.plpy.settings.check import write_json
+from pgblend.plpy.text.parse import asked_of
 from pgblend.plpy.text.query import query_groups
 
 Facts = dict[str, Any]
@@ -78,7 +79,7 @@ CROSS JOIN LATERAL (
     FROM pgblend_data.collection_language AS i WHERE i.collection_id = ANY($3)
 ) AS configs
 CROSS JOIN LATERAL pgblend._parse_query($2, d.text_search_config, CASE
-    WHEN cardinality(configs.names) > 1 THEN pgblend._query_stop_words($2, configs.names)
+    WHEN cardinality(configs.names) > 1 THEN pgblend._query_stop_words($4, configs.names)
     ELSE '{}' END) AS p
 CROSS JOIN LATERAL unnest(
     p.lexemes, pgblend._words_of_lexemes($2, d.text_search_config, p.lexemes)
@@ -106,11 +107,11 @@ def gathered_facts(db: Database, call: Call) -> Facts:
     """Return what is said of a document and a search.
 
     {"document": None} for one that the caller cannot read. Else "document", "collections" (names of
-    those that are searched), "settings", "failed_conditions" (None without a filter), "operators"
-    (None where the query has neither phrases nor exclusions, or words do not count). Where the
-    document's collection is searched, the very search is run: "stages", "arms" (arm_facts), the
-    document's "candidates" in the whole pool, "start" (how many results come before the page) and
-    "result_limit".
+    those that are searched), "settings", "failed_conditions" and "operators". failed_conditions are
+    None without a filter. operators are None where the query has neither phrases nor exclusions, or
+    words do not count. Where the document's collection is searched, the very search is run:
+    "stages", "arms" (arm_facts), the document's "candidates" in the whole pool, "start" (how many
+    results come before the page) and "result_limit".
     """
     values = call.options, call.profile, call.collections, call.filter, call.document
     scope = db.run(_SCOPE, ["jsonb", "text", "text[]", "jsonb", "text"], *values)[0]
@@ -237,8 +238,8 @@ def arm_facts(db: Database, asked: Asked, settings: Facts, trace: Trace) -> Fact
         rows = db.run(_WAITING, ["bigint", "text"], asked.document_id, asked.space)
         return facts | dict(rows[0])
     if arm == "lexical":
-        values = asked.document_id, asked.query, asked.collection_ids
-        words = db.run(_WORDS, ["bigint", "text", "bigint[]"], *values)
+        values = asked.document_id, asked.query, asked.collection_ids, asked_of(asked.query).words
+        words = db.run(_WORDS, ["bigint", "text", "bigint[]", "text"], *values)
         facts["found"] = [row["word"] for row in words if row["is_there"]]
         facts["lacking"] = [row["word"] for row in words if not row["is_there"]]
         facts["measure"] = "BM25" if settings["lexical_method"] == "bm25" else "score"

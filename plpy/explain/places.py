@@ -81,6 +81,9 @@ def diagnose_places(facts: Facts) -> Outcome:
         if place is None:
             dropped = best.get("dropped") or {}
             reason = dropped.get("reason", "")
+            if reason == "coverage":
+                verdict = f"The list of coverage {facts['settings'][reason]:g} ends before it."
+                return _lost(findings, reason, verdict, "Raise coverage, or leave it out.", {})
             if reason in ("min_score", "min_relevance"):
                 return _below_minimum(findings, best, facts)
             verdict = _DROPPED.get(reason, f"The stage {name} left it out.").format_map(dropped)

@@ -167,7 +167,7 @@ def filter_alternatives(
 
     `keys` are the top-level metadata keys that it looks at. Whatever passes contains (@>) one of
     the `alternatives`, JSON objects; None where there is no such list. `singles` are their entries
-    as objects of one key each: where a chunk's metadata lie over its document's, what passes has an
+    as objects of one key each. Where a chunk's metadata lie over its document's, what passes has an
     alternative in the document's or one of these in the chunk's.
     """
     alternatives = alternatives_of(tree)

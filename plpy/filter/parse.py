@@ -54,14 +54,14 @@ EXAMPLES = {
 def parse_filter(text: str, most: Callable[[str], int] = LIMITS.__getitem__) -> tuple[Any, ...]:
     """Return the tree of a filter given as JSON text.
 
-    `most` gives the limits filter_conditions and filter_values (of one list); below 100, which is
+    `most` gives the limits filter_conditions and filter_values (of one list). Below 100, which is
     the least that a limit can be, it is not asked.
 
-    Nodes are ("and", nodes), ("or", nodes), ("not", node) and (operator, field, kind, value):
-    field is a built-in one ("$uri") or the name of a metadata key, and kind is "metadata", "text",
-    "date", "number" or, where a metadata key is compared with a point in time, "metadata date".
-    Numbers are Decimals. Raises ValueError(message, hint): what the value is, what was expected,
-    what to do.
+    Nodes are ("and", nodes), ("or", nodes), ("not", node) and (operator, field, kind, value). A
+    field is a built-in one ("$uri") or the name of a metadata key. A kind is "metadata", "text",
+    "date", "number" or, for a metadata key compared with a point in time, "metadata date". Numbers
+    are Decimals. Raises ValueError(message, hint): what the value is, what was expected, what to
+    do.
     """
     try:
         tree = parse_checked(text)

@@ -32,7 +32,7 @@ def rank_bonus(
       rank in any list reaches, once (S1: 0.05 to rank 1, 0.02 to rank 3).
 
     With `unit` attainable the amounts are fractions of `attainable`, what the sum without them can
-    attain (fuse_ranks gives it); else (absolute) they count as they are.
+    attain (fuse_ranks gives it). Else (absolute) they count as they are.
     """
     rows = zip(*ranks, strict=True)
     unit = attainable if bonus.get("unit") == "attainable" else 1.0
@@ -60,7 +60,7 @@ def bonus_by_ways(
 ) -> tuple[list[float], float]:
     """Return the bonus of each item and the largest possible one (rank_bonus).
 
-    Words and vectors are two ways of searching; the lists of one way, the arms of words above all,
+    Words and vectors are two ways of searching. The lists of one way, the arms of words above all,
     count as one, in which an item has its best rank.
     """
     ways = [
@@ -84,6 +84,7 @@ Value = TypeVar("Value")
 Missing = TypeVar("Missing")
 MovedCosines = Callable[[Sequence[int], Sequence[int]], Mapping[int, float]]
 AgesDays = Callable[[Sequence[int]], Sequence[float | None]]
+LanguageFactors = Callable[[Sequence[int]], Sequence[float] | None]
 
 
 def list_column(
@@ -111,7 +112,7 @@ def documents_once(lists: Sequence[ArmList]) -> list[ArmList]:
     """Return the lists with each document once, where its first passage stood.
 
     All lists show a document by the same passage: the first that the list of the largest weight
-    has, of equal ones the first list. `notes` follow their ranks.
+    has. Of equal weights the first list counts. `notes` follow their ranks.
     """
     shown: dict[int, tuple[int, int]] = {}
     for of_list in sorted(lists, key=lambda one: -one.weight):
@@ -180,11 +181,12 @@ def fuse_lists(
     depth: int,
     moved_cosines: MovedCosines,
     ages_days: AgesDays,
+    language_factors: LanguageFactors | None = None,
 ) -> Fused:
     """Return the pool of the lists' candidates with their fused scores.
 
     `moved_cosines` gives cosines of chunks to a vector moved towards others, `ages_days` the ages
-    of documents.
+    of documents, `language_factors` what their languages leave of their scores.
 
     `depth` is how many candidates each arm was asked for. On the scale attainable a single list
     keeps its scores: BM25 as a share of what no passage can reach, a cosine as (1 + cosine) / 2.
@@ -210,6 +212,10 @@ def fuse_lists(
         ages = ages_days(fused.document_ids)
         fused.recency = recency_decay([1.0] * count, ages, settings.recency_half_life_days)
         sums = [score * factor for score, factor in zip(sums, fused.recency, strict=True)]
+    if settings.other_languages < 1 and count and language_factors:
+        fused.language = language_factors(fused.document_ids)
+        if fused.language is not None:
+            sums = [score * factor for score, factor in zip(sums, fused.language, strict=True)]
     fused.sums = sums
     fused.points = scale_fused(sums, fused.attainable, "attainable")
     fused.order = best_first(fused.points)

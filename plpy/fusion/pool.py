@@ -2,13 +2,29 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from pgblend.plpy.ports import CandidateList
 from pgblend.plpy.session import Json
 from pgblend.plpy.text.vocabulary import Meaning
 
 
-@dataclass(slots=True)
+class WordList(NamedTuple):
+    """Candidates by words.
+
+    `every_word`: passages have every word of the query, names aside; not looked at for documents
+    and several languages. `may_be_named` is false where no document is called as the query asks.
+    `corrections` of each row say in JSON what stands for which lexeme.
+    """
+
+    found: CandidateList
+    every_word: bool = False
+    may_be_named: bool = True
+    corrections: Sequence[str | None] = ()
+    meanings: Mapping[str, Meaning] = {}
+
+
+@dataclass(slots=True, eq=False, repr=False)
 class ArmList:
     """What one arm found, and what that counts in fusion.
 
@@ -32,19 +48,19 @@ class ArmList:
         return self.kind == "vector"
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Fused:
     """The passages of all lists, each once, by (document id, chunk index), and their fused scores.
 
     So a stable sort by score leaves ties in that order. `ranks[list][item]` starts at 1; None where
     the list lacks the item.
 
-    By item: `sums`, what fusion gave with bonus and recency, of at most `attainable`; `points`, the
-    same in [0, 1]; `bonus`; `recency` (None without the setting). `order` has the items, best
-    first. By list: `normal` scores by item in convex fusion (0 where the list lacks the item), else
-    None, and `weights`, of which parts are shares of the `total` (0: of their sum). `feedback` has
-    the chunk ids that the query's vector was moved to, and `unmoved` the vector list's normal
-    scores before; both are None without feedback.
+    By item: `sums`, what fusion gave with all that follows, of at most `attainable`; `points`, the
+    same in [0, 1]; `bonus`; `recency` and `language`, factors (None without their settings).
+    `order` has the items, best first. By list: `normal` scores by item in convex fusion, 0 where
+    the list lacks the item; else None. And `weights`, of which parts are shares of the `total` (0:
+    of their sum). `feedback` has the chunk ids that the query's vector was moved to, `unmoved` the
+    vector list's normal scores before. Both are None without feedback.
     """
 
     chunk_ids: Sequence[int] = ()
@@ -57,6 +73,7 @@ class Fused:
     order: Sequence[int] = ()
     bonus: Sequence[float] = ()
     recency: Sequence[float] | None = None
+    language: Sequence[float] | None = None
     normal: Sequence[Sequence[float]] | None = None
     weights: Sequence[float] = ()
     total: float = 0.0

@@ -54,13 +54,13 @@ def spread_scores(
     """Return a list's scores in [0, 1], in their order, and its spread.
 
     A score's place between the list's least and best is its normal score. A list that ends before
-    `depth` has all that it could find: what it lacks has the score `floor` (BM25: 0), which is then
-    the least; None stands for a list in which nothing lacks a score (cosines).
+    `depth` has all that it could find. What it lacks has the score `floor` (BM25: 0), which is then
+    the least. None stands for a list in which nothing lacks a score (cosines).
 
     The spread is in [0, 1]: how far the best stands above the 25th, to the power 1.25. With a floor
-    it is a share of the best, since BM25 has no unit; else a share of the 25th's distance, 1 -
-    cosine. A list's weight is multiplied by it: an arm that takes its candidates for nearly alike
-    cannot tell which is better, and then counts less. Multiplying all BM25 scores or all distances
+    it is a share of the best, since BM25 has no unit. Else it is a share of the 25th's distance,
+    1 - cosine. A list's weight is multiplied by it. An arm that takes its candidates for nearly
+    alike cannot tell which is better, and counts less. Multiplying all BM25 scores or all distances
     by one number changes nothing, so models whose cosines lie close together count as others do.
     """
     falling = sorted(scores, reverse=True) or [0.0]
@@ -99,7 +99,7 @@ def normalize_scores(
     - logistic: 1 / (1 + exp(-(score - center) / scale)); `center` and `scale` are the list's mean
       and standard deviation where they are not given.
 
-    A range, deviation or scale under `epsilon` (1e-9) tells nothing apart: minmax gives 1 from
+    A range, deviation or scale under `epsilon` (1e-9) tells nothing apart. Then minmax gives 1 from
     high - epsilon on and else 0, zscore the middle, and logistic takes epsilon for it.
     """
     present = [score for score in scores if score is not None]
@@ -140,8 +140,8 @@ def comparable_scores(
 ) -> tuple[list[float], float]:
     """Return the list's scores in [0, 1], in their order, and a factor for its weight.
 
-    `normalization` is the setting; by spread, the factor is what spread_scores says and `depth` is
-    how many candidates each arm was asked for; else it is 1.
+    `normalization` is the setting. By spread, the factor is what spread_scores says, and `depth` is
+    how many candidates each arm was asked for. Else the factor is 1.
     """
     scores = of_list.found.scores
     if normalization["method"] == "spread":

@@ -14,7 +14,7 @@ def entity_edges(
     """Return entities {type, key, name, description}, each once, and (source, target, type).
 
     Names are compared by link_name, types without case. A relation between names of which the text
-    has several entities means the first; one to itself, or to a name that is no entity, is left
+    has several entities means the first. One to itself, or to a name that is no entity, is left
     out. `result` has `entities` and `relations`.
     """
     entities: dict[EntityKey, dict[str, Any]] = {}

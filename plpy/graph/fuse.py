@@ -138,7 +138,7 @@ def fuse_graph(
     """Return the lists with the graph's at their end, and the pool fused anew.
 
     `rows` are those of graph_list. The list's weight is `weight` times that of all other lists
-    together: by ranks it adds weight / (k + rank), else `near`, the points of the best seed over
+    together. By ranks it adds weight / (k + rank), else `near`: the points of the best seed over
     the distance from it. With combine "sum" scores are added as they are, each 0 where it is
     missing: cosine + weight / (1 + distance) (S3).
     """
@@ -151,6 +151,10 @@ def fuse_graph(
         half_life = settings.recency_half_life_days
         pool.recency = recency_decay([1.0] * len(ages), ages, half_life)
     decay = pool.recency or [1.0] * len(pool.chunk_ids)
+    if fused.language is not None:  # what only the graph found keeps its score
+        factor_of = dict(zip(fused.chunk_ids, fused.language, strict=True))
+        pool.language = [factor_of.get(chunk_id, 1.0) for chunk_id in pool.chunk_ids]
+        decay = [left * factor for left, factor in zip(decay, pool.language, strict=True)]
     if is_sum:
         add_scores(pool, together, decay)
     else:
@@ -222,7 +226,7 @@ class Places(NamedTuple):
         """Return {source, depth} of a passage (S3).
 
         Source is vector for what only the other lists found, graph for what only the graph did,
-        hybrid for both; depth is 0 for a hit of the other lists, else the distance.
+        hybrid for both. Depth is 0 for a hit of the other lists, else the distance.
         """
         if chunk_id not in self.hits:
             return {"source": "graph", "depth": self.distances[chunk_id]}

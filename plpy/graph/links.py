@@ -12,9 +12,9 @@ def link_target(
 ) -> tuple[str, str, str] | None:
     """Return (kind, name, path): what the target is looked up by; None where it leads nowhere.
 
-    `kind` says how the target is written: path (relative to the source, as in Markdown and HTML),
-    wiki, uri, key (a source key) or name (a title, an alias). A path in a page of the web is an
-    address, and a path that is an address is one. Fragments lead to the document.
+    `kind` says how the target is written: path, wiki, uri, key (a source key) or name (a title, an
+    alias). Paths are relative to the source, as in Markdown and HTML. A path in a page of the web
+    is an address, and a path that is an address is one. Fragments lead to the document.
     """
     if kind == "key":
         return kind, path_name(target), path_name(target)

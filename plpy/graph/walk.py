@@ -7,11 +7,23 @@ from typing import Any, NamedTuple
 Edge = Sequence[Any]
 
 
-class Walk(NamedTuple):
-    """(node, distance, seed) of the ways to nodes, and whether there were more nodes."""
+Found = dict[int, list[tuple[int, int, Edge | None]]]  # by node: distance, seed, last edge
 
-    ways: Sequence[tuple[int, int, int]]
+
+class Walk(NamedTuple):
+    """The nodes that a walk found (breadth_first), and whether there were more."""
+
+    found: Found
     is_cut: bool
+
+    @property
+    def ways(self) -> list[tuple[int, int, int]]:
+        """Return (node, distance, seed) of the ways to nodes."""
+        return [
+            (node, distance, seed)
+            for node, of_node in self.found.items()
+            for distance, seed, _ in of_node
+        ]
 
 
 def breadth_first(
@@ -20,18 +32,16 @@ def breadth_first(
     neighbours: Callable[[list[int]], Sequence[Edge]],
     node_limit: int,
     sources: int = 1,
-) -> tuple[dict[int, list[tuple[int, int, Edge | None]]], bool]:
+) -> tuple[Found, bool]:
     """Return what is within `depth` steps of the seeds, and whether `node_limit` cut it short.
 
     Each node found has the nearest `sources` seeds, as (distance, seed, edge that led there),
-    nearest first; a seed has itself, at distance 0 and without an edge, and with two sources the
-    nearest other seed. `neighbours` gives the edges of a whole frontier, the best first: of several
-    ways of one length the first counts, and where not all new nodes fit, the first ones stay.
-    Circles do no harm: a node takes each seed once.
+    nearest first. A seed has itself, at distance 0 and without an edge, and with two sources the
+    nearest other seed. `neighbours` gives the edges of a whole frontier, the best first. Of several
+    ways of one length the first counts. Where not all new nodes fit, the first ones stay. Circles
+    do no harm: a node takes each seed once.
     """
-    found: dict[int, list[tuple[int, int, Edge | None]]] = {
-        seed: [(0, seed, None)] for seed in seeds
-    }
+    found: Found = {seed: [(0, seed, None)] for seed in seeds}
     frontier: Mapping[int, list[int]] = {seed: [seed] for seed in found}
     cut = False
     for distance in range(1, depth + 1):

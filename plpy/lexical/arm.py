@@ -1,9 +1,10 @@
 """The lexical arm: BM25 of a query's words, and of what misspelt ones may stand for."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from time import monotonic
 from typing import NamedTuple
 
+from pgblend.plpy.fusion.pool import WordList
 from pgblend.plpy.lexical.corrections import (
     Guess,
     Lexeme,
@@ -31,7 +32,6 @@ from pgblend.plpy.ports import (
     SimilarRequest,
 )
 from pgblend.plpy.session import Database
-from pgblend.plpy.text.vocabulary import Meaning
 
 NOTHING = CandidateList([], [], [], [], [], None)
 MOST_UNKNOWN = 64
@@ -58,21 +58,6 @@ class Scope(NamedTuple):
     checks_index: bool
     strict: bool
     corrects_all: bool
-
-
-class WordList(NamedTuple):
-    """Candidates by words.
-
-    `every_word`: passages have every word of the query, names aside; not looked at for documents
-    and several languages. `has_name`: documents are called as the query asks. `corrections` of each
-    row say in JSON what stands for which lexeme.
-    """
-
-    found: CandidateList
-    every_word: bool = False
-    has_name: bool = False
-    corrections: Sequence[str | None] = ()
-    meanings: Mapping[str, Meaning] = {}
 
 
 class LexicalArm:

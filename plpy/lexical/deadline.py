@@ -1,13 +1,12 @@
 """The time that the lexical arm has."""
 
 import time
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from pgblend.plpy.session import UserError
 
 
-@dataclass(frozen=True, slots=True)
-class Deadline:
+class Deadline(NamedTuple):
     """When the lexical arm has to be done, in seconds of the monotonic clock."""
 
     at: float

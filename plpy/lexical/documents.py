@@ -34,7 +34,7 @@ def document_places(view: IndexView, pending: Pending | None) -> tuple[Integers,
     return np.concatenate((ids, new)), np.concatenate((places, later))
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class DocumentRows:
     """The rows of a view and, after them, those of pending chunks.
 

@@ -18,6 +18,7 @@ from pgblend.plpy.lexical.failures import check_index
 from pgblend.plpy.lexical.index import OpenIndex, open_index
 from pgblend.plpy.lexical.records import term_ids
 from pgblend.plpy.lexical.score import ID_OF, Hit, Scoring, exact_norms, hits_of
+from pgblend.plpy.lexical.terms import PARSED
 from pgblend.plpy.lexical.vocabulary import (
     count_chunks,
     count_languages,
@@ -38,23 +39,14 @@ from pgblend.plpy.ports import (
 from pgblend.plpy.session import Database, Rows
 from pgblend.plpy.settings.catalog import LEXICAL_CACHE_BYTES
 from pgblend.plpy.text.parse import asked_of
-from pgblend.plpy.text.vocabulary import VERSION
 
-_VERSION = VERSION.format(name="w.config_name")
-# Of several languages, a word that is a stop word in the query's own is one in all.
-_TERMS = f"""
-WITH used AS MATERIALIZED (
+_TERMS = PARSED.format(
+    used="""
     SELECT array_agg(DISTINCT l.text_search_config) AS configs
     FROM pgblend_data.collection_language AS l
     WHERE l.collection_id = ANY($2) AND l.text_search_config = coalesce($3, l.text_search_config)
-)
-
-SELECT w.*, ({_VERSION}) AS version
-FROM used AS u
-CROSS JOIN LATERAL pgblend._query_lexemes($4, u.configs, CASE
-    WHEN cardinality(u.configs) > 1 THEN pgblend._query_stop_words($1, u.configs)
-    ELSE '{{}}' END) AS w
 """
+)
 Check = Callable[[], None]
 
 
@@ -67,7 +59,8 @@ class Node:
 
     def words(self, query: str, collection_ids: Sequence[int], language: str | None) -> Rows:
         """Parse a query under each configuration in use, or `language` alone."""
-        values = query, collection_ids, language, asked_of(query).text
+        asked = asked_of(query)
+        values = asked.words, collection_ids, language, asked.text
         return self.db.run(_TERMS, ["text", "bigint[]", "text", "text"], *values)
 
     def check_index(self, collection_ids: Sequence[int], is_strict: bool) -> None:
@@ -104,13 +97,14 @@ class Node:
         lists = [find(opened, request, part, check) for part in request.parts]
         totals = [sum(part.weights) * (request.formula.k1 + 1) for part in request.parts]
         perfect = [total for total, hits in zip(totals, lists, strict=True) if hits]
-        best = [(*hit, place) for place, hits in enumerate(lists) for hit in hits]
+        best = [(hit, place) for place, hits in enumerate(lists) for hit in hits]
         if len(lists) > 1:
-            best.sort(key=lambda hit: (-hit[3], hit[1], hit[2]))
+            best.sort(key=lambda one: (-one[0][3], one[0][1], one[0][2]))
         if not best:
             return CandidateList([], [], [], [], [])
-        ids, documents, indexes, scores, places = zip(*best[: request.depth], strict=True)
-        return CandidateList([*ids], [*documents], [*indexes], [*scores], [*places], max(perfect))
+        hits, places = zip(*best[: request.depth], strict=True)
+        ids, documents, indexes, scores = map(list, zip(*hits, strict=True))
+        return CandidateList(ids, documents, indexes, scores, [*places], max(perfect))
 
     def known(self, request: KnownRequest) -> Sequence[bool]:
         """Tell of each lexeme whether the vocabulary has it."""

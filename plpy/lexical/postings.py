@@ -154,10 +154,11 @@ def term_spans(directories: Sequence[Pair], terms: Sequence[int]) -> list[Span]:
     spans = []
     for segment, (known, starts) in enumerate(directories):
         places = known.searchsorted(wanted)
-        has = known.take(places, mode="clip") == wanted if len(known) else np.zeros(0, np.bool_)
-        for term in np.flatnonzero(has).tolist():
-            place = places[term]
-            spans.append((term, segment, int(starts[place]), int(starts[place + 1])))
+        found = known.take(places, mode="clip").tolist() if len(known) else ()
+        for term, other in enumerate(found):
+            if other == terms[term]:
+                first, last = starts[places[term] : places[term] + 2].tolist()
+                spans.append((term, segment, first, last))
     return sorted(spans)
 
 
@@ -237,14 +238,16 @@ def weighed_postings(
     terms: Sequence[int], lists: Sequence[Pair], kept: dict[int, Floats], norms: Norms
 ) -> list[Postings]:
     """Return each term's (rows, codes) with impacts, which `kept` remembers by term."""
-    if any(term not in kept for term in terms):
-        frequencies = norms.tf.astype(np.float32)
-        for term, (rows, codes) in zip(terms, lists, strict=True):
-            if term not in kept:
-                tf, impacts = frequencies[codes], norms.of(rows)
-                impacts += tf
-                impacts[tf == 0] = 1  # words that stand only in fields of weight 0
-                kept[term] = np.divide(tf, impacts, out=impacts)
+    missing = {term: pair for term, pair in zip(terms, lists, strict=True) if term not in kept}
+    if missing:
+        all_rows, all_codes = map(np.concatenate, zip(*missing.values(), strict=True))
+        tf, impacts = norms.tf.astype(np.float32).take(all_codes), norms.of(all_rows)
+        impacts += tf
+        impacts[tf == 0] = 1  # words that stand only in fields of weight 0
+        np.divide(tf, impacts, out=impacts)
+        ends = accumulate(len(rows) for rows, _ in missing.values())
+        for (term, (rows, _)), end in zip(missing.items(), ends, strict=True):
+            kept[term] = impacts[end - len(rows) : end].copy()  # as in read_postings
     found = zip(terms, lists, strict=True)
     return [Postings(rows, codes, kept[term]) for term, (rows, codes) in found]
 

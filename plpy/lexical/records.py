@@ -2,9 +2,9 @@
 
 import re
 import struct
+from _blake2 import blake2b  # as hashlib has it, which takes two milliseconds for OpenSSL's
 from bisect import bisect_right
 from collections.abc import Collection, MutableMapping
-from hashlib import blake2b
 from typing import NamedTuple
 
 

@@ -32,9 +32,9 @@ class HttpExchange:
 
     `url` is http://host:port, https://… or unix:/path/of/socket: ValueError for another form.
     `connections` keeps one open connection per URL between exchanges. receive() raises TimeoutError
-    after `timeout_ms` from now, OverflowError where the answer has more than `most_bytes`, OSError
-    or http.client.HTTPException where the exchange fails. The thread that sends and receives
-    touches nothing but the socket.
+    after `timeout_ms` from now, and OverflowError where the answer has more than `most_bytes`.
+    Where the exchange fails it raises OSError or http.client.HTTPException. The thread that sends
+    and receives touches nothing but the socket.
     """
 
     def __init__(

@@ -23,8 +23,8 @@ def take_place(
 
     `request` has `places`, the setting model_calls (`most` sessions call at a time, 0: any number;
     `wait_ms`, how long a call waits, at most `timeout_ms`), `data_directory` and `database`, a
-    number. A place is a lock on a file of a folder in there, which is the server's account's alone:
-    the end of the process gives it back as well. `held` is the session's place, which its calls
+    number. A place is a lock on a file of a folder in there, which is the server's account's alone.
+    The end of the process gives it back as well. `held` is the session's place, which its calls
     share. OSError where files cannot be made, or are not the account's own.
     """
     places = request["places"]
@@ -96,7 +96,7 @@ MOST_KEPT = 32  # addresses
 class LateGateway:
     """Decides whether a request is sent, and learns from how it ends.
 
-    `memory` is the session's, by address and path: how many calls in a row were late, their
+    `memory` is the session's, by address and path. It has how many calls in a row were late, their
     timeout_ms, and until when (by `clock`, in seconds) the gateway is left alone. That is 5 s after
     three, twice as long after each that is late then, 60 s at most.
     """

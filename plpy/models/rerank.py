@@ -60,7 +60,7 @@ def is_finite(score: float) -> bool:
 MOST_CHARACTERS = 4000
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class RerankStage:
     """Asks once, and puts any number of items in order by the answer.
 

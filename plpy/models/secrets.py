@@ -29,8 +29,8 @@ _RUN = r"\w{32,}"
 def mask_secrets(message: str, known: Iterable[str | None] = ()) -> str:
     """Return the message with *** for what is `known` to be secret or looks like a key.
 
-    Known ones shorter than six characters are left, as they would be found in any text; so is what
-    follows the first 20,000 characters, which is cut off.
+    Known ones shorter than six characters are left, as they would be found in any text. What
+    follows the first 20,000 characters is cut off.
     """
     message = message[:_LONGEST_MESSAGE]
     for secret in known:

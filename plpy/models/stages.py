@@ -34,7 +34,7 @@ class Outcome(NamedTuple):
     hint: str | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class ModelStages:
     """Begin calls, take their answers; leaving the `with` block ends what is still under way.
 

@@ -62,7 +62,7 @@ def blend_scores(
       1 - (rank - 1) / n.
     The score is the weighted mean, which is the weighted sum where the weights add up to 1.
 
-    An item that was not reranked (None) has its fused score times the lowest blended one: fused
+    An item that was not reranked (None) has its fused score times the lowest blended one. So fused
     scores in [0, 1] stay in their order and below what the reranker saw. Where it saw none, fused
     scores stay as they are.
     """

@@ -1,11 +1,14 @@
 """The candidates that may be shown, as far down as a page needs."""
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import repeat
+from math import inf
 from typing import NamedTuple, TypeAlias
 
 from pgblend.plpy.fusion.pool import Fused
 from pgblend.plpy.ports import Passage
 from pgblend.plpy.refine.duplicates import drop_duplicates, near_duplicates
+from pgblend.plpy.refine.relevance import gains
 from pgblend.plpy.session import Json
 from pgblend.plpy.settings.catalog import SearchSettings
 
@@ -72,16 +75,21 @@ def good_items(
     scores: Sequence[float],
     relevances: Sequence[float | None],
     settings: SearchSettings,
+    least_gain: float | None = None,
 ) -> tuple[list[int], Dropped]:
-    """Return the items that reach min_score and min_relevance, and why the others do not.
+    """Return the items that reach min_score, min_relevance and a gain, and why the others do not.
 
-    `scores` and `relevances` are those of the items; one without a relevance reaches none.
+    `scores` and `relevances` are those of the items; one without a relevance reaches none. Gains
+    are those of probabilities.
     """
     least, relevant = settings.min_score, settings.min_relevance
     kept = []
     dropped: Dropped = {}
-    for item, score, relevance in zip(items, scores, relevances, strict=True):
-        if score < least:
+    of_items = repeat(inf) if least_gain is None else gains([one or 0.0 for one in relevances])
+    for item, score, relevance, gain in zip(items, scores, relevances, of_items, strict=False):
+        if gain < (least_gain or 0.0):
+            dropped[item] = {"stage": "page", "reason": "coverage"}
+        elif score < least:
             dropped[item] = {"stage": "page", "reason": "min_score"}
         elif relevant is not None and (relevance is None or relevance < relevant):
             dropped[item] = {"stage": "page", "reason": "min_relevance"}
@@ -98,6 +106,8 @@ def choose_passages(
     texts_of: TextsOf,
     order_of: Callable[[Sequence[int], bool], tuple[list[int], Sequence[float]] | None],
     relevance_of: Callable[[Sequence[int]], Sequence[float | None]],
+    gain_of: Callable[[], float | None] = lambda: None,
+    falls: bool = False,
 ) -> Chosen:
     """Return what may be shown of the pool's items, best first.
 
@@ -105,7 +115,8 @@ def choose_passages(
     than `needed` are left, twice as many are looked at. A choice does not change when more is
     looked at, so pages are parts of one list. `order_of(distinct items, is_all)` gives their final
     order and scores (points), None while it needs more of them. `relevance_of` gives relevances of
-    items; it is asked only where min_relevance is set.
+    items; it is asked only where min_relevance is set, or a least gain (`gain_of`). Where
+    scores and relevances fall (`falls`), none follows one that is not good enough.
     """
     order = pool.order
     while True:
@@ -114,13 +125,15 @@ def choose_passages(
         ordered = order_of(distinct, is_all)
         if ordered is not None:
             items, points = ordered
+            least_gain = gain_of()
             relevances: Sequence[float | None] = [None] * len(items)
-            if settings.min_relevance is not None:
+            if settings.min_relevance is not None or least_gain is not None:
                 relevances = relevance_of(items)
             good, not_good = good_items(
-                items, [points[item] for item in items], relevances, settings
+                items, [points[item] for item in items], relevances, settings, least_gain
             )
-            if len(good) >= needed or is_all:
+            is_end = falls and bool(not_good)
+            if len(good) >= needed or is_all or is_end:
                 seen = min(looked_at, len(order))
                 return Chosen(distinct, good, points, {**dropped, **not_good}, seen)
         looked_at *= 2

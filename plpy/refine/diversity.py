@@ -20,9 +20,9 @@ def mmr_select(
     """Choose from the `pool` best items, one after the other, the one with the greatest objective.
 
     The objective is relevance · score - (1 - relevance) · the largest cosine to any item chosen
-    before, which for the first is 0 (Carbonell and Goldstein 1998; relevance is S4's lambda, 0.7,
-    its pool 50). A vector is numbers, or text such as [1,2]; a missing one (None, or all 0) has
-    similarity 0 to every other. Cosines are rounded to 12 decimals, so that no server's way of
+    before, which for the first is 0 (Carbonell and Goldstein 1998). Relevance is S4's lambda, 0.7,
+    and its pool is 50. A vector is numbers, or text such as [1,2]; a missing one (None, or all 0)
+    has similarity 0 to every other. Cosines are rounded to 12 decimals, so that no server's way of
     adding decides; ties go to the item that comes first.
 
     Return (index, objective, largest cosine) of each in the order chosen. Then come the items

@@ -9,7 +9,7 @@ from pgblend.plpy.search.pool import Pool, Ranking
 from pgblend.plpy.search.rows import Row
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Found:
     """The rows of a page, and how they came to be; without a query nothing was looked for.
 

@@ -1,13 +1,14 @@
 """The lists of one search by words: by the lexical arm, or by what a setting puts in its place."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from pgblend.plpy.ports import CandidateList, LiteralRequest, StorePort
+from pgblend.plpy.fusion.pool import WordList
+from pgblend.plpy.ports import CandidateList, LiteralRequest
+from pgblend.plpy.search.store import StorePort
 from pgblend.plpy.session import Database, UserError
 from pgblend.plpy.settings.catalog import LEXICAL_CACHE_BYTES, SearchSettings
 from pgblend.plpy.text.query import query_groups
-from pgblend.plpy.text.vocabulary import Meaning
 
 if TYPE_CHECKING:
     from pgblend.plpy.lexical.arm import LexicalArm
@@ -27,19 +28,6 @@ class IndexState(NamedTuple):
 
     reach: str | None = None
     damaged: Sequence[str] = ()
-
-
-class Words(NamedTuple):
-    """A list by words; `corrections` of each row say in JSON what stands for which lexeme.
-
-    `may_be_named` is false where no document is called as the query asks.
-    """
-
-    found: CandidateList
-    every_word: bool = False
-    may_be_named: bool = True
-    corrections: Sequence[str | None] = ()
-    meanings: Mapping[str, Meaning] = {}
 
 
 class WordLists:
@@ -65,20 +53,19 @@ class WordLists:
         self.all_ids, self.state, self.cache_bytes = collection_ids, state, cache_bytes
         self.arm: LexicalArm | None = None  # once it is asked
 
-    def find(self, kind: str, text: str, depth: int) -> Words:
+    def find(self, kind: str, text: str, depth: int) -> WordList:
         """Return a list of `kind` lexical or fuzzy."""
         settings = self.settings
         if kind == "lexical" and settings.lexical_method == "ts_rank_cd":
-            return Words(self._literal(kind, self.all_ids, text, depth))
+            return WordList(self._literal(kind, self.all_ids, text, depth))
         if kind == "fuzzy" and settings.fuzzy_method == "word_similarity":
             found = self._literal(kind, self._sound_ids(), text, depth)
-            return Words(found, corrections=[None] * len(found.chunk_ids))
+            return WordList(found, corrections=[None] * len(found.chunk_ids))
         if self.state.reach == "none":
-            return Words(CandidateList())
+            return WordList(CandidateList())
         if self.arm is None:
             self.arm = self._lexical_arm()
-        words = (self.arm.words if kind == "lexical" else self.arm.corrected)(text, depth)
-        return Words(*words)
+        return (self.arm.words if kind == "lexical" else self.arm.corrected)(text, depth)
 
     def warmed_up(self) -> tuple[float | None, bool]:
         """Return when the last list's clock began, None before, and whether the index was read."""
@@ -100,9 +87,7 @@ class WordLists:
     def _lexical_arm(self) -> "LexicalArm":
         """Return the lexical arm; PB013 where the server's Python lacks numpy."""
         try:  # here, since other searches go without numpy
-            from pgblend.plpy.lexical.arm import LexicalArm, Scope
-
-            port = self.store.lexical(self.cache_bytes)
+            from pgblend.plpy.lexical.arm import Scope
         except ModuleNotFoundError as error:
             if error.name != "numpy":
                 raise
@@ -126,4 +111,4 @@ class WordLists:
             strict=settings.strict,
             corrects_all=settings.fuzzy == "on",
         )
-        return LexicalArm(self.db, port, scope)
+        return self.store.arm(scope, self.cache_bytes)

@@ -49,8 +49,8 @@ def corrected_notes(
 
 def corrected_lexemes(arms: Mapping[str, Mapping[str, Json]]) -> tuple[str, ...]:
     """Return the lexemes that the fuzzy arm, one of a passage's arms, took for unknown words."""
-    told = arms.get("fuzzy", {}).get("corrections")
-    found = told.values() if isinstance(told, Mapping) else ()
+    told = arms["fuzzy"].get("corrections") if "fuzzy" in arms else None
+    found = told.values() if isinstance(told, dict) else ()
     return tuple(
         str(lexeme) for of_word in found if isinstance(of_word, list) for lexeme in of_word
     )
@@ -186,7 +186,7 @@ class Gathered(NamedTuple):
     expansion: str | None
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class ListSearch:
     """One search's way to its lists.
 

@@ -72,7 +72,7 @@ def cut_page(search: Search, pool: Pool, ranking: Ranking, stored: StoredPassage
     items = ranking.best[start : min(start + limit, depth)]
     relevances = ranking.relevances(items, pool, stored)
     ranking.places["page"] = ranking.best
-    search.done("page", len(items))
+    search.done("page", len(items), {"relevance": ranking.told_scale()})
     return Page(start, items, relevances)
 
 

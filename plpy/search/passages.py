@@ -12,6 +12,7 @@ from pgblend.plpy.ports import (
     Edge,
     Holder,
     HoldersRequest,
+    LanguagesRequest,
     NeighboursRequest,
     NodePassage,
     NodesRequest,
@@ -33,7 +34,7 @@ _MOVED = (
 _MOVED_TYPES = ["vector", "text[]", "double precision"]
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class StoredPassages:
     """What a search reads of passages, each once.
 
@@ -73,6 +74,10 @@ class StoredPassages:
     def ages_days(self, document_ids: Sequence[int]) -> Sequence[float | None]:
         """Return how old the documents are, in their order."""
         return self.port.ages_days(AgesRequest(document_ids, self.left_ms()))
+
+    def languages(self, document_ids: Sequence[int]) -> Sequence[str | None]:
+        """Return the text search configurations of documents, in their order."""
+        return self.port.languages(LanguagesRequest(document_ids, self.left_ms()))
 
     def moved_cosines(
         self, db: Database, chunk_ids: Sequence[int], passages: Sequence[int], weight: float
@@ -126,12 +131,7 @@ class StoredPassages:
             return edges[:most_edges]
 
         found, full = breadth_first(nodes, graph["depth"], step, graph["node_limit"], sources)
-        ways = [
-            (node, distance, seed)
-            for node, of_node in found.items()
-            for distance, seed, _ in of_node
-        ]
-        return Walk(ways, full or any(cut))
+        return Walk(found, full or any(cut))
 
     def node_passages(self, nodes: Sequence[int]) -> Sequence[NodePassage]:
         """Return the passages that stand for nodes."""

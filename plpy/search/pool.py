@@ -8,6 +8,7 @@ from pgblend.plpy.fusion.pool import ArmList, Fused
 from pgblend.plpy.graph.fuse import Places
 from pgblend.plpy.models.rerank import RerankStage
 from pgblend.plpy.refine.choose import Dropped
+from pgblend.plpy.refine.relevance import Scale, chance_of_less
 from pgblend.plpy.search.arms import candidate_arms
 from pgblend.plpy.search.passages import StoredPassages
 from pgblend.plpy.session import Json
@@ -26,7 +27,7 @@ class Pool(NamedTuple):
         return [(points[item], documents[item], indexes[item]) for item in items]
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Ranking:
     """The order of the candidates that may be shown.
 
@@ -35,6 +36,7 @@ class Ranking:
     """
 
     reranker: RerankStage
+    scale: Scale
     best: Sequence[int] = ()
     points: Sequence[float] = ()
     places: dict[str, Sequence[int]] = field(default_factory=dict)
@@ -44,11 +46,37 @@ class Ranking:
     def relevances(
         self, items: Sequence[int], pool: Pool, stored: StoredPassages
     ) -> list[float | None]:
-        """Return the reranker's scores of items, else exact cosines; a zero vector has none."""
+        """Return the reranker's scores of items, else what the scale says of them.
+
+        Cosines are exact; a zero vector has none.
+        """
+        scale = self.scale
         if self.reranker.scores:
             return self.reranker.relevances(items)
+        if scale.curve is not None and scale.signals is not None:
+            points = pool.fused.points
+            return list(scale.curve.chances([points[item] for item in items], scale.signals))
         chunk_ids = pool.fused.ids(items)
-        return list(map(stored.cosines(chunk_ids).get, chunk_ids))
+        cosines = map(stored.cosines(chunk_ids).get, chunk_ids)
+        if scale.chance is None:
+            return list(cosines)
+        return [chance_of_less(cosine, *scale.chance) for cosine in cosines]
+
+    @property
+    def basis(self) -> str | None:
+        """Return what relevances are."""
+        return "rerank" if self.reranker.scores else self.scale.basis
+
+    def told_scale(self) -> dict[str, Json]:
+        """Return what relevances are, and what curves are fitted on, for explanations."""
+        signals = self.scale.signals
+        return {"basis": self.basis, **(signals._asdict() if signals else {})}
+
+    def least_gain(self, coverage: float | None) -> float | None:
+        """Return the gain at which a list of some coverage ends; None where it does not."""
+        if coverage is None or self.basis != "calibrated":
+            return None
+        return self.scale.threshold(coverage)
 
     def arms_of(
         self, items: Sequence[int], pool: Pool, fused_scale: str

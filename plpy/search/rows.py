@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from pgblend.plpy.context.around import text_around
 from pgblend.plpy.ports import Passage
@@ -16,11 +16,11 @@ from pgblend.plpy.session import Row as ChunkRow
 from pgblend.plpy.text.snippets import Sought, page_snippets
 
 _CURSOR = ("score", "document_id", "chunk_index", "depth")
+_as_json = json.JSONEncoder(check_circular=False).encode
 
 
-@dataclass(slots=True)
-class Row:
-    """A row of blend.search_result; JSON is text."""
+class Row(NamedTuple):
+    """A row of blend.search_result, its columns in their order; JSON is text."""
 
     rank: int
     score: float
@@ -89,9 +89,9 @@ def page_rows(
             source_key=text.source_key,
             context_before=None,
             context_after=None,
-            arms=json.dumps(of_item),
+            arms=_as_json(of_item),
             degraded=search.degraded,
-            details=json.dumps(of_details),
+            details=_as_json(of_details),
         )
         for place, (item, relevance, text, snippet, of_item, of_details) in enumerate(
             zip(page.items, page.relevances, shown, snippets, arms, details, strict=True), 1
@@ -116,11 +116,16 @@ def with_text_around(search: Search, rows: list[Row]) -> list[Row]:
     index_of = {chunk["chunk_id"]: chunk["chunk_index"] for chunk in found}
     for chunk in found:
         chunks.setdefault(chunk["document_id"], []).append(chunk)
-    for row in rows:
-        around = text_around(chunks[row.document_id], index_of[row.chunk_id], before, after)
-        row.context_before = around[0] if before > 0 else None
-        row.context_after = around[1] if after > 0 else None
-    return rows
+    arounds = (
+        text_around(chunks[row.document_id], index_of[row.chunk_id], before, after) for row in rows
+    )
+    return [
+        row._replace(
+            context_before=around[0] if before > 0 else None,
+            context_after=around[1] if after > 0 else None,
+        )
+        for row, around in zip(rows, arounds, strict=True)
+    ]
 
 
 def page_details(
@@ -139,12 +144,13 @@ def page_details(
     if settings.dedup != "off":
         contents = {text.chunk_id: text.content for text in shown if text and text.may_repeat}
         copies = copies_on_page(page.items, fused, contents, stored.holders)
-    of_all = details_of_all(search, gathered, bool(ranking.reranker.scores))
+    of_all = details_of_all(search, gathered, ranking.basis)
     keys = pool.keys(page.items, ranking.points)
     return [
         {
             **of_all,
             **({"recency": fused.recency[item]} if fused.recency else {}),
+            **({"language": fused.language[item]} if fused.language else {}),
             **(pool.places.of(chunk_id) if pool.places else {}),
             "cursor": dict(zip(_CURSOR, (*key, settings.candidate_depth), strict=True)),
             **({"copies": of_item} if of_item else {}),
@@ -153,7 +159,7 @@ def page_details(
     ]
 
 
-def details_of_all(search: Search, gathered: Gathered, is_reranked: bool) -> dict[str, Json]:
+def details_of_all(search: Search, gathered: Gathered, basis: str | None) -> dict[str, Json]:
     """Return what the details of every row say: how the search was made."""
     plan = search.plan
     of_all: dict[str, Json] = {"mode": plan.settings.mode}
@@ -163,5 +169,4 @@ def details_of_all(search: Search, gathered: Gathered, is_reranked: bool) -> dic
         of_all["not_run"] = plan.not_run
     if plan.expands or "expand" in plan.not_run:
         of_all["expansion"] = gathered.expansion
-    basis = "rerank" if is_reranked else None if gathered.vector is None else "cosine"
     return {**of_all, "relevance_basis": basis}

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
+from pgblend.plpy.fusion.languages import other_language_factors
 from pgblend.plpy.fusion.lists import documents_once, fuse_lists
 from pgblend.plpy.fusion.pool import ArmList, Fused
 from pgblend.plpy.fusion.scores import scale_fused
 from pgblend.plpy.graph.fuse import graph_stage
 from pgblend.plpy.models.rerank import RerankStage
-from pgblend.plpy.ports import StorePort
 from pgblend.plpy.refine.choose import choose_passages
 from pgblend.plpy.refine.diversity import diverse_items
 from pgblend.plpy.search.arms import Arms
@@ -16,10 +16,12 @@ from pgblend.plpy.search.lists import Gathered, ListSearch, gathered_lists
 from pgblend.plpy.search.page import Page, cut_page, start_of
 from pgblend.plpy.search.passages import StoredPassages
 from pgblend.plpy.search.pool import Pool, Ranking
+from pgblend.plpy.search.relevance import relevance_scale, tell_ending
 from pgblend.plpy.search.report import search_report
 from pgblend.plpy.search.request import Request
 from pgblend.plpy.search.rows import page_rows
 from pgblend.plpy.search.stages import Search
+from pgblend.plpy.search.store import StorePort
 from pgblend.plpy.search.told import last_facts, note_last, note_logged, told_trace
 from pgblend.plpy.session import Database, UserError
 
@@ -99,6 +101,7 @@ def gather(search: Search) -> Gathered:
     request, arms = search.request, Arms(search)
     vector = request.query_embedding if search.words_found else None
     query, space, is_traced = request.query or "", search.space_name, request.traced != "none"
+    arms.expect(vector)
     with search.models() as models:
         lists = ListSearch(query, vector, search.plan, space, is_traced, arms, search, models)
         try:
@@ -138,7 +141,13 @@ def fuse(search: Search, lists: Sequence[ArmList], stored: StoredPassages) -> Po
     def moved_cosines(first: Sequence[int], passages: Sequence[int]) -> dict[int, float]:
         return stored.moved_cosines(search.db, first, passages, settings.feedback["weight"])
 
-    fused = fuse_lists(lists, settings, search.depth(), moved_cosines, stored.ages_days)
+    def language_factors(documents: Sequence[int]) -> Sequence[float] | None:
+        query, factor = search.request.query or "", settings.other_languages
+        return other_language_factors(query, stored.languages(documents), factor, search.db)
+
+    fused = fuse_lists(
+        lists, settings, search.depth(), moved_cosines, stored.ages_days, language_factors
+    )
     details = {"feedback": fused.feedback} if fused.feedback else None
     search.done("fuse", len(fused.order), details)
     return Pool(lists, fused)
@@ -154,7 +163,8 @@ def refine(search: Search, pool: Pool, stored: StoredPassages) -> Ranking:
     settings, fused, request = search.settings, pool.fused, search.request
     start = start_of(search, pool, fused.order, fused.points)
     spare = settings.mmr["pool"] if settings.mmr["lambda"] < 1 else 0
-    needed = search.wanted + max(start or 0, spare)
+    scale = relevance_scale(search, pool, stored.vector is not None)
+    needed = search.wanted + max(start or 0, spare) + (settings.coverage is not None)
     first = max(needed, settings.rerank_depth if search.plan.reranks else 1)  # most repeat nothing
     with search.models() as models:
         reranker = RerankStage(
@@ -168,7 +178,7 @@ def refine(search: Search, pool: Pool, stored: StoredPassages) -> Ranking:
             is_on=search.plan.reranks,
             asks=request.traced != "rerank",
         )
-        ranking = Ranking(reranker)
+        ranking = Ranking(reranker, scale)
         chosen = choose_passages(
             fused,
             settings,
@@ -177,11 +187,14 @@ def refine(search: Search, pool: Pool, stored: StoredPassages) -> Ranking:
             stored.texts,
             reranker.order,
             lambda items: ranking.relevances(items, pool, stored),
+            lambda: ranking.least_gain(settings.coverage),
+            falls=scale.curve is not None and not search.plan.reranks,
         )
     ranking.best, ranking.points = chosen.good, chosen.points
     ranking.dropped, ranking.looked_at = chosen.dropped, chosen.looked_at
     ranking.places = {"fuse": fused.order, "dedup": chosen.distinct}
     tell_refined(search, ranking)
+    tell_ending(search, ranking, needed)
     return ranking
 
 

@@ -49,6 +49,14 @@ SELECT
         LEFT JOIN pg_catalog.pg_class AS t
             ON t.relname = e.table_name AND t.relnamespace = 'pgblend_data'::regnamespace
     ) AS spaces,
+    ARRAY(
+        SELECT json_build_object(
+            'space', k.space, 'model', k.model, 'mean', k.mean, 'deviation', k.deviation,
+            'coefficients', k.coefficients, 'ranking', k.ranking,
+            'thresholds', k.thresholds)::text
+        FROM pgblend_data.calibration AS k
+        WHERE k.collection_id = s.ids[1] AND cardinality(s.ids) = 1
+    ) AS calibrations,
     CASE WHEN $5 IS NOT NULL THEN set_config('pgblend.last_search', $5, true) END AS noted,
     current_user::text AS role
 FROM searched AS s
@@ -62,7 +70,8 @@ _TYPES = ["text[]", "bigint[]", "text", "text", "text"]
 class State(NamedTuple):
     """What is set, and where is searched; settings are JSON texts, as keys of what follows.
 
-    `is_everywhere`: the collections are all that the caller may read.
+    `is_everywhere`: the collections are all that the caller may read. `calibrations` are what was
+    fitted for the only one, by space, as JSON texts.
     """
 
     collection_ids: Sequence[int]
@@ -74,6 +83,7 @@ class State(NamedTuple):
     role: str
     is_everywhere: bool
     spaces: Sequence[Space]
+    calibrations: Sequence[str] = ()
 
     def layers(self) -> Layers:
         """Return the settings of database, profile and the only collection searched."""
@@ -131,4 +141,5 @@ def read_state(
         row["role"],
         row["is_everywhere"],
         [Space(**json.loads(text)) for text in row["spaces"]],
+        row["calibrations"],
     )

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
 from time import monotonic, time
 
 from pgblend.plpy.search.found import Found
@@ -69,7 +68,7 @@ def whole(number: float | None) -> float | None:
 
 def told_row(row: Row) -> dict[str, Json]:
     """Return the columns of a row that explanations show."""
-    told = {name: value for name, value in asdict(row).items() if name not in _NOT_TOLD}
+    told = {name: value for name, value in row._asdict().items() if name not in _NOT_TOLD}
     numbers = {"score": whole(row.score), "relevance": whole(row.relevance)}
     return told | numbers | {"details": json.loads(row.details)}
 
@@ -91,7 +90,9 @@ def page_trace(search: Search, found: Found) -> dict[str, list[dict[str, Json]]]
         return {}
     pool_facts = None
     if search.request.traced == "pool":
-        pool_facts = found.stored.known_cosines, ranking.dropped
+        items = pool.fused.order
+        relevances = ranking.relevances(items, pool, found.stored)
+        pool_facts = dict(zip(pool.fused.ids(items), relevances, strict=True)), ranking.dropped
     return search_trace(
         found.page.items,
         pool.lists,

@@ -12,8 +12,8 @@ def fused_parts(lists: Sequence[ArmList], fused: Fused, rrf_k: float) -> dict[st
     """Return {name: its part of the sum by item}, which add up to the sums.
 
     Names are the lists' arms, and where they apply `feedback`
-    (what the moved vector gave over the query's own), `bonus`, and `recency` (what age took, so
-    none above 0).
+    (what the moved vector gave over the query's own), `bonus`, `recency` and `language`
+    (what age and another language took, so none above 0).
     """
     if fused.normal is None:
         columns = [
@@ -37,11 +37,10 @@ def fused_parts(lists: Sequence[ArmList], fused: Fused, rrf_k: float) -> dict[st
         parts["vector"] = own
     if any(fused.bonus):
         parts["bonus"] = list(fused.bonus)
-    if fused.recency is not None:
-        parts["recency"] = [
-            (left - 1) * sum(row)
-            for left, row in zip(fused.recency, zip(*parts.values(), strict=True), strict=True)
-        ]
+    for name, factors in (("recency", fused.recency), ("language", fused.language)):
+        if factors is not None:
+            rows = zip(*parts.values(), strict=True)
+            parts[name] = [(left - 1) * sum(row) for left, row in zip(factors, rows, strict=True)]
     return parts
 
 

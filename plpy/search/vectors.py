@@ -11,6 +11,7 @@ an iterative scan goes on until enough did, and should it give up first, all are
 
 import json
 from collections.abc import Sequence
+from functools import lru_cache
 from math import ceil, sqrt
 from typing import NamedTuple
 
@@ -217,6 +218,7 @@ def narrowed_by(db: Database, asked: VectorSearch, passing: Sequence[int] | None
     )
 
 
+@lru_cache(maxsize=100)
 def scan_statement(space: Space, conditions: str, is_exact: bool) -> str:
     """Return the statement that finds the vectors nearest to $1, the first $4, as arrays.
 

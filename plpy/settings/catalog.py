@@ -6,7 +6,7 @@ Objects are merged key by key over their defaults; one with a key "kind" is a wh
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, NamedTuple, TypedDict
 
 from pgblend.plpy.settings.rules import (
     Fields,
@@ -172,9 +172,12 @@ PROFILE = Known(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class SearchSettings:
     """What may be given in a call, by a collection or a profile, and for the whole database."""
+
+    abstain_below: float | None = setting(None, Number(0, 1))
+    """ask gives no answer, and asks no model, where the best passage has less relevance."""
 
     after: Cursor = setting(
         {}, Numbers(["chunk_index", "depth", "document_id", "score"], 0, 9223372036854775807)
@@ -220,6 +223,11 @@ class SearchSettings:
     """The order of a context's parts. score: by score, then structure (signature, code, doc,
     metadata). structure: by structure, then score. document: each document as it was written, the
     best first."""
+
+    coverage: float | None = setting(None, Number(0.5, 0.99))
+    """End the list where it holds a relevant passage with this probability, and no shorter list
+    does (split-conformal): of questions like those judged, so often. Only a calibrated collection
+    tells; else the list stays whole, and degraded says so."""
 
     dedup: str = setting("exact", Text(["off", "exact", "overlap", "near"]))
     """Which repetitions of a better row are left out. exact: the same content. overlap: also spans
@@ -313,7 +321,8 @@ class SearchSettings:
     """The most tokens of a context."""
 
     min_relevance: float | None = setting(None, Number(-1, 1))
-    """Leave out rows below this relevance; rows without one as well."""
+    """Leave out rows below this relevance; rows without one as well. details says what relevance
+    is (relevance_basis): a probability where that is calibrated or prior."""
 
     min_score: float = setting(0, Number(0, 1))
     """Leave out rows below this score."""
@@ -337,6 +346,11 @@ class SearchSettings:
 
     offset: int = setting(0, Whole(0, 10000))
     """How many rows to skip, for pages."""
+
+    other_languages: float = setting(1, SHARE)
+    """What is left of the fused score of a passage in another language than the question's, where
+    both are among the candidates: below 1, of two translations the question's own comes first. The
+    question's language is told by its script or its stop words."""
 
     over_fetch: dict[str, float] = setting(
         {"factor": 0}, Numbers(["factor", "minimum", "rerank_factor", "variant_factor"], 0, 10000)
@@ -432,7 +446,7 @@ class SearchSettings:
     query."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(init=False, eq=False, repr=False)
 class CollectionSettings:
     """What may be given by a collection and for the whole database."""
 
@@ -462,7 +476,7 @@ class CollectionSettings:
     out."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(init=False, eq=False, repr=False)
 class ServerSettings:
     """What may be given for the whole database only."""
 
@@ -539,8 +553,7 @@ class ServerSettings:
     """The chat model that reads pictures at ingest; null: pictures are left out."""
 
 
-@dataclass(frozen=True)
-class Setting:
+class Setting(NamedTuple):
     """One setting as the catalogue tells it."""
 
     name: str

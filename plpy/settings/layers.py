@@ -1,8 +1,8 @@
 """The settings in force: call over collection over profile over database over default."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import fields
+from typing import Any, NamedTuple
 
 from pgblend.plpy.settings.catalog import SearchSettings, defaults
 
@@ -23,8 +23,7 @@ def in_force(default: Any, value: Any) -> Any:
     return dict.fromkeys(default, value)
 
 
-@dataclass(frozen=True)
-class Layers:
+class Layers(NamedTuple):
     """What is set for the database, by a profile and by the only collection searched."""
 
     of_database: Layer

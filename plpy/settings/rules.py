@@ -47,7 +47,7 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class Number(Rule):
     """A number of a range."""
 
@@ -85,7 +85,7 @@ class Flag(Rule):
         return None if isinstance(value, bool) else _expected(path, "true or false")
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class Text(Rule):
     """A text: one of those allowed, or any of at most so many characters."""
 
@@ -115,7 +115,7 @@ class Switch(Text):
         return None if isinstance(value, bool) else super().problem(value, path)
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class Pattern(Rule):
     """A text of a form."""
 
@@ -129,7 +129,7 @@ class Pattern(Rule):
         return None if is_right else _expected(path, self.expected)
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class Known(Rule):
     """A text that a statement of one parameter finds; who has a database asks it."""
 
@@ -158,7 +158,7 @@ class Scores(Number):
         return None
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class Nullable(Rule):
     """What may be null within an object."""
 
@@ -169,7 +169,7 @@ class Nullable(Rule):
         return None if value is None else self.rule.problem(value, path)
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class Items(Rule):
     """An array of at most so many items; or of one at least, whose key `rise` rises."""
 
@@ -194,7 +194,7 @@ class Items(Rule):
         return None
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class Fields(Rule):
     """An object with these keys, each by its rule."""
 
@@ -218,7 +218,7 @@ class Fields(Rule):
         return None
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class Numbers(Rule):
     """An object of numbers of one range."""
 
@@ -247,7 +247,7 @@ class NumbersOrOne(Numbers):
         return _expected(path, f"a number or an object with keys {', '.join(self.allowed)}")
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class Kinds(Rule):
     """An object whose key "kind" says which fields it has."""
 

@@ -64,10 +64,10 @@ def parsed(db: Database, asked: Asked, words: Row) -> Parsed:
 
     A word weighs tf · 11 / (tf + 10), as in Okapi. Where identifiers make at least half of the
     query, each is a lexeme of its own ("=…") beside its words. It is no more frequent than any of
-    them, so this many times its idf (and a tenth, for long passages) outweighs them all: it comes
-    before its words, however often they are repeated. Names of documents ("==…") come before all of
-    these, far before, so that fusion keeps them first: the identifiers, and the query as a whole
-    beside them or where it is one word with signs (fake-memo).
+    them. So this many times its idf (and a tenth, for long passages) outweighs them all, however
+    often they are repeated. Names of documents ("==…") come far before all of these, so that fusion
+    keeps them first. They are the identifiers, and the query as a whole beside them or where it is
+    one word with signs (fake-memo).
     """
     counts = zip(words["lexemes"], words["counts"], strict=True)
     boosts = {lexeme: 11.0 * count / (10 + count) for lexeme, count in counts}

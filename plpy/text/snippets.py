@@ -1,7 +1,7 @@
 """The best part of each passage as HTML, words of its query marked."""
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from pgblend.plpy.session import Database
@@ -13,8 +13,7 @@ MOST = 250
 """Characters of a snippet, without its marks."""
 
 _SEAM = "\0"  # no text in PostgreSQL has it
-
-Escape = Callable[[str], str]
+_SIGNS = '&<>"'
 
 
 class Sought(NamedTuple):
@@ -37,7 +36,7 @@ def page_snippets(
     """Return the snippets of passages, each with what it was found by and its configuration.
 
     A snippet is the part of a passage, at most 250 characters of it, with most different words of
-    the query, each within <mark>; & < > " are entities. Without any it is the beginning.
+    the query. Each word is within <mark>; & < > " are entities. Without any it is the beginning.
     """
     asked = list(zip(sought, config_names, strict=True))
     snippets = [""] * len(asked)
@@ -68,7 +67,6 @@ def _snippets(
         marker = Marker(lexemes, phrases, vocabulary)
         hits = marker.hits(page, spaced, found)
         whole = marker.phrase_hits(page, hits)
-    escape = _escaped if any(sign in page for sign in '&<>"') else str
     start = first = 0
     for text in texts:
         end = start + len(text)
@@ -79,15 +77,17 @@ def _snippets(
             if own:
                 span = best_span(own, whole, MOST)
             begin, stop = cut_window(text, span[0] - start, span[1] - start, MOST)
-            yield _html(page, start + begin, start + stop, own, escape)
+            yield _html(page, start + begin, start + stop, own)
         else:
-            yield _html(page, start, end, own, escape)
+            yield _html(page, start, end, own)
         start, first = end + len(_SEAM), last
 
 
-def _html(text: str, begin: int, end: int, hits: Sequence[Hit], escape: Escape) -> str:
+def _html(text: str, begin: int, end: int, hits: Sequence[Hit]) -> str:
     """Return text[begin:end] as HTML with the hits in it marked, touching ones as one."""
     parts: list[str] = []
+    shown = text[begin:end]
+    escape = _escaped if any(sign in shown for sign in _SIGNS) else str
     at = begin
     for start, stop, _ in hits:
         if begin <= start and stop <= end:

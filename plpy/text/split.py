@@ -38,12 +38,12 @@ def split_text(
 ) -> list[dict[str, Any]]:
     """Split `text` recursively at paragraphs, lines, sentences, words, and at last at tokens.
 
-    Sizes are in tokens of `count_tokens`. Neighbouring segments are merged up to `chunk_size`; each
+    Sizes are in tokens of `count_tokens`. Neighbouring segments are merged up to `chunk_size`. Each
     chunk but the first begins with up to `overlap` tokens of the text before it, which count
     towards the size. Text under `min_size` joins a neighbour where both fit together.
 
-    `token_ends` are the character offsets at which each token of the text ends, in order, a token
-    that ends inside a character counting as ending before it; left out, they are estimated by
+    `token_ends` are the character offsets at which each token of the text ends, in order. A token
+    that ends inside a character counts as ending before it. Left out, they are estimated by
     counting word by word. They only steer the cuts: every chunk is counted as a whole, by
     `count_between(start, end)` where it is given, which is count_tokens(text[start:end]). What
     stands before `start` was split already, and serves the first chunk's overlap alone.

@@ -58,7 +58,7 @@ def text_pieces(text: str, own_start: int = 0) -> list[int]:
 
     Pieces are lines with the blank lines after them, long lines cut between words, and a new one
     begins at `own_start`. Cuts stand where cl100k's pattern always begins a new word, so the tokens
-    of a run of pieces are the sum of theirs; only at `own_start`, and every 8,000 characters of a
+    of a run of pieces are the sum of theirs. Only at `own_start`, and every 8,000 characters of a
     word without end, the sum may be a token or two higher. An empty text has no pieces.
     """
     starts: list[int] = []

@@ -43,7 +43,7 @@ def cut_window(text: str, first: int, last: int, most: int) -> tuple[int, int]:
     """Return where a window of at most `most` characters begins and ends that holds first to last.
 
     The text is longer. The window begins with the text, with a sentence, or so that it shows all
-    the rest; it ends with a sentence that ends in its second half. Else it is cut between words;
+    the rest. It ends with a sentence that ends in its second half. Else it is cut between words;
     only a word of more than half a window is cut.
     """
     lowest, whole = max(0, last - most), len(text) - most

@@ -1,23 +1,9 @@
--- _query_groups: a query's words, phrases and exclusions, as alternatives between `or`.
--- {"words": text, "groups": [{"words", "phrases", "excluded"}]}, by the operators of
--- websearch_to_tsquery. NULL gives NULL.
-CREATE OR REPLACE FUNCTION pgblend._query_groups(query text)
-RETURNS jsonb
-LANGUAGE plpython3u
-IMMUTABLE PARALLEL UNSAFE
-STRICT
-AS $python$
-import json
-from pgblend.plpy.text.query import query_groups
-
-return json.dumps(query_groups(query))
-$python$;
-
--- _query_stop_words: the query's stop words in the language that it is probably in.
+-- _query_stop_words: those of a query's words that are stop words in the language that it is
+-- probably in.
 -- That is the configuration which takes most of its words for stop words, and not all of them; none
 -- where no configuration has any. Without this an English "the", which English documents do not
 -- index, would be a rare and telling word of a German document.
-CREATE OR REPLACE FUNCTION pgblend._query_stop_words(query text, config_names text[])
+CREATE OR REPLACE FUNCTION pgblend._query_stop_words(words text, config_names text[])
 RETURNS text[]
 LANGUAGE plpgsql
 STABLE PARALLEL UNSAFE
@@ -26,8 +12,7 @@ BEGIN
     RETURN (
         WITH word AS MATERIALIZED (
             SELECT w.lexeme AS text
-            FROM unnest(to_tsvector('simple', pgblend._indexable_text(
-                pgblend._query_groups(query) ->> 'words'))) AS w
+            FROM unnest(to_tsvector('simple', pgblend._indexable_text(words))) AS w
         )
 
         SELECT coalesce((

@@ -19,10 +19,9 @@ DECLARE
     percent double precision;
     passing bigint;
 BEGIN
-    SELECT c.reltuples, c.relpages INTO documents, pages
-    FROM pg_catalog.pg_class AS c WHERE c.oid = 'pgblend_data.document'::regclass;
-    SELECT c.reltuples INTO chunks
-    FROM pg_catalog.pg_class AS c WHERE c.oid = 'pgblend_data.chunk'::regclass;
+    SELECT d.reltuples, d.relpages, c.reltuples INTO documents, pages, chunks
+    FROM pg_catalog.pg_class AS d, pg_catalog.pg_class AS c
+    WHERE d.oid = 'pgblend_data.document'::regclass AND c.oid = 'pgblend_data.chunk'::regclass;
     IF documents < 5000 OR on_document ~ '\mc\.' THEN
         RETURN NULL;
     END IF;

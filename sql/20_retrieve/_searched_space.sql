@@ -14,8 +14,7 @@ BEGIN
     WHERE CASE WHEN space IS NULL THEN s.active ELSE s.name = space END;
     IF NOT FOUND AND space IS NOT NULL THEN
         RAISE EXCEPTION 'there is no embedding space "%"', left(space, 200)
-            USING ERRCODE = '22023',
-            HINT = 'SELECT name FROM blend.embedding_spaces; the setting space names it.';
+            USING ERRCODE = '22023', HINT = 'SELECT name FROM blend.embedding_spaces';
     END IF;
     RETURN named;
 END;

@@ -20,10 +20,8 @@ VOLATILE PARALLEL UNSAFE
 COST 100000
 ROWS 10
 AS $function$
-DECLARE
-    search record := pgblend._search(
-        query, result_limit, collections, filter, profile, options, query_embedding);
 BEGIN
-    RETURN QUERY SELECT r.* FROM unnest(search.results) AS r;
+    RETURN QUERY SELECT r.* FROM unnest((pgblend._search(
+        query, result_limit, collections, filter, profile, options, query_embedding)).results) AS r;
 END;
 $function$;

@@ -17,10 +17,8 @@ LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 ROWS 10
 AS $function$
-DECLARE
-    search record := pgblend._search(
-        query, result_limit, collections, filter, NULL, options, NULL, 'lexical');
 BEGIN
-    RETURN QUERY SELECT r.* FROM unnest(search.results) AS r;
+    RETURN QUERY SELECT r.* FROM unnest((pgblend._search(
+        query, result_limit, collections, filter, NULL, options, NULL, 'lexical')).results) AS r;
 END;
 $function$;

@@ -17,13 +17,11 @@ VOLATILE PARALLEL UNSAFE
 COST 100000
 ROWS 20
 AS $function$
-DECLARE
-    search record := pgblend._search(
-        query, result_limit, collections, filter, profile, options, query_embedding,
-        traced => 'rerank');
 BEGIN
     RETURN QUERY
     SELECT p.place, (p.value ->> 'chunk_id')::bigint, p.value ->> 'passage'
-    FROM jsonb_array_elements(search.trace -> 'passages') WITH ORDINALITY AS p (value, place);
+    FROM jsonb_array_elements((pgblend._search(
+        query, result_limit, collections, filter, profile, options, query_embedding,
+        traced => 'rerank')).trace -> 'passages') WITH ORDINALITY AS p (value, place);
 END;
 $function$;

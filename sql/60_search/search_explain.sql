@@ -21,11 +21,9 @@ LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 COST 100000
 AS $function$
-DECLARE
-    search record := pgblend._search(
-        query, result_limit, collections, filter, profile, options, query_embedding,
-        traced => 'page');
 BEGIN
-    RETURN search.trace;
+    RETURN (pgblend._search(
+        query, result_limit, collections, filter, profile, options, query_embedding,
+        traced => 'page')).trace;
 END;
 $function$;

@@ -19,22 +19,13 @@ CREATE OR REPLACE FUNCTION pgblend._walk(
 LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 AS $python$
-from pgblend.plpy.graph.walk import breadth_first
+from pgblend.plpy.search.node import StoreNode
+from pgblend.plpy.search.passages import StoredPassages
 
-STEP = "SELECT n.* FROM pgblend._neighbours($1, $2, $3, $4) AS n"
-TYPES = ["bigint[]", "text", "text[]", "integer"]
-most_edges = max(4 * node_limit, 4000)  # of one step
-cut = []
-
-def step(frontier):
-    rows = db.run(STEP, TYPES, frontier, direction, edge_types, most_edges + 1)
-    edges = [tuple(row.values()) for row in rows]
-    cut.append(len(edges) > most_edges)
-    return edges[:most_edges]
-
-found, full = breadth_first(seeds, depth, step, node_limit)
-ways = [nearest for (nearest,) in found.values()]
+near = StoredPassages(StoreNode(db)).walk(seeds, 1, {
+    "depth": depth, "direction": direction, "edge_types": edge_types, "node_limit": node_limit})
+ways = [nearest for (nearest,) in near.found.values()]
 via, _, reverses, types, weights = zip(*(edge or (None,) * 5 for *_, edge in ways))
-columns = found, [depth for depth, *_ in ways], via, reverses, types, weights
-return *map(list, columns), full or any(cut)
+columns = near.found, [depth for depth, *_ in ways], via, reverses, types, weights
+return *map(list, columns), near.is_cut
 $python$;

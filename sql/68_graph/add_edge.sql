@@ -19,7 +19,6 @@ DECLARE
     source_node bigint := pgblend._node_id(source);
     target_node bigint := pgblend._node_id(target);
     missing bigint;
-    collection_name text;
 BEGIN
     IF source_node IS NULL OR target_node IS NULL OR source_node = target_node THEN
         RAISE EXCEPTION 'an edge from % to %: expected two different nodes',
@@ -47,15 +46,9 @@ BEGIN
             USING ERRCODE = '42704',
             HINT = 'graph_node(collection, source_key) gives the node of a document.';
     END IF;
-    SELECT c.name INTO collection_name
+    PERFORM pgblend._writable_collection(c.name)
     FROM pgblend._node_facts(ARRAY[source_node, target_node]) AS f
-    INNER JOIN pgblend_data.collection AS c ON c.id = f.collection_id
-    WHERE NOT pgblend._may_write(f.collection_id);
-    IF FOUND THEN
-        RAISE EXCEPTION '% may not write to collection "%"', current_user, collection_name
-            USING ERRCODE = '42501',
-            HINT = 'An admin grants it: grant_collection(collection, role, ''write'')';
-    END IF;
+    INNER JOIN pgblend_data.collection AS c ON c.id = f.collection_id;
     RETURN pgblend._store_edges(ARRAY[ROW(
         source_node, false, target_node, edge_type, 'hand', 0, 0, NULL, NULL, NULL, weight,
         metadata)::pgblend_data.edge]) > 0;

@@ -20,17 +20,16 @@ STORED = plpy.prepare(
     "SELECT e.document_id, e.chunk_id, e.neighbour / 4 AS target, e.metadata ->> 'name' AS name"
     " FROM pgblend_data.edge AS e"
     " WHERE e.collection_id = $1 AND e.origin = 'mention' AND NOT e.is_reverse", ["bigint"])
-CLEAR = plpy.prepare(  # both rows of an edge
+CLEAR = (  # both rows of an edge
     "DELETE FROM pgblend_data.edge AS e USING unnest($1, $2) AS m (chunk_id, target)"
     " WHERE e.chunk_id = m.chunk_id AND e.origin = 'mention'"
-    " AND CASE WHEN e.is_reverse THEN e.node ELSE e.neighbour END = m.target * 4",
-    ["bigint[]", "bigint[]"])
-STORE = plpy.prepare(
+    " AND CASE WHEN e.is_reverse THEN e.node ELSE e.neighbour END = m.target * 4")
+STORE = (
     "SELECT pgblend._store_edges(ARRAY(SELECT ROW(m.document_id * 4, false, m.target * 4,"
     " 'mentions', 'mention', m.document_id, m.chunk_id, NULL, NULL, NULL, 1,"
     " jsonb_build_object('name', m.name))::pgblend_data.edge"
-    " FROM unnest($1, $2, $3, $4) AS m (document_id, chunk_id, target, name)))",
-    ["bigint[]", "bigint[]", "bigint[]", "text[]"])
+    " FROM unnest($1, $2, $3, $4) AS m (document_id, chunk_id, target, name)))")
+COUNT = "SELECT count(*) AS n FROM pgblend_data.document AS d WHERE d.collection_id = $1"
 BATCH = 10000
 
 known = NamedDocuments(
@@ -38,9 +37,7 @@ known = NamedDocuments(
 found = [
     (row["document_id"], row["id"], name)
     for row in plpy.cursor(TEXTS, [collection_id]) for name in sorted(known.names_in(row["text"]))]
-count = plpy.execute(
-    plpy.prepare("SELECT count(*) AS n FROM pgblend_data.document AS d WHERE d.collection_id = $1",
-                 ["bigint"]), [collection_id])[0]["n"]
+count = db.run(COUNT, ["bigint"], collection_id)[0]["n"]
 wanted = {}
 for document_id, chunk_id, target, name in known.mentions(found, max(10, count // 100)):
     wanted.setdefault((document_id, chunk_id, target), name)
@@ -50,11 +47,10 @@ stored = {
 gone = [mention for mention, name in stored.items() if wanted.get(mention) != name]
 new = [(*mention, name) for mention, name in wanted.items() if stored.get(mention) != name]
 for start in range(0, len(gone), BATCH):
-    _, chunk_ids, targets = zip(*gone[start:start + BATCH])
-    plpy.execute(CLEAR, [list(chunk_ids), list(targets)])
+    _, *ends = map(list, zip(*gone[start:start + BATCH]))
+    db.run(CLEAR, ["bigint[]"] * 2, *ends)
 for start in range(0, len(new), BATCH):
-    columns = zip(*new[start:start + BATCH])
-    plpy.execute(STORE, list(map(list, columns)))
+    db.run(STORE, ["bigint[]"] * 3 + ["text[]"], *map(list, zip(*new[start:start + BATCH])))
 return len(wanted)
 $python$;
 

@@ -15,8 +15,6 @@ RETURNS pgblend_data.document
 LANGUAGE plpgsql
 STABLE PARALLEL SAFE
 AS $function$
-DECLARE
-    checked pgblend_data.document;
 BEGIN
     IF coalesce(source_key, '') = '' THEN
         RAISE EXCEPTION 'source_key is %: expected a text that names the document',
@@ -34,17 +32,11 @@ BEGIN
             left(source_key, 200), left(metadata::text, 200)
             USING ERRCODE = '22023', HINT = 'For example: {"author": "knuth"}';
     END IF;
-    checked.collection_id := target.id;
-    checked.bucket := pgblend._bucket(target.id, source_key);
-    checked.source_key := source_key;
-    checked.uri := uri;
-    checked.title := coalesce(title, '');
-    checked.text_search_config := coalesce(language, target.text_search_config);
-    checked.media_type := media_type;
-    checked.metadata := coalesce(metadata, '{}');
-    checked.content_hash := coalesce(
-        content_hash, encode(sha256(convert_to(content, 'UTF8')), 'hex'));
-    checked.modified_at := modified_at;
-    RETURN checked;
+    RETURN ROW(
+        NULL, target.id, pgblend._bucket(target.id, source_key), source_key, uri,
+        coalesce(title, ''), coalesce(language, target.text_search_config), media_type,
+        coalesce(metadata, '{}'), NULL, NULL,
+        coalesce(content_hash, encode(sha256(convert_to(content, 'UTF8')), 'hex')), modified_at,
+        NULL)::pgblend_data.document;
 END;
 $function$;

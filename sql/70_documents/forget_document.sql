@@ -20,13 +20,12 @@ DECLARE
     kept_entities bigint;
     kept_judgements bigint;
 BEGIN
-    SELECT d.* INTO forgotten FROM pgblend_data.document AS d
-    WHERE d.id = document_id;
+    SELECT d.* INTO forgotten FROM pgblend_data.document AS d WHERE d.id = document_id;
     IF NOT FOUND THEN
         RETURN;
     END IF;
-    SELECT c.name INTO collection FROM pgblend_data.collection AS c
-    WHERE c.id = forgotten.collection_id;
+    collection := (
+        SELECT c.name FROM pgblend_data.collection AS c WHERE c.id = forgotten.collection_id);
     PERFORM pgblend._writable_collection(collection);
     SELECT coalesce(array_agg(DISTINCT h.content_hash), '{}'),
         coalesce(array_agg(DISTINCT l.lexeme) FILTER (WHERE l.lexeme IS NOT NULL), '{}')

@@ -12,10 +12,9 @@ BEGIN
         FROM unnest(CASE WHEN attached.row_level THEN ARRAY['pgblend_rows']
             ELSE ARRAY['pgblend_delete', 'pgblend_insert', 'pgblend_update'] END) AS w (name)
         UNION ALL
-        SELECT attached.relation, 'pgblend_truncate'
-        UNION ALL
         SELECT p.relid, 'pgblend_truncate' FROM pg_partition_tree(attached.relation) AS p
-        WHERE p.relid <> attached.relation
+        UNION
+        SELECT attached.relation, 'pgblend_truncate'
     )
     SELECT format('%s%s of %s',
         CASE WHEN t.oid IS NULL THEN 'there is no trigger ' ELSE 'disabled: ' END,

@@ -94,7 +94,7 @@ BEGIN
         made.table_name || '_collection_id_btree',
         made.table_name || '_read', made.table_name || '_write', made.table_name || '_admin',
         made.table_name || '_own');
-    PERFORM pgblend._index_space(space, true);
+    PERFORM blend.index_embedding_space(space);
 END;
 $function$;
 

@@ -1,17 +1,3 @@
--- _answer_messages: the messages that ask a chat model to answer from passages, as a JSON array.
--- `parts` are those of _ask_passages.
-CREATE OR REPLACE FUNCTION pgblend._answer_messages(query text, parts jsonb)
-RETURNS jsonb
-LANGUAGE plpython3u
-IMMUTABLE PARALLEL UNSAFE
-STRICT
-AS $python$
-import json
-from pgblend.plpy.context.prompt import answer_messages
-
-return json.dumps(answer_messages(query, json.loads(parts)))
-$python$;
-
 -- _answer_reply: what the answer model says to a question: {"model", "text", "finish_reason"}.
 -- NULL where there are no passages. PB008 where no model is set, the gateway fails, or its answer
 -- is no chat completion.
@@ -30,7 +16,7 @@ BEGIN
     answer := pgblend._model_answer(
         'answer',
         jsonb_build_object(
-            'messages', pgblend._answer_messages(passages ->> 'query', passages -> 'parts'),
+            'messages', passages -> 'messages',
             'max_tokens', settings -> 'answer_tokens',
             'temperature', 0),
         timeout_ms => (settings #>> '{timeouts_ms,answer}')::numeric::integer);

@@ -1,8 +1,10 @@
 -- _ask_passages: the passages that a question is answered from, as ask_document takes them.
--- {query, mode, queryLanguage, parts, results, meta {expanded, reranked, vectorsUsed, tokens},
--- degraded}. mode is that of search_explain's meta; the language is the gateway's guess, where it
--- expanded the query, else that of _query_language. A NULL or blank query is an error. The passages
--- fit, with the rules for the model and the question, into max_tokens.
+-- {query, mode, queryLanguage, parts, messages, results, meta {expanded, reranked, vectorsUsed,
+-- tokens}, abstains, degraded}. Where no passage has as much relevance as abstain_below, there are
+-- no parts, and abstains is true. mode is that of search_explain's meta. The language is the
+-- gateway's guess, where it expanded the query, else that of _query_language. A NULL or blank query
+-- is an error. `messages` ask a chat model; with the rules and the question they fit into
+-- max_tokens.
 CREATE OR REPLACE FUNCTION pgblend._ask_passages(
     query text,
     result_limit integer,
@@ -21,6 +23,7 @@ DECLARE
     settings jsonb;
     search record;
     context jsonb;
+    abstains boolean;
 BEGIN
     IF coalesce(btrim(query, E' \t\r\n'), '') = '' THEN
         RAISE EXCEPTION 'query is %: expected a question', coalesce(quote_literal(query), 'NULL')
@@ -30,7 +33,11 @@ BEGIN
     search := pgblend._search(
         query, result_limit, collections, filter, profile, options, query_embedding,
         traced => 'page', is_reported => false);
-    context := pgblend._context_of(query, search.results, settings, 'messages');
+    abstains := (settings ->> 'abstain_below')::double precision
+        > (SELECT max(r.relevance) FROM unnest(search.results) AS r);
+    context := pgblend._context_of(
+        query, CASE WHEN NOT coalesce(abstains, false) THEN search.results END, settings,
+        'messages');
     PERFORM pgblend._report_context(search.report, context -> 'stats');
     RETURN jsonb_build_object(
         'query', query,
@@ -39,6 +46,7 @@ BEGIN
                 #>> '{}',
             pgblend._query_language(query)),
         'parts', context -> 'parts',
+        'messages', context -> 'messages',
         'results', (
             SELECT coalesce(jsonb_agg(to_jsonb(r) - '{content,metadata,context_before,
                 context_after,degraded,details}'::text[] ORDER BY r.rank), '[]')
@@ -46,6 +54,7 @@ BEGIN
         'mode', search.trace #> '{meta,mode}',
         'meta', (search.trace -> 'meta') - 'mode'
             || jsonb_build_object('tokens', context #> '{stats,tokens}'),
+        'abstains', coalesce(abstains, false),
         'degraded', search.trace -> 'degraded');
 END;
 $function$;

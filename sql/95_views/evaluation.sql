@@ -83,21 +83,6 @@ SELECT
 FROM pgblend_data.evaluation_result AS e
 INNER JOIN pgblend_data.judged_query AS q ON e.query_id = q.id;
 
--- evaluation_metrics: every metric of every run that is done, one row each.
-CREATE OR REPLACE VIEW blend.evaluation_metrics WITH (security_invoker = true) AS
-SELECT
-    r.id AS run_id,  -- Number of the run.
-    s.name AS judged_set,  -- Name of the judged set.
-    r.arm,  -- hybrid, or the one arm that was searched.
-    r.profile,  -- Profile of a hybrid search.
-    m.key AS metric,  -- Name of the metric, such as nDCG@10.
-    m.value::double precision AS value,  -- Mean over the queries; of times a percentile.
-    r.finished_at  -- When the run was done.
-FROM pgblend_data.evaluation_run AS r
-INNER JOIN pgblend_data.judged_set AS s ON r.set_id = s.id
-CROSS JOIN LATERAL jsonb_each_text(r.metrics) AS m
-WHERE r.state = 'done';
-
 -- quality_trend: every metric of every run that is done, beside the run before of the same kind.
 CREATE OR REPLACE VIEW blend.quality_trend WITH (security_invoker = true) AS
 SELECT
@@ -126,3 +111,15 @@ WINDOW earlier AS (
     PARTITION BY r.set_id, r.arm, r.profile, r.options, r.result_limit, m.key
     ORDER BY r.finished_at, r.id
 );
+
+-- evaluation_metrics: every metric of every run that is done, one row each.
+CREATE OR REPLACE VIEW blend.evaluation_metrics WITH (security_invoker = true) AS
+SELECT
+    t.run_id,  -- Number of the run.
+    t.judged_set,  -- Name of the judged set.
+    t.arm,  -- hybrid, or the one arm that was searched.
+    t.profile,  -- Profile of a hybrid search.
+    t.metric,  -- Name of the metric, such as nDCG@10.
+    t.value,  -- Mean over the queries; of times a percentile.
+    t.finished_at  -- When the run was done.
+FROM blend.quality_trend AS t;

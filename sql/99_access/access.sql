@@ -17,8 +17,9 @@ blend.edges, blend.embedding_dead_letters, blend.embedding_progress, blend.embed
 blend.entities, blend.evaluation_metrics, blend.evaluation_queries, blend.evaluation_runs,
 blend.judged_sets, blend.judgements, blend.links, blend.profiles, blend.quality_trend,
 blend.settings,
-pgblend_data.alembic_version, pgblend_data.attached_table, pgblend_data.chunk,
-pgblend_data.collection, pgblend_data.collection_grant, pgblend_data.collection_language,
+pgblend_data.alembic_version, pgblend_data.attached_table, pgblend_data.calibration,
+pgblend_data.chunk, pgblend_data.collection, pgblend_data.collection_grant,
+pgblend_data.collection_language,
 pgblend_data.document, pgblend_data.document_name, pgblend_data.document_summary,
 pgblend_data.edge, pgblend_data.embedding_allowance, pgblend_data.embedding_queue,
 pgblend_data.embedding_space, pgblend_data.embedding_worker, pgblend_data.entity,
@@ -26,6 +27,7 @@ pgblend_data.entity_extraction, pgblend_data.evaluation_result, pgblend_data.eva
 pgblend_data.index_claim, pgblend_data.judged_query, pgblend_data.judged_set,
 pgblend_data.judgement, pgblend_data.lexical_failure, pgblend_data.link, pgblend_data.pending,
 pgblend_data.posting, pgblend_data.profile, pgblend_data.segment, pgblend_data.setting,
+pgblend_data.shard, pgblend_data.shard_bucket, pgblend_data.shard_front, pgblend_data.shard_self,
 pgblend_data.tombstone, pgblend_data.vocabulary
 TO pgblend_reader;
 GRANT SELECT ON
@@ -38,7 +40,8 @@ blend.setting_changes
 TO pgblend_admin;
 
 GRANT INSERT, UPDATE, DELETE ON
-pgblend_data.collection_language, pgblend_data.document_name, pgblend_data.document_summary,
+pgblend_data.calibration, pgblend_data.collection_language, pgblend_data.document_name,
+pgblend_data.document_summary,
 pgblend_data.edge, pgblend_data.embedding_queue, pgblend_data.entity_extraction,
 pgblend_data.evaluation_result, pgblend_data.judgement, pgblend_data.lexical_failure
 TO pgblend_writer;
@@ -105,7 +108,7 @@ blend.lexical_search, blend.lexical_status, blend.mmr_select, blend.normalize_sc
 blend.rank_bonus, blend.recency_decay, blend.rerank_candidates, blend.rerank_passages, blend.rrf,
 blend.search_diagnose, blend.search_explain, blend.search_facets, blend.setting_catalog,
 blend.vector_search, blend.warm,
-pgblend._search_plan, pgblend._summary_counts
+pgblend._answer_shards, pgblend._search_plan, pgblend._summary_counts
 TO pgblend_reader;
 
 GRANT EXECUTE ON FUNCTION

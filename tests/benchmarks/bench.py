@@ -1,10 +1,11 @@
 """All benches one after another, one table, and pictures: `make bench`.
 
-    python tests/benchmarks/bench.py [--passages N] [--growth] [--langchain] [--postgresql-18] …
+    python tests/benchmarks/bench.py [--passages N] [--growth] [--postgresql-18] …
 
 Runs on a PostgreSQL server made for it. A bench that fails or takes too long is a row of the table
-that says so, the others go on, and the exit code is 1. Everything is kept in build/bench:
-report.json, report.md, quality.png (and growth.png), and what each bench printed (NAME.log).
+that says so, the others go on, and the exit code is 1; what cannot be had here is named. Everything
+is kept in build/bench: report.json, report.md (the table of ratios, then all figures), quality.png,
+growth.png and memory.png, and what each bench printed (NAME.log).
 """
 
 import argparse
@@ -22,10 +23,12 @@ import figures
 from corpora import DATA
 from plots import draw
 from systems.server_database import measured_server
+from targets import compared, markdown
 
 HERE = Path(__file__).resolve().parent
 LIMIT_SECONDS = 1800
 GROWTH_SECONDS = 3 * 3600
+SIZES = (10_000,)  # beside --passages
 QUALITY = ("xquad-de", "scifact", "mixed")
 
 
@@ -41,14 +44,16 @@ class Step:
 def steps(server: str, given: argparse.Namespace) -> list[Step]:
     """Return what is to run, in order: later ones use databases of earlier ones."""
     passages, on = str(given.passages), ("--server", server)
-    langchain = ("--langchain",) if given.langchain else ()
-    textsearch = ("--textsearch",) if given.postgresql_18 else ()
     filled = f"{server}/bench_blend_wiki_{passages}"
     documents = (str(DATA / "docs" / "good"), str(DATA / "obsidian_vault"))
     questions = str(DATA / "ir" / "wiki_en" / "queries.jsonl")
+    others = sorted({*(given.sizes if given.growth else SIZES)} - {given.passages})
+    sizes = (*others, given.passages)  # the last one is asked by several clients
+    long = () if given.long == 0 else ("--long", str(given.long or given.passages))
     found = [
-        Step("peers", (*on, *langchain, *textsearch, *given.corpora, passages)),
-        Step("hybrid", (*on, *langchain, passages)),
+        Step("peers", (*on, *given.corpora)),
+        Step("hybrid", (*on, "--clients", *long, *map(str, sizes)), GROWTH_SECONDS),
+        Step("first_search", (*on, *map(str, sorted(sizes)))),
         Step("thorough", (filled,)),
         Step("fuzzy", (filled, "bench", questions)),
         Step("filters", (server, str(given.filter_passages))),
@@ -56,9 +61,6 @@ def steps(server: str, given: argparse.Namespace) -> list[Step]:
         Step("ingest", (filled, *documents)),
         Step("memory", (filled,)),
     ]
-    if given.growth:
-        sizes = map(str, given.sizes)
-        found.append(Step("growth", (*on, "--growth", *sizes), GROWTH_SECONDS))
     return [step for step in found if not given.only or step.name in given.only]
 
 
@@ -67,7 +69,7 @@ def run(step: Step) -> list[figures.Row]:
     result = figures.FOLDER / f"{step.name}.json"
     log = figures.FOLDER / f"{step.name}.log"
     result.unlink(missing_ok=True)
-    script = HERE / f"bench_{'hybrid' if step.name == 'growth' else step.name}.py"
+    script = HERE / f"bench_{step.name}.py"
     failure = None
     with log.open("w", encoding="utf-8") as output:
         try:
@@ -110,14 +112,14 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(description="All benches, in one table.")
     parser.add_argument("--server", help="a superuser's URL without a database (its own otherwise)")
-    parser.add_argument("--passages", type=int, default=50_000, help="of wiki_en, for times")
+    parser.add_argument("--passages", type=int, default=100_000, help="of wiki_en, for times")
     parser.add_argument("--filter-passages", type=int, default=20_000, help="for filters")
     parser.add_argument("--corpora", nargs="*", default=QUALITY, help="judged sets, or mixed")
-    parser.add_argument("--growth", action="store_true", help="growth curves (twenty minutes more)")
+    parser.add_argument("--long", type=int, help="of 1,500 characters (as many; 0: none)")
+    parser.add_argument("--growth", action="store_true", help="more sizes (an hour more)")
     parser.add_argument(
-        "--sizes", nargs="+", type=int, default=(10_000, 100_000, 500_000), help="of the curves"
+        "--sizes", nargs="+", type=int, default=(10_000, 100_000, 500_000), help="of the growth"
     )
-    parser.add_argument("--langchain", action="store_true", help="with langchain-postgres")
     parser.add_argument(
         "--postgresql-18",
         action="store_true",
@@ -146,13 +148,14 @@ def main() -> None:
             print(f"{step.name} …", file=sys.stderr, flush=True)
             rows += run(step)
     command = command_of(sys.argv[1:], given.server)
-    report = {"machine": machine | {"command": command}, "rows": rows}
+    table, pictures = compared(rows), draw(rows, figures.FOLDER)
+    about = {"machine": machine | {"command": command}, "pictures": pictures}
+    report = about | {"table": table, "rows": rows}
     (figures.FOLDER / "report.json").write_text(json.dumps(report, indent=1), encoding="utf-8")
     heading = f"`{command}`: " + ", ".join(f"{key} {value}" for key, value in machine.items())
-    text = f"{heading}\n\n{figures.tables(rows)}\n"
+    text = f"{heading}\n\n{markdown(table)}\n\n{figures.tables(rows)}\n"
     (figures.FOLDER / "report.md").write_text(text, encoding="utf-8")
     print(text)
-    draw(rows, figures.FOLDER)
     failed = [row for row in rows if "error" in row]
     for row in failed:
         print(f"FAILED: {row['bench']} {row['case']} {row['system']}: {row['error']}")

@@ -1,67 +1,86 @@
-"""hybrid_search beside its own arms, and from one to eight clients, on one server.
+"""hybrid_search beside its own arms, a bare walk and its peers, from one and eight clients.
 
-    python tests/benchmarks/bench_hybrid.py [--server URL] [--langchain] [--growth] [PASSAGES …]
+    python tests/benchmarks/bench_hybrid.py [--server URL] [--long N] [--clients] PASSAGES …
 
-hybrid_search (mode fast, the vector given), its arms alone, a bare walk of the HNSW index,
-hand-written SQL and langchain-postgres, if asked for, answer the same questions about the first
-passages of wiki_en in turn; then eight clients at a time. --growth is for several sizes: clients
-are left out, and each case is compared with the same at the first size.
+hybrid_search (mode fast, the vector given), its arms alone, lexical_search and vector_search, a
+bare walk of the HNSW index and the peers answer the same questions about the first passages of
+wiki_en in turn, for each number of passages; --long: about so many of 1,500 characters too.
+--clients: then eight clients at a time, at the last number and the long ones. Private memory is
+that of a new session after all questions. What cannot be had here is left out and named.
 """
 
 import argparse
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from sys import path
+from typing import Any
 
 path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import figures
 import psycopg
-from corpora import Question, wiki
-from systems import DEPTH
-from systems.blend import PATIENT, SPACE, Blend
-from systems.hand_written import HandWritten
+from bench_peers import LANCE, SQLITE, loaded, makers
+from corpora import Corpus, Question, wiki
+from systems import DEPTH, System
+from systems.blend import PATIENT, PATIENT_WORDS, SPACE, Blend
+from systems.hand_written import HandWritten, HandWrittenTextsearch
 from systems.langchain import Langchain
 from systems.server_database import measured_server
-from timing import in_turn, several_clients, summary_of
+from timing import in_turn, private_mb, several_clients, summary_of
 
 from support.word_lists import add_word_lists
 
 SIZES = (50_000,)
-GROWTH = (10_000, 100_000, 500_000)
+LONG_CHARACTERS = 1500
 SECONDS = 15
 CLIENTS = 8
+LESS = 50
+PEERS = (HandWritten.name, HandWrittenTextsearch.name, LANCE, SQLITE, Langchain.name)
 ARM = (
     "SELECT u.* FROM {} AS a, unnest(a.chunk_ids, a.document_ids, a.chunk_indexes,"
     " a.scores) WITH ORDINALITY AS u (chunk_id, document_id, chunk_index, score, rank)"
 )
-ARMS = {
-    "lexical": ARM.format("word_list('lexical', %(query)s, %(ids)s, NULL, %(settings)s)"),
-    "vector": ARM.format("vector_list(%(vector)s, NULL, %(ids)s, %(query)s, NULL, %(settings)s)"),
-    "fuzzy": ARM.format("word_list('fuzzy', %(query)s, %(ids)s, NULL, %(settings)s)"),
+STATEMENTS = {
+    "lexical arm": ARM.format("word_list('lexical', %(query)s, %(ids)s, NULL, %(settings)s)"),
+    "vector arm": ARM.format(
+        "vector_list(%(vector)s, NULL, %(ids)s, %(query)s, NULL, %(settings)s)"
+    ),
+    "fuzzy arm": ARM.format("word_list('fuzzy', %(query)s, %(ids)s, NULL, %(settings)s)"),
+    **{
+        f"lexical_search, {rows} rows": "SELECT * FROM blend.lexical_search("
+        f"%(query)s, {rows}, options => %(words_options)s::jsonb)"
+        for rows in (10, 100)
+    },
+    "vector_search, 10 rows": "SELECT * FROM blend.vector_search("
+    "NULL, 10, query_embedding => %(vector)s, options => %(options)s::jsonb)",
+    "bare HNSW": f"SELECT e.chunk_id FROM pgblend_data.embedding_{SPACE} AS e"
+    f" ORDER BY e.embedding <=> %(vector)s LIMIT {DEPTH}",
 }
-BARE_INDEX = f"""
-    SELECT e.chunk_id FROM pgblend_data.embedding_{SPACE} AS e
-    ORDER BY e.embedding <=> %s LIMIT {DEPTH}
-"""
-SUM = "sum of the arms"
+# The same with 50 candidates of either side.
+SHORTER = json.dumps(json.loads(PATIENT) | {"candidate_depth": LESS, "ef_search": LESS})
+BARE_SHORTER = STATEMENTS["bare HNSW"].replace(f"LIMIT {DEPTH}", f"LIMIT {LESS}")
+Search = Callable[[Question], object]
 
 
 class Bench:
-    """One size on the server."""
+    """One corpus on the server."""
 
-    def __init__(self, server: str, passages: int, langchain: bool) -> None:
-        self.corpus = wiki(passages)
-        self.blend, self.hand_written = Blend(server), HandWritten(server)
-        self.loaded = {system.name: system.load(self.corpus) for system in self.systems}
-        self.langchain = Langchain(server) if langchain else None
-        if self.langchain:
-            self.langchain.load(self.corpus)
-        self.connection = self.blend.connection
+    def __init__(self, server: str, corpus: Corpus) -> None:
+        self.corpus = corpus
+        chosen = makers(server)
+        self.systems, self.rows = loaded(
+            corpus, {name: chosen[name] for name in (Blend.name, *PEERS)}
+        )
+        blend = self.systems[Blend.name]
+        assert isinstance(blend, Blend)
+        self.blend, self.connection = blend, blend.connection
         add_word_lists(self.connection)
         self.connection.execute(f"SET hnsw.ef_search = {DEPTH}")  # for the bare index
+        self.sessions = {"depth 50": self.blend.session()}
+        self.sessions["depth 50"].execute(f"SET hnsw.ef_search = {LESS}")
         row = self.connection.execute("SELECT array_agg(id) FROM blend.collections").fetchone()
         self.ids = row and row[0]
         row = self.connection.execute(
@@ -69,118 +88,122 @@ class Bench:
         ).fetchone()
         self.settings = row and row[0]
 
-    @property
-    def systems(self) -> tuple[Blend, HandWritten]:
-        """The two that store the corpus."""
-        return self.blend, self.hand_written
-
-    def arm(self, name: str, question: Question) -> object:
-        """Run one arm alone."""
+    def run(self, connection: psycopg.Connection, statement: str, question: Question) -> object:
+        """Run one statement."""
         values = {
             "query": question.text,
             "vector": question.as_sql,
             "ids": self.ids,
             "settings": self.settings,
+            "options": PATIENT,
+            "words_options": PATIENT_WORDS,
         }
-        return self.connection.execute(ARMS[name], values, prepare=True).fetchall()
+        return connection.execute(statement.encode(), values, prepare=True).fetchall()
 
-    def bare_index(self, question: Question) -> object:
-        """Walk the HNSW index and do nothing else."""
-        return self.connection.execute(BARE_INDEX, [question.as_sql], prepare=True).fetchall()
+    def searches(self) -> dict[str, tuple[Search, psycopg.Connection | None]]:
+        """Return all that is timed by one client, each with its session."""
+        own, less = self.connection, self.sessions["depth 50"]
+        found: dict[str, tuple[Search, psycopg.Connection | None]] = {
+            name: (system.search, system.connection) for name, system in self.systems.items()
+        }
+        for name, statement in STATEMENTS.items():
+            found[name] = partial(self.run, own, statement), own
+        found["pgblend, depth 50"] = lambda q: self.blend.ask(own, q, SHORTER), own
+        found["bare HNSW, depth 50"] = partial(self.run, less, BARE_SHORTER), less
+        peer = self.systems.get(HandWrittenTextsearch.name)
+        if isinstance(peer, HandWrittenTextsearch):
+            session = self.sessions["peer"] = peer.session(LESS)
+            found[f"{peer.name}, depth 50"] = lambda q: peer.ask(session, q, LESS), session
+            found["pg_textsearch and HNSW apart"] = peer.apart, peer.connection
+            for rows in (20, 100):
+                search = partial(peer.words_alone, rows)
+                found[f"pg_textsearch, {rows} rows"] = search, peer.connection
+        return found
 
     def one_client(self) -> list[figures.Row]:
         """Time everything in turn."""
-        searches: dict[str, Callable[[Question], object]] = {
-            "pgblend": self.blend.search,
-            **{f"{name} arm": partial(self.arm, name) for name in ARMS},
-            "bare HNSW": self.bare_index,
-            HandWritten.name: self.hand_written.search,
-        }
-        backends: dict[str, psycopg.Connection] = dict.fromkeys(searches, self.connection)
-        backends[HandWritten.name] = self.hand_written.connection
-        if self.langchain:
-            searches[Langchain.name] = self.langchain.search
-        measured = in_turn(searches, self.corpus.questions, backends)
-        parts = [measured[f"{name} arm"] for name in ARMS]
-        measured[SUM] = {
-            key: [sum(row) for row in zip(*(part[key] for part in parts), strict=True)]
-            for key in ("ms", "cpu")
-        }
-        sizes = {system.name: system.bytes_stored() for system in self.systems}
+        searches = self.searches()
+        measured = in_turn(
+            {name: search for name, (search, _) in searches.items()},
+            self.corpus.questions,
+            {name: connection for name, (_, connection) in searches.items() if connection},
+        )
+        if Langchain.name in measured:
+            measured[Langchain.name]["cpu"] = []  # spent in processes of its own
+        found = {name: summary_of(figures_of) for name, figures_of in measured.items()}
+        memory = {name: self.memory(self.systems[name]) for name in self.systems}
         rows = [
-            {
-                "case": f"{self.corpus.size:,}, one client",
-                "system": name,
-                **summary_of(of_system),
-                "megabytes": (sizes.get(name) or 0) / 1e6 or None,
-                "load_seconds": self.loaded.get(name),
-            }
-            for name, of_system in measured.items()
+            self.rows.get(name, {"system": name})
+            | found.get(name, {})
+            | ({"private_mb": memory[name]} if memory.get(name) else {})
+            for name in dict.fromkeys([*self.rows, *found])
         ]
-        return figures.with_ratios(rows, "pgblend")
+        return figures.with_ratios([self.named(row, 1) for row in rows], Blend.name)
+
+    def memory(self, system: System) -> float | None:
+        """Return the private memory of a new session's backend after all questions."""
+        if not isinstance(system, Blend | HandWritten):
+            return None
+        with system.session() as connection:
+            for question in self.corpus.questions:
+                system.ask(connection, question)
+            return private_mb(connection)
 
     def many_clients(self) -> list[figures.Row]:
         """Search from several sessions at once."""
-        measured = {
-            system.name: several_clients(
-                partial(in_session, system), self.corpus.questions, CLIENTS, SECONDS
-            )
-            for system in self.systems
-        }
-        if self.langchain:
-            measured[Langchain.name] = self.langchain.clients(
-                self.corpus.questions, CLIENTS, SECONDS
-            )
-        rows = [
-            {"case": f"{self.corpus.size:,}, {CLIENTS} clients", "system": name, **values}
-            for name, values in measured.items()
-        ]
-        return figures.with_ratios(rows, "pgblend")
+        rows = []
+        for name, system in self.systems.items():
+            asked = self.corpus.questions, CLIENTS, SECONDS
+            if isinstance(system, Langchain):
+                values = system.clients(*asked)
+            else:
+                values = several_clients(partial(in_session, system), *asked)
+            rows.append(self.named({"system": name, **values}, CLIENTS))
+        return figures.with_ratios(rows, Blend.name)
+
+    def named(self, row: figures.Row, clients: int) -> figures.Row:
+        """Say what was searched, and by how many."""
+        text = "long" if self.corpus.name.startswith("long") else "short"
+        by = "one client" if clients == 1 else f"{clients} clients"
+        about = {"passages": self.corpus.size, "text": text, "clients": clients}
+        return row | {"case": f"{self.corpus.size:,} {text}, {by}"} | about
 
     def close(self) -> None:
         """Close the sessions."""
-        for system in self.systems:
-            system.close()
-        if self.langchain:
-            self.langchain.close()
+        for closed in (*self.sessions.values(), *self.systems.values()):
+            closed.close()
 
 
 @contextmanager
-def in_session(system: Blend | HandWritten) -> Iterator[Callable[[Question], object]]:
+def in_session(system: Any) -> Iterator[Search]:
     """Open one more session and give its search."""
-    with system.session() as connection:
-        yield partial(system.ask, connection)
-
-
-def growth_ratios(rows: list[figures.Row]) -> list[figures.Row]:
-    """Compare each system with itself at the first size."""
-    first: dict[str, float] = {}
-    for row in rows:
-        first.setdefault(row["system"], row["p50"])
-    return [row | {"ratio": row["p50"] / first[row["system"]]} for row in rows]
+    with system.session() as session:
+        yield partial(system.ask, session)
 
 
 def main() -> None:
     """Run the sizes named on the command line."""
-    parser = argparse.ArgumentParser(description="hybrid_search beside its arms.")
+    parser = argparse.ArgumentParser(description="hybrid_search beside its arms and peers.")
     parser.add_argument("--server", help="a superuser's URL without a database")
-    parser.add_argument("--langchain", action="store_true", help="with langchain-postgres")
-    parser.add_argument("--growth", action="store_true", help="how time grows with passages")
-    parser.add_argument("passages", nargs="*", type=int)
+    parser.add_argument("--long", type=int, help="so many passages of 1,500 characters too")
+    parser.add_argument("--clients", action="store_true", help="with eight clients")
+    parser.add_argument("passages", nargs="*", type=int, default=SIZES)
     given = parser.parse_args()
+    corpora = [wiki(passages) for passages in given.passages]
+    crowded = [corpora[-1]]
+    if given.long:
+        corpora.append(wiki(given.long, LONG_CHARACTERS))
+        crowded.append(corpora[-1])
     rows: list[figures.Row] = []
     with nullcontext() if given.server else measured_server() as parts:
         server = given.server or "postgresql://{user}:{password}@{host}:{port}".format(**parts)
-        for passages in given.passages or (GROWTH if given.growth else SIZES):
-            bench = Bench(server, passages, given.langchain)
+        for corpus in corpora:
+            bench = Bench(server, corpus)
             rows += bench.one_client()
-            if not given.growth:
+            if given.clients and corpus in crowded:
                 rows += bench.many_clients()
             bench.close()
-    if given.growth:
-        figures.write("growth", growth_ratios(rows))
-    else:
-        figures.write("hybrid", rows)
+            figures.write("hybrid", rows)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Storages of an embedding space by size: recall, nDCG@10, processor time, bytes, building.
 
-    python tests/benchmarks/bench_spaces.py SERVER_URL PASSAGES…
+    python tests/benchmarks/bench_spaces.py [--storages NAME…] --server URL PASSAGES…
 
 Makes a database of its own on the server, which runs on this machine (kept: bench_spaces), with so
 many passages: those of the judged collections, the rest made of their vectors, so judgements have
@@ -10,6 +10,7 @@ were given, that the vector arm finds at depth 100; `exact` is the order of thos
 space is measured for several rescore_factor. Times are the backend's.
 """
 
+import argparse
 import json
 import statistics
 import sys
@@ -22,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import figures
 import numpy as np
 import psycopg
-from corpora import Question, mixed, mixtures
+from corpora import BLOCK, Question, mixed, mixtures
 from numpy.typing import NDArray
 from pgvector.psycopg import register_vector
 from psycopg.conninfo import make_conninfo
@@ -76,15 +77,21 @@ class Passages:
         documents = list(corpus.documents())
         self.keys = [document.key for document in documents]
         random = np.random.default_rng(7)
-        made = mixtures(random, count - len(documents)) if count > len(documents) else []
-        real = np.stack([document.vector for document in documents])
-        self.vectors: Vectors = np.concatenate([real, made]) if len(made) else real
-        self.questions, self.judgements = corpus.questions, corpus.judgements
-        asked = np.stack([question.vector for question in self.questions])
-        self.nearest: list[list[int]] = [
-            np.argsort(-cosines, kind="stable")[:DEPTH].tolist()
-            for cosines in (asked @ self.vectors.T)
+        made = [
+            mixtures(random, min(BLOCK, count - start))
+            for start in range(len(documents), count, BLOCK)
         ]
+        real = np.stack([document.vector for document in documents])
+        self.vectors: Vectors = np.concatenate([real, *made])
+        self.questions, self.judgements = corpus.questions, corpus.judgements
+        self.nearest = [self._nearest(question.vector) for question in self.questions]
+
+    def _nearest(self, asked: Vectors) -> list[int]:
+        """Return the places of the nearest vectors, by exact cosine."""
+        cosines = self.vectors @ asked
+        candidates = np.sort(np.argpartition(-cosines, DEPTH)[:DEPTH])
+        places: list[int] = candidates[np.argsort(-cosines[candidates], kind="stable")].tolist()
+        return places
 
     def quality(self, found: Sequence[Sequence[int]]) -> dict[str, float]:
         """Return recall and nDCG@10 of lists of places."""
@@ -114,14 +121,20 @@ def _dcg(gains: Sequence[int]) -> float:
     return sum(gain / log2(rank + 1) for rank, gain in enumerate(gains, start=1))
 
 
-def main(server: str, sizes: Sequence[int]) -> None:
+def main() -> None:
+    """Measure the storages and sizes named on the command line."""
+    parser = argparse.ArgumentParser(description="Storages of an embedding space.")
+    parser.add_argument("--server", required=True, help="a superuser's URL without a database")
+    parser.add_argument("--storages", nargs="+", choices=STORAGES, default=STORAGES)
+    parser.add_argument("passages", nargs="+", type=int)
+    given = parser.parse_args()
     rows: list[figures.Row] = []
-    for size in sizes:
+    for size in given.passages:
         passages = Passages(size)
         case = f"{len(passages.vectors):,} passages"
         rows.append({"case": case, "system": "exact", **passages.quality(passages.nearest)})
-        with prepared(server, passages.vectors) as connection:
-            for name in STORAGES:
+        with prepared(given.server, passages.vectors) as connection:
+            for name in given.storages:
                 built = stored(connection, name, passages.vectors.shape[1])
                 for factor in FACTORS if name == "binary" else (1,):
                     rows.append({"case": case, "system": f"{name} x {factor}", **built})
@@ -129,15 +142,6 @@ def main(server: str, sizes: Sequence[int]) -> None:
                     print(rows[-1], flush=True)
                 connection.execute("SELECT drop_embedding_space(%s, true)", [name])
         figures.write("spaces", rows)
-
-
-def load(files: list[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Join the vectors of all files."""
-    sets = [np.load(file) for file in files]
-    return tuple(
-        np.concatenate([each[part].astype(np.float32) for each in sets])
-        for part in ("corpus", "queries")
-    )
 
 
 def prepared(server: str, vectors: Vectors) -> psycopg.Connection:
@@ -168,12 +172,11 @@ def stored(connection: psycopg.Connection, name: str, dimensions: int) -> figure
         "SELECT create_embedding_space(%s, 'm', %s, %s, probe => false)", [name, dimensions, name]
     )
     index = f"embedding_{name}_embedding_hnsw"
-    ((definition,),) = connection.execute("SELECT pg_get_indexdef(%s::regclass)", [index])
-    connection.execute(f"DROP INDEX pgblend_data.{index}")
+    connection.execute("SELECT index_embedding_space(%s, false)", [name])
     started = backend_ms(connection)
     connection.execute(STORE.format(name=name))
     filled = backend_ms(connection)
-    connection.execute(definition)
+    connection.execute("SELECT index_embedding_space(%s)", [name])
     built = backend_ms(connection)
     connection.execute(f"VACUUM ANALYZE pgblend_data.embedding_{name}")
     ((table, size),) = connection.execute(
@@ -204,4 +207,4 @@ def measured(
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], [int(size) for size in sys.argv[2:]])
+    main()

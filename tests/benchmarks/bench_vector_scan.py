@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import numpy as np
 import psycopg
-from bench_spaces import FILL, STORE, load
+from bench_spaces import FILL, STORE
 from pgvector.psycopg import register_vector
 from psycopg.conninfo import make_conninfo
 
@@ -33,6 +33,15 @@ SELECT a.scores
 FROM vector_list(
     %s, %s, ARRAY(SELECT id FROM pgblend_data.collection), NULL, NULL, %s) AS a
 """
+
+
+def load(files: list[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Join the vectors of all files."""
+    sets = [np.load(file) for file in files]
+    return tuple(
+        np.concatenate([each[part].astype(np.float32) for each in sets])
+        for part in ("corpus", "queries")
+    )
 
 
 def main(server: str, files: list[str]) -> None:

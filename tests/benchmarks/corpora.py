@@ -120,11 +120,14 @@ def mixed() -> Corpus:
     )
 
 
-def wiki(passages: int) -> Corpus:
-    """Return the first passages of wiki_en; past its end they come again with words in turn."""
+def wiki(passages: int, at_least: int = 0) -> Corpus:
+    """Return the first passages of wiki_en; past its end they come again with words in turn.
+
+    Each has at least so many characters: those of several of them.
+    """
 
     def documents() -> Iterator[Document]:
-        texts = enumerate(wiki_texts(passages))
+        texts = enumerate(joined(endless_texts(), at_least))
         random = np.random.default_rng(5)
         for start in range(0, passages, BLOCK):
             for vector in mixtures(random, min(BLOCK, passages - start)):
@@ -137,16 +140,32 @@ def wiki(passages: int) -> Corpus:
         Question(str(place), text, vector)
         for place, (text, vector) in enumerate(zip(texts, vectors, strict=True))
     ]
-    return Corpus(f"wiki_{passages}", "english", passages, documents, questions, {})
+    name = f"long_{passages}" if at_least else f"wiki_{passages}"
+    return Corpus(name, "english", passages, documents, questions, {})
 
 
 def wiki_texts(passages: int) -> Iterator[str]:
     """Give so many different texts."""
+    return itertools.islice(endless_texts(), passages)
+
+
+def endless_texts() -> Iterator[str]:
+    """Give different texts without an end."""
     endless = itertools.chain.from_iterable(corpus_texts("wiki_en") for _ in itertools.count())
-    for place, text in enumerate(itertools.islice(endless, passages)):
+    for place, text in enumerate(endless):
         words = text.split()
         turn = place // WIKI_PASSAGES * 7 % max(1, len(words))
         yield " ".join(words[turn:] + words[:turn])
+
+
+def joined(texts: Iterator[str], at_least: int) -> Iterator[str]:
+    """Join texts that follow each other to some of at least so many characters."""
+    parts: list[str] = []
+    for text in texts:
+        parts.append(text)
+        if sum(map(len, parts)) >= at_least:
+            yield " ".join(parts)
+            parts = []
 
 
 def corpus_texts(name: str) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """Figures of the benches: printed as one table, kept as JSON beside the machine they are from.
 
 A figure is a row: bench, case (a corpus, a stage), system, and what was measured; `error` stands
-where a system failed.
+where a system failed, `skipped` where it cannot be had here.
 """
 
 import json
@@ -28,6 +28,7 @@ COLUMNS = (
     ("p99", "{:.2f}"),
     ("ratio", "{:.2f}x"),
     ("cpu", "{:.2f}"),
+    ("cpu95", "{:.2f}"),
     ("least", "{:.2f}"),
     ("searches_a_second", "{:,.1f}"),
     ("chunks_a_second", "{:,.0f}"),
@@ -35,12 +36,14 @@ COLUMNS = (
     ("rows", "{:.1f}"),
     ("degraded", "{:d}"),
     ("peak_mb", "{:,.0f}"),
+    ("private_mb", "{:,.1f}"),
     ("megabytes", "{:,.0f}"),
     ("table_mb", "{:,.0f}"),
     ("index_mb", "{:,.0f}"),
     ("load_seconds", "{:,.1f}"),
     ("fill_s", "{:,.1f}"),
     ("build_s", "{:,.1f}"),
+    ("skipped", "not measured: {}"),
     ("error", "FAILED: {}"),
 )
 
@@ -53,10 +56,14 @@ def write(bench: str, rows: Sequence[Row]) -> None:
     print(table(named), flush=True)
 
 
-def table(rows: Iterable[Row], naming: Sequence[str] = NAMING) -> str:
+def table(
+    rows: Iterable[Row],
+    naming: Sequence[str] = NAMING,
+    columns: Sequence[tuple[str, str]] = COLUMNS,
+) -> str:
     """Return rows as a Markdown table; columns that no row has are left out."""
     rows = list(rows)
-    columns = [(name, form) for name, form in COLUMNS if any(name in row for row in rows)]
+    columns = [(name, form) for name, form in columns if any(name in row for row in rows)]
     cells = [[*naming, *(name for name, _ in columns)]]
     for row in rows:
         start = [row[name] for name in naming]

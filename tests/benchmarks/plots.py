@@ -1,4 +1,4 @@
-"""Pictures of the benches' figures: quality against time, and time against size."""
+"""Pictures of the benches' figures: quality against time, time and memory against size."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,17 +11,27 @@ from figures import Row
 from matplotlib import pyplot
 
 MARKERS = "osD^vPX*<>"
+GROWING = (
+    ("growth.png", "p50", "median search, ms"),
+    ("memory.png", "private_mb", "private memory of a session, MB"),
+)
 
 
-def draw(rows: Iterable[Row], folder: Path) -> None:
-    """Draw what there are figures for: quality.png, growth.png."""
+def draw(rows: Iterable[Row], folder: Path) -> list[str]:
+    """Draw what there are figures for; return the names of the files."""
     rows = [row for row in rows if "p50" in row]
+    drawn = []
     judged = [row for row in rows if "nDCG@10" in row]
     if judged:
         draw_quality(judged, folder / "quality.png")
-    growing = [row for row in rows if row["bench"] == "growth"]
-    if growing:
-        draw_growth(growing, folder / "growth.png")
+        drawn.append("quality.png")
+    growing = [row for row in rows if (row.get("text"), row.get("clients")) == ("short", 1)]
+    for name, figure, label in GROWING:
+        kept = [row for row in growing if row.get(figure) is not None]
+        if kept:
+            draw_growth(kept, figure, label, folder / name)
+            drawn.append(name)
+    return drawn
 
 
 def draw_quality(rows: list[Row], path: Path) -> None:
@@ -39,17 +49,13 @@ def draw_quality(rows: list[Row], path: Path) -> None:
     save(figure, panels[0][0], path)
 
 
-def draw_growth(rows: list[Row], path: Path) -> None:
-    """Median time by number of passages, a line a system, both by their logarithm."""
+def draw_growth(rows: list[Row], figure_of: str, label: str, path: Path) -> None:
+    """One figure by number of passages, a line a system, both by their logarithm."""
     figure, panel = pyplot.subplots(figsize=(6, 4))
     for place, system in enumerate(dict.fromkeys(row["system"] for row in rows)):
-        points = [
-            (int(row["case"].split(" ")[0].replace(",", "").rstrip(",")), row["p50"])
-            for row in rows
-            if row["system"] == system
-        ]
+        points = [(row["passages"], row[figure_of]) for row in rows if row["system"] == system]
         panel.plot(*zip(*points, strict=True), f"{MARKERS[place % len(MARKERS)]}-", label=system)
-    panel.set(xscale="log", yscale="log", xlabel="passages", ylabel="median search, ms")
+    panel.set(xscale="log", yscale="log", xlabel="passages", ylabel=label)
     panel.grid(alpha=0.3)
     save(figure, panel, path)
 

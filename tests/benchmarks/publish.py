@@ -10,32 +10,26 @@ pages to the JSON.
 import json
 import shutil
 import sys
-from itertools import groupby
-from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import figures
+from targets import markdown
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = Path("tests/benchmarks/results")
 PICTURES = Path("docs/images")
-FILES = {
-    "report.json": RESULTS,
-    "report.md": RESULTS,
-    "quality.png": PICTURES,
-    "growth.png": PICTURES,
+CAPTIONS = {
+    "quality.png": "Quality against time",
+    "growth.png": "Time against size",
+    "memory.png": "Memory of a session against size",
 }
+FILES = {"report.json": RESULTS, "report.md": RESULTS, **dict.fromkeys(CAPTIONS, PICTURES)}
 BEGIN, END = "<!-- benchmarks: written by `make bench-publish` -->", "<!-- end of benchmarks -->"
-SHOWN = {
-    "peers": "The same questions to each system in turn; ratio is to pgblend's median.",
-    "hybrid": "`hybrid_search` beside its own arms and hand-written SQL.",
-    "growth": "Time by number of passages; ratio is to the system's own at the first size.",
-}
 SUMMARY = ("system", "nDCG@10", "p50", "p95", "megabytes")
 KEYS = (
     *("case", "system", "nDCG@10", "p50", "p95", "ratio", "searches_a_second"),
-    *("chunks_a_second", "peak_mb", "megabytes", "error"),
+    *("chunks_a_second", "peak_mb", "megabytes", "skipped", "error"),
 )
 
 
@@ -65,16 +59,20 @@ def _passages(case: str) -> int:
 
 
 def section(report: dict[str, Any]) -> str:
-    """Return where and how the figures were made, and a table for each bench shown."""
+    """Return where and how the figures were made, the table, pictures, and quality beside peers."""
     machine = dict(report["machine"])
     command = machine.pop("command")
     facts = ", ".join(f"{key} {value}" for key, value in machine.items())
-    parts = [f"`{command}` ({facts}); times in milliseconds."]
-    for bench, rows in groupby(report["rows"], itemgetter("bench")):
-        if bench in SHOWN:
-            parts.append(SHOWN[bench])
-            parts.append(figures.table(map(shown, rows), ("case", "system")))
-    return "\n\n".join(parts)
+    peers = [shown(row) for row in report["rows"] if row["bench"] == "peers"]
+    return "\n\n".join(
+        [
+            f"`{command}` ({facts}).",
+            markdown(report["table"]),
+            *(f"![{CAPTIONS[name]}](images/{name})" for name in report["pictures"]),
+            "Quality: the same questions to each system in turn; milliseconds by the clock.",
+            figures.table(peers, ("case", "system")),
+        ]
+    )
 
 
 def shown(row: figures.Row) -> figures.Row:

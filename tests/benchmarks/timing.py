@@ -41,9 +41,23 @@ def backend_ms(connection: psycopg.Connection) -> float:
     return int(schedule.split()[0]) / 1e6
 
 
+def private_mb(connection: psycopg.Connection) -> float | None:
+    """Return the memory that a session's backend shares with no process; None if kept secret."""
+    try:
+        text = Path(f"/proc/{connection.info.backend_pid}/smaps_rollup").read_text()
+    except PermissionError:
+        return None
+    lines = (line.split() for line in text.splitlines() if line.startswith("Private_"))
+    return sum(int(kilobytes) for _, kilobytes, _ in lines) / 1024
+
+
 def summary_of(measured: Mapping[str, list[float]]) -> dict[str, float]:
-    """Return the percentiles of what `in_turn` measured, and the median of processor time."""
-    return {**summary(measured["ms"]), "cpu": statistics.median(measured["cpu"])}
+    """Return the percentiles of what `in_turn` measured: the clock's, and processor time's."""
+    found = summary(measured["ms"])
+    if measured["cpu"]:
+        cpu = summary(measured["cpu"])
+        found |= {"cpu": cpu["p50"], "cpu95": cpu["p95"]}
+    return found
 
 
 def summary(times: Iterable[float]) -> dict[str, float]:

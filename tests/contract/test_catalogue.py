@@ -26,7 +26,7 @@ SECURITY_DEFINER = {
     "_seal_missing": CLAIMED,
     "_collection_add_locks": "a trigger: the number of the new collection",
     "_create_embedding_table": "its names and types are the registry's, quoted; only admins",
-    "_index_space": "its names and types are the registry's, quoted; only admins",
+    "index_embedding_space": "its names and types are the registry's, quoted; only admins",
     "_embedding_allowance": "fills a space's bucket by the admins' setting; base types alone",
     "_take_allowance": "takes from a space's bucket what it holds at most; base types alone",
     "_drop_reader": "drops nothing but the reader of an attachment, by its number; only admins",
@@ -143,7 +143,7 @@ def test_what_forbids_a_kind_of_plan_forbids_compiling_it(catalogue: psycopg.Con
     # half a second a statement, as in the policies of a role that may not see all collections.
     forbids = "array_to_string(proconfig, ' ') ~ '\\yenable_\\w+='"
     query = f"SELECT p.oid::regprocedure FROM pg_proc AS p WHERE {OURS} AND {forbids}"
-    assert len(column(catalogue, query)) == 5
+    assert len(column(catalogue, query)) == 6
     assert column(catalogue, f"{query} AND NOT 'jit=off' = ANY(proconfig)") == []
 
 

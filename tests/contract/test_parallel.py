@@ -58,6 +58,7 @@ CALLS = {
     "_plain_query": "('a \"b\"')",
     "_probe_start": "('{1,2}')",
     "_probe_text": "()",
+    "_query_configuration": "('how do I', '{english}')",
     "_query_language": "('how do I')",
     "_readable_collections": "()",
     "_regconfig": "('english')",

@@ -10,7 +10,17 @@ from psycopg.types.json import Jsonb
 from pgblend.plpy.text.query import query_groups
 from pgblend.plpy.text.split import split_text
 from pgblend.plpy.text.tokens import approximate_tokens
+from support.program import loading
 
+QUERY_GROUPS = """
+CREATE OR REPLACE FUNCTION pg_temp.query_groups(query text) RETURNS jsonb
+LANGUAGE plpython3u AS $python$
+import json
+from pgblend.plpy.text.query import query_groups
+
+return json.dumps(query_groups(query))
+$python$;
+"""
 SIZES = ("chunk_size_tokens", "chunk_overlap_tokens", "min_chunk_size_tokens")
 
 
@@ -30,14 +40,15 @@ class Deployed:
 
     def __init__(self, connection: psycopg.Connection) -> None:
         self._connection = connection
+        connection.execute(loading(QUERY_GROUPS))
 
     def _value(self, query: str, *parameters: object) -> Any:
         row = self._connection.execute(query, parameters).fetchone()  # type: ignore[call-overload]
         return row[0]
 
     def query_groups(self, query: str) -> Any:
-        """As _query_groups gives it."""
-        return self._value("SELECT pgblend._query_groups(%s)", query)
+        """As the server's program gives it."""
+        return self._value("SELECT pg_temp.query_groups(%s)", query)
 
     def approximate_tokens(self, text: str) -> Any:
         """As _approximate_tokens gives it."""

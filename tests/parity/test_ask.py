@@ -8,6 +8,7 @@ import pytest
 
 from pgblend.plpy.context.answer import ask_document
 from pgblend.plpy.context.prompt import answer_messages
+from support.program import loading
 
 PART = {
     "citation": 1, "document_id": 7, "collection": "c", "uri": "docs/a.md", "title": "A 🦊",
@@ -50,8 +51,20 @@ def test_ask_document(
     assert (citation["docid"], citation["document_id"]) == ("#000007", 7)
 
 
+MESSAGES = """
+CREATE FUNCTION pg_temp.answer_messages(query text, parts jsonb) RETURNS jsonb
+LANGUAGE plpython3u AS $python$
+import json
+from pgblend.plpy.context.prompt import answer_messages
+
+return json.dumps(answer_messages(query, json.loads(parts)))
+$python$;
+"""
+
+
 def test_answer_messages(module_connection: psycopg.Connection) -> None:
+    module_connection.execute(loading(MESSAGES))
     row = module_connection.execute(
-        "SELECT pgblend._answer_messages(%s, %s)", [FOUND["query"], json.dumps([PART])]
+        "SELECT pg_temp.answer_messages(%s, %s)", [FOUND["query"], json.dumps([PART])]
     ).fetchone()
     assert row == (answer_messages("which port?", [PART]),)

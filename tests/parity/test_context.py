@@ -8,6 +8,17 @@ import pytest
 
 from pgblend.plpy.context.around import text_around
 from pgblend.plpy.context.render import context_document
+from support.program import loading
+
+DEPLOYED = """
+CREATE OR REPLACE FUNCTION pg_temp.context_document(request json) RETURNS jsonb
+LANGUAGE plpython3u AS $python$
+import json
+from pgblend.plpy.context.render import context_document
+
+return json.dumps(context_document(json.loads(request)))
+$python$;
+"""
 
 
 def chunk(index: int, content: str, **more: Any) -> dict[str, Any]:
@@ -61,8 +72,9 @@ def test_context_document(module_connection: psycopg.Connection, shape: str, aro
         },
     }  # fmt: skip
     found = context_document(request)
+    module_connection.execute(loading(DEPLOYED))
     row = module_connection.execute(
-        "SELECT pgblend._context_document(%s)", [json.dumps(request)]
+        "SELECT pg_temp.context_document(%s)", [json.dumps(request)]
     ).fetchone()
     assert row == (found,)
     assert [part["spans"] for part in found["parts"]] == [[[1, 2]] if around else [[1, 1]], []]

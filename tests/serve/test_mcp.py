@@ -142,7 +142,7 @@ def test_rights_are_the_callers(agent: Agent) -> None:
 @pytest.mark.parametrize(
     ("tool", "arguments", "said"),
     [
-        ("search", {}, "'query' is a required property"),
+        ("search", {}, '"query" is a required property'),
         ("search", {"query": "x", "colour": 1}, "'colour' was unexpected"),
         ("search", {"query": "x", "query_embedding": [1]}, "'query_embedding' was unexpected"),
         ("search", {"query": "x", "max_tokens": 10}, "max_tokens: 10 is less than the minimum"),

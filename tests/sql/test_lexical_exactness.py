@@ -9,6 +9,7 @@ import bm25s
 import pytest
 
 from support.database import Database
+from support.program import loading
 from support.word_lists import add_word_lists
 
 LANGUAGES = ("english", "german", "simple")
@@ -159,14 +160,27 @@ def test_languages_share_one_bm25(db: Database) -> None:
     assert sorted(scores) == pytest.approx(sorted(expected))
 
 
+PACK = """
+CREATE FUNCTION pg_temp.pack_vector(
+    vector bytea, own_position integer, OUT records bytea, OUT length integer,
+    OUT own_length integer)
+LANGUAGE plpython3u AS $python$
+from pgblend.plpy.lexical.records import pack_lexemes, read_lexemes
+
+return tuple(pack_lexemes(read_lexemes(vector), own_position, {}))
+$python$;
+"""
+
+
 @pytest.mark.parametrize("own_position", [0, 1, 7, 16383])
 def test_records_are_the_tsvectors_lexemes(db: Database, own_position: int) -> None:
+    db.connection.execute(loading(PACK))
     for text in [*texts(10), "", "a" * 2000, "word " * 400, "Ümläut 漢字 emoji 😀 it's"]:
         vector, records, *lengths = db.row(
             "SELECT v::text, p.* FROM (SELECT"
             " setweight(to_tsvector('simple', 'title word'), 'A') ||"
             " setweight(to_tsvector('simple', 'head'), 'B') || to_tsvector('simple', %s)) AS x (v)"
-            " CROSS JOIN LATERAL pgblend._pack_vector(tsvectorsend(v), %s) AS p",
+            " CROSS JOIN LATERAL pg_temp.pack_vector(tsvectorsend(v), %s) AS p",
             text,
             own_position,
         )

@@ -15,8 +15,8 @@ from pgblend.sql import render
 from pgblend.sql.program import program_text
 from support.database import Database, add_documents
 
-SIZE = "SELECT pgblend._query_size('a b or c')::text"
-NOW = "(4,1)"
+ASKED = "SELECT pgblend._websearch_query('english', 'houses')::text"
+NOW = "'hous':D"
 REPLACE = "CREATE OR REPLACE FUNCTION pgblend._program() RETURNS text LANGUAGE sql"
 
 
@@ -50,11 +50,11 @@ def replace_program(committed: Database) -> Callable[..., None]:
 def test_an_open_session_goes_on_with_the_program_that_replaced_its_own(
     committed: Database, replace_program: Callable[..., None]
 ) -> None:
-    assert committed.value(SIZE) == NOW
-    replace_program("def query_size(query): return 7, 8")
-    assert committed.value(SIZE) == "(7,8)"
+    assert committed.value(ASKED) == NOW
+    replace_program("def websearch_text(query): return 'wine'")
+    assert committed.value(ASKED) == "'wine':D"
     replace_program()
-    assert committed.value(SIZE) == NOW
+    assert committed.value(ASKED) == NOW
 
 
 @contextmanager
@@ -70,34 +70,34 @@ IS_COMPILED = "SELECT pgblend._load_program()"
 
 
 def test_a_text_that_is_not_the_routines_own_is_refused(committed: Database) -> None:
-    assert committed.value(SIZE) == NOW
+    assert committed.value(ASKED) == NOW
     text, _ = program_with("import os")
     body = f"SELECT $text${text}$text$"
     committed.rows(f"{REPLACE} AS $body${body}$body$")
     with new_session(committed) as other:
-        assert other.value(SIZE) == NOW  # from the compiled code, which is that of the routines
+        assert other.value(ASKED) == NOW  # from the compiled code, which is that of the routines
     committed.rows(NO_CODE)
-    assert committed.value(SIZE) == NOW  # its program is loaded
+    assert committed.value(ASKED) == NOW  # its program is loaded
     with new_session(committed) as other:
-        for query in (SIZE, "SELECT * FROM hybrid_search('words')"):
+        for query in (ASKED, "SELECT * FROM hybrid_search('words')"):
             problem = other.error(query)
             assert problem.sqlstate == "PB012"
             assert "is not the one that its routines were made with" in str(problem.message_primary)
             assert "migrate up" in str(problem.message_hint)
     runner.upgrade(committed.url)  # as the hint says
     with new_session(committed) as other:
-        assert other.value(SIZE) == NOW
+        assert other.value(ASKED) == NOW
 
 
 def test_a_call_that_an_upgrade_overtook_says_so(committed: Database) -> None:
     """Its body is the old one, the program and all that is called from now on are new."""
     committed.rows(script_with("# new").partition("-- 05_settings")[0])
-    problem = committed.error(SIZE)
+    problem = committed.error(ASKED)
     assert (problem.sqlstate, problem.message_hint) == ("PB012", "Call it again.")
 
 
 def test_compiled_code_is_taken_and_gives_the_same(committed: Database) -> None:
-    query = "SELECT pgblend._query_groups('a -b \"c d\" e-1')"
+    query = "SELECT pgblend._websearch_query('english', 'a -b \"c d\" e-1')::text"
     assert committed.value(IS_COMPILED) is True
     of_code = committed.value(query)
     committed.rows(NO_CODE)
@@ -125,7 +125,7 @@ def test_other_code_is_left_alone(db: Database, code: str) -> None:
     changed = db.value(f"SELECT encode({code}, 'hex') FROM pgblend._program_code() AS c")
     db.rows(f"{CODE}'\\x{changed}'::bytea")
     assert db.value(IS_COMPILED) is False
-    assert db.value(SIZE) == NOW
+    assert db.value(ASKED) == NOW
 
 
 def test_code_of_a_role_that_is_no_superuser_is_left_alone(db: Database) -> None:
@@ -140,13 +140,37 @@ def test_a_reader_cannot_change_what_is_loaded(
 ) -> None:
     with connect_as("pgblend_admin") as connection:
         admin = Database(connection)
-        assert admin.value(SIZE) == NOW
+        assert admin.value(ASKED) == NOW
         assert admin.error(f"{REPLACE} RETURN ''").sqlstate == "42501"
     with connect_as("pgblend_admin") as connection:
         admin = Database(connection)
         admin.rows(REPLACE.replace("pgblend.", "pg_temp.") + " RETURN 'raise SystemExit'")
         admin.rows("SET search_path = pg_temp, public, blend")
-        assert admin.value(SIZE) == NOW
+        assert admin.value(ASKED) == NOW
+
+
+LATER = """
+import sys, types
+is_lazy = type(sys.modules["inspect"]) is not types.ModuleType
+import ctypes, inspect, ipaddress, ntpath, pickle
+import numpy, numpy.fft, numpy.ma, numpy.polynomial, numpy.random
+plpy.notice([
+    is_lazy, ctypes.sizeof(ctypes.c_int32), inspect.isfunction(inspect.getdoc),
+    str(ipaddress.ip_address("::1")), ntpath.basename("a\\\\b"), pickle.loads(pickle.dumps(7)),
+    float(numpy.fft.fft([1.0, 2.0])[0].real), int(numpy.ma.array([1, 2]).sum()),
+    numpy.polynomial.Polynomial([1.0, 2.0])(3.0), numpy.random.default_rng(1).integers(1),
+    type(inspect) is types.ModuleType])
+"""
+
+
+def test_what_waits_for_its_use_is_there_for_others(db: Database) -> None:
+    """Modules that the program's own never use are loaded by who does."""
+    db.rows("SELECT add_collection('c', 'english')")
+    add_documents(db, "c", [("1", "", "red fox")])
+    assert len(db.rows("SELECT * FROM lexical_search('fox')")) == 1
+    db.rows(f"DO LANGUAGE plpython3u $${LATER}$$")
+    told = "[True, 4, True, '::1', 'b', 7, 3.0, 3, 7.0, 0, True]"
+    assert [message for _, message in db.notices][-1] == told
 
 
 def test_nothing_else_changes_in_the_servers_python(committed: Database) -> None:
@@ -155,7 +179,7 @@ def test_nothing_else_changes_in_the_servers_python(committed: Database) -> None
         " $$import sys; return ' '.join([*sys.path, *map(repr, sys.meta_path)])$$"
     )
     before = committed.value("SELECT public.path()")
-    committed.value(SIZE)
+    committed.value(ASKED)
     after = committed.value("SELECT public.path()")
     assert re.sub(r" <pgblend.plpy.program.Program object at \w+>", "", after, count=1) == before
 
@@ -215,7 +239,7 @@ def test_memory_of_a_session_stays_flat(
         "SELECT * FROM fuzzy_search('wrods')",
         "SELECT search_explain('words')",
         "SELECT get_context('words')",
-        SIZE,
+        ASKED,
     ]
     pid = committed.connection.info.backend_pid
     marks = []

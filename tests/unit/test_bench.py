@@ -54,12 +54,80 @@ def test_a_published_command_tells_no_password(load: Any) -> None:
 
 
 def test_ratios(load: Any) -> None:
-    figures, hybrid = load("figures"), load("bench_hybrid")
+    figures = load("figures")
     rows = [{"system": "peer", "p50": 6.0}, {"system": "ours", "p50": 2.0}, {"system": "x"}]
     assert [row.get("ratio") for row in figures.with_ratios(rows, "ours")] == [3.0, 1.0, None]
     assert figures.with_ratios(rows[:1], "ours") == rows[:1]  # nothing to compare with
-    grown = hybrid.growth_ratios([{"system": "a", "p50": 2.0}, {"system": "a", "p50": 5.0}])
-    assert [row["ratio"] for row in grown] == [1.0, 2.5]
+
+
+def timed(system: str, cpu: float, passages: int = 9, **more: Any) -> dict[str, Any]:
+    """A row of bench_hybrid.py."""
+    about = {"bench": "hybrid", "case": "", "passages": passages, "text": "short", "clients": 1}
+    return about | {"system": system, "p50": 2 * cpu, "p95": 3 * cpu, "cpu": cpu} | {
+        "cpu95": 2 * cpu, **more
+    }  # fmt: skip
+
+
+def test_one_table_of_ratios_says_which_targets_are_met(load: Any) -> None:
+    targets = load("targets")
+    slow = timed("langchain-postgres", 5.0)
+    del slow["cpu"], slow["cpu95"]
+    rows = [
+        timed("pgblend", 4.0, 3, private_mb=20.0),
+        timed("pgblend", 6.0, private_mb=49.5),
+        timed("bare HNSW", 3.0),
+        timed("hand-written SQL", 12.0),
+        slow,
+        timed("pgblend", 0, clients=8, searches_a_second=100.0),
+        timed("hand-written SQL", 0, clients=8, searches_a_second=50.0),
+        {"bench": "hybrid", "case": "", "passages": 9, "text": "short", "clients": 1,
+         "system": "SQL with pg_textsearch", "skipped": "FeatureNotSupported: not there"},
+        {"bench": "peers", "case": targets.SMALL, "system": "pgblend", "p50": 9.0, "cpu": 5.0,
+         "p95": 9.0, "cpu95": 6.0},
+        {"bench": "peers", "case": targets.SMALL, "system": "hand-written SQL", "p50": 1.0,
+         "p95": 9.0, "cpu": 2.5, "cpu95": 6.0},
+        *({"bench": "first_search", "case": case, "system": part, "cpu": cpu}
+          for case, cpu in (("3", 140.0), ("9", 151.0))
+          for part, cpu in (("bare SQL", cpu / 2), ("first search", cpu))),
+    ]  # fmt: skip
+    table = targets.compared(rows)
+    found = {(row["what"], row["clients"], row["passages"]): row for row in table}
+
+    def told(what: str, *names: str, clients: str = "1", passages: str = "9 short") -> list[Any]:
+        return [found[what, clients, passages].get(name) for name in names]
+
+    walk = "hybrid / bare walk, depth 100"
+    assert told(walk, "ours", "theirs", "ratio", "target", "met") == [6, 3, 2, "≤ 2.2", "yes"]
+    ranked = "hybrid / ts_rank_cd + HNSW in one statement"
+    assert told(ranked, "ratio", "ratio_p95", "target", "measure") == [0.5, 0.5, None, "processor"]
+    assert told(ranked, "ours", "theirs", "ratio", "measure", clients="8") == [10, 20, 0.5, "clock"]
+    assert told("hybrid / langchain-postgres", "ratio", "measure") == [1.2, "clock"]
+    peer = "hybrid / pg_textsearch + HNSW in one statement"
+    assert told(peer, "ratio", "skipped") == [None, "FeatureNotSupported: not there"]
+    assert told("hybrid, p95 / p50", "ratio", "met") == [2.0, "no"]
+    small = "small corpus: hybrid / hand-written SQL"
+    assert told(small, "ratio", "met", passages="240 short") == [2.0, "yes"]
+    assert told("first search, ms", "ours", "met") == [151.0, "no"]
+    assert told("first search, ms more", "ours", "met", passages="3 to 9 short") == [11.0, "no"]
+    assert told("private memory of a session, MB", "ours", "met") == [49.5, "no"]
+    grown = "hybrid, larger / smaller corpus"
+    assert told(grown, "ratio", "met", passages="9 / 3 short") == [1.5, "no"]
+    text = targets.markdown(table)
+    assert len(text.splitlines()) == len(table) + 2
+    assert "not measured: FeatureNotSupported: not there" in text
+
+
+def test_pictures_of_growth_and_of_memory(load: Any, tmp_path: Path) -> None:
+    rows = [timed("pgblend", 4.0 + size, size, private_mb=20.0) for size in (3, 9)]
+    drawn = load("plots").draw([*rows, timed("pgblend", 1.0, clients=8)], tmp_path)
+    assert set(drawn) == {path.name for path in tmp_path.glob("*.png")}
+    assert set(drawn) == {"growth.png", "memory.png"}
+
+
+def test_long_passages_are_joined_from_short_ones(load: Any) -> None:
+    joined = load("corpora").joined
+    assert list(joined(iter(["ab", "cd", "efghi", "j"]), 4)) == ["ab cd", "efghi"]
+    assert list(joined(iter(["ab", "cd"]), 0)) == ["ab", "cd"]
 
 
 def test_quality_and_time_come_from_the_same_searches(load: Any, server: Any) -> None:
@@ -81,9 +149,14 @@ def test_quality_and_time_come_from_the_same_searches(load: Any, server: Any) ->
     def fail() -> Any:
         raise ImportError("not there")
 
+    def break_down() -> Any:
+        raise ValueError("broken")
+
     chosen = {blend.name: lambda: blend(url), hand_written.name: lambda: hand_written(url)}
     try:
-        ours, theirs, missing = peers.measure(corpus, chosen | {"peer": fail})
+        ours, theirs, missing, broken = peers.measure(
+            corpus, chosen | {"peer": fail, "other": break_down}
+        )
     finally:
         with psycopg.connect(server.url(), autocommit=True) as connection:
             for name in ("blend", "sql"):
@@ -95,8 +168,9 @@ def test_quality_and_time_come_from_the_same_searches(load: Any, server: Any) ->
     assert missing == {
         "case": "test_corpus, 3",
         "system": "peer",
-        "error": "ImportError: not there",
+        "skipped": "ImportError: not there",
     }
+    assert broken["error"] == "ValueError: broken"
     assert json.dumps([ours, theirs, missing])
 
 
@@ -112,7 +186,10 @@ def test_pages_show_what_was_measured_and_nothing_else(load: Any, tmp_path: Path
         {"bench": "fuzzy", "case": "typos", "system": "pgblend", "p50": 9.0},
     ]  # fmt: skip
     machine = {"command": "make bench", "processors": 2}
-    (made / "report.json").write_text(json.dumps({"machine": machine, "rows": rows}))
+    table = [{"what": "hybrid / walk", "passages": "9 short", "clients": "1", "state": "warm",
+              "measure": "processor", "ours": 2.0, "theirs": 1.0, "ratio": 2.0}]  # fmt: skip
+    report = {"machine": machine, "pictures": ["growth.png"], "table": table, "rows": rows}
+    (made / "report.json").write_text(json.dumps(report))
     (made / "report.md").write_text("all")
     (made / "growth.png").write_text("a picture")
     readme, benchmarks = (tmp_path / page for page in publish.PAGES)
@@ -136,6 +213,8 @@ def test_pages_show_what_was_measured_and_nothing_else(load: Any, tmp_path: Path
         assert "`make bench` (processors 2)" in benchmarks.read_text()
         assert "| scifact, 5,183 | pgblend | 0.740   | 4.00 | 1.00x |" in benchmarks.read_text()
         assert "FAILED: not there" in benchmarks.read_text()
+        assert "![Time against size](images/growth.png)" in benchmarks.read_text()
+        assert "| hybrid / walk | 9 short  | 1 " in benchmarks.read_text()
     assert (tmp_path / publish.RESULTS / "report.md").read_text() == "all"
     assert (tmp_path / publish.PICTURES / "growth.png").read_text() == "a picture"
 

@@ -7,7 +7,7 @@ ENTRY_BYTES = 4 * 384 + 250
 
 
 def keys(*texts: str) -> list[bytes]:
-    return [EmbeddingCache.key("model", None, text) for text in texts]
+    return [EmbeddingCache.key("model", None, False, text) for text in texts]
 
 
 def test_the_least_recently_used_goes_first() -> None:
@@ -43,15 +43,12 @@ def test_a_size_of_zero_keeps_nothing() -> None:
     assert cache.statistics()["bytes"] == 0
 
 
-def test_model_dimensions_and_text_make_the_key() -> None:
-    assert (
-        len(
-            {
-                EmbeddingCache.key("model", None, "text"),
-                EmbeddingCache.key("other", None, "text"),
-                EmbeddingCache.key("model", 384, "text"),
-                EmbeddingCache.key("model", None, "text "),
-            }
-        )
-        == 4
-    )
+def test_what_was_asked_makes_the_key() -> None:
+    asked = [
+        ("model", None, False, "text"),
+        ("other", None, False, "text"),
+        ("model", 384, False, "text"),
+        ("model", None, True, "text"),
+        ("model", None, False, "text "),
+    ]
+    assert len({EmbeddingCache.key(*each) for each in asked}) == len(asked)

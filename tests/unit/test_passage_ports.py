@@ -13,6 +13,7 @@ from pgblend.plpy.ports import (
     Edge,
     Holder,
     HoldersRequest,
+    LanguagesRequest,
     NeighboursRequest,
     NodePassage,
     NodesRequest,
@@ -115,6 +116,11 @@ class TwoNodes:
             next((age for age in ages if age is not None), None)
             for ages in zip(*found, strict=True)
         ]
+
+    def languages(self, request: LanguagesRequest) -> Sequence[str | None]:
+        check_time(request.timeout_ms)
+        found = (one.languages(request) for one in self.nodes)
+        return [next(filter(None, names), None) for names in zip(*found, strict=True)]
 
     def cosines(self, request: CosinesRequest) -> Mapping[int, float | None]:
         check_time(request.timeout_ms)

@@ -67,9 +67,9 @@ class Blend:
         """Search by words and vector; an answer that lacks a stage is an error."""
         return self.ask(self.connection, question)
 
-    def ask(self, connection: Connection, question: Question) -> list[str]:
+    def ask(self, connection: Connection, question: Question, options: str = PATIENT) -> list[str]:
         """Search in a session."""
-        values = [question.text, PATIENT, question.as_sql]
+        values = [question.text, options, question.as_sql]
         cursor = connection.execute(HYBRID, values, prepare=True)
         rows = cursor.fetchall()
         names = [column.name for column in cursor.description or ()]
@@ -96,8 +96,9 @@ class BlendWords(Blend):
 
     name = "pgblend, words only"
 
-    def ask(self, connection: Connection, question: Question) -> list[str]:
+    def search(self, question: Question) -> list[str]:
         """Search by words."""
+        connection = self.connection
         cursor = connection.execute(WORDS, [question.text, PATIENT_WORDS], prepare=True)
         names = [column.name for column in cursor.description or ()]
         return [row[names.index("source_key")] for row in cursor]

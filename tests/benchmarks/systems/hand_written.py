@@ -1,6 +1,7 @@
 """Hybrid search as it is usually written by hand in SQL: two queries joined by RRF."""
 
 import re
+from typing import Any
 
 import psycopg
 from corpora import DIMENSIONS, Corpus, Question
@@ -37,6 +38,13 @@ TEXTSEARCH = """
         FROM peer AS p ORDER BY score LIMIT {depth}
     ) AS n WHERE n.score < 0
 """
+# The arms as statements of their own; a score in the list would be reckoned anew from each text.
+WORDS = """
+    SELECT {columns} FROM peer AS p
+    ORDER BY p.content <@> to_bm25query(%(text)s, 'peer_bm25') LIMIT {rows}
+"""
+NEAREST = f"SELECT p.id FROM peer AS p ORDER BY p.embedding <=> %(vector)s LIMIT {DEPTH}"
+BY_KEY = "SELECT p.id, p.key, p.content FROM peer AS p WHERE p.id = ANY(%s)"
 
 
 class HandWritten:
@@ -51,9 +59,7 @@ class HandWritten:
 
     def load(self, corpus: Corpus) -> float:
         """Store the corpus in one table with its indexes."""
-        self.statement = SEARCH.format(
-            words=self.words.format(language=corpus.language, depth=DEPTH), depth=DEPTH, rows=ROWS
-        )
+        self.language = corpus.language
         self.url, seconds = filled_database(
             self.server,
             database_name(self.short, corpus.name),
@@ -62,24 +68,32 @@ class HandWritten:
         self.connection = self.session()
         return seconds
 
-    def session(self) -> psycopg.Connection:
+    def session(self, depth: int = DEPTH) -> psycopg.Connection:
         """Open a session with a search list as long as the candidates that are wanted."""
         connection = psycopg.connect(self.url, autocommit=True)
-        connection.execute(f"SET hnsw.ef_search = {DEPTH}")
+        connection.execute(f"SET hnsw.ef_search = {depth}")
         return connection
 
     def search(self, question: Question) -> list[str]:
         """Search in one statement."""
         return self.ask(self.connection, question)
 
-    def ask(self, connection: psycopg.Connection, question: Question) -> list[str]:
-        """Search in a session."""
-        values = {
+    def ask(
+        self, connection: psycopg.Connection, question: Question, depth: int = DEPTH
+    ) -> list[str]:
+        """Search in a session, for so many candidates of either side."""
+        words = self.words.format(language=self.language, depth=depth)
+        statement = SEARCH.format(words=words, depth=depth, rows=ROWS)
+        found = connection.execute(statement, self.values(question), prepare=True)
+        return [key for key, *_ in found]
+
+    def values(self, question: Question) -> dict[str, str]:
+        """Return what the statements are given."""
+        return {
             "words": " | ".join(re.findall(r"\w+", question.text)),
             "text": question.text,
             "vector": question.as_sql,
         }
-        return [key for key, *_ in connection.execute(self.statement, values, prepare=True)]
 
     def fill(self, url: str, corpus: Corpus) -> None:
         """Fill the table, then index it."""
@@ -133,6 +147,25 @@ class HandWrittenTextsearch(HandWritten):
         """Create the extensions."""
         connection.execute("CREATE EXTENSION vector")
         connection.execute("CREATE EXTENSION pg_textsearch")
+
+    def words_alone(self, rows: int, question: Question) -> list[Any]:
+        """Search by words, with the texts."""
+        statement = WORDS.format(columns="p.key, p.content", rows=rows)
+        return self.rows(statement, question)
+
+    def apart(self, question: Question) -> list[str]:
+        """Search by words and by vector in statements of their own, and fuse here."""
+        scores: dict[int, float] = {}
+        for statement in (WORDS.format(columns="p.id", rows=DEPTH), NEAREST):
+            for rank, (number, *_) in enumerate(self.rows(statement, question), start=1):
+                scores[number] = scores.get(number, 0) + 1 / (60 + rank)
+        best = sorted(scores, key=lambda number: (-scores[number], number))[:ROWS]
+        found = {row[0]: row for row in self.connection.execute(BY_KEY, [best], prepare=True)}
+        return [found[number][1] for number in best]
+
+    def rows(self, statement: str, question: Question) -> list[Any]:
+        """Return all rows of a statement."""
+        return self.connection.execute(statement, self.values(question), prepare=True).fetchall()
 
     def index_words(self, connection: psycopg.Connection, language: str) -> None:
         """Index the texts."""

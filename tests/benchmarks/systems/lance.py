@@ -4,6 +4,7 @@ import os
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -49,10 +50,18 @@ class Lance:
         self.table.optimize()
         return time.perf_counter() - start
 
+    def session(self) -> AbstractContextManager[Any]:
+        """Give the table, which several threads may search."""
+        return nullcontext(self.table)
+
     def search(self, question: Question) -> list[str]:
         """Search by words and vector."""
+        return self.ask(self.table, question)
+
+    def ask(self, table: Any, question: Question) -> list[str]:
+        """Search in a session."""
         query = (
-            self.table.search(query_type="hybrid")
+            table.search(query_type="hybrid")
             .vector(question.vector)
             .text(question.text)
             .distance_type("cosine")

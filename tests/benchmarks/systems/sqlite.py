@@ -6,6 +6,7 @@ By apsw, which brings an SQLite of its own: many Pythons' sqlite3 cannot load ex
 import re
 import tempfile
 import time
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 
 import apsw
@@ -40,9 +41,14 @@ class SQLite:
     def __init__(self) -> None:
         self.folder = tempfile.TemporaryDirectory(prefix="bench-sqlite-")
         self.path = Path(self.folder.name, "bench.db")
-        self.database = apsw.Connection(str(self.path))
-        self.database.enable_load_extension(True)
-        self.database.load_extension(sqlite_vec.loadable_path())
+        self.database = self.opened()
+
+    def opened(self) -> apsw.Connection:
+        """Open the file."""
+        database = apsw.Connection(str(self.path))
+        database.enable_load_extension(True)
+        database.load_extension(sqlite_vec.loadable_path())
+        return database
 
     def load(self, corpus: Corpus) -> float:
         """Fill both virtual tables in one transaction."""
@@ -67,11 +73,19 @@ class SQLite:
         execute("INSERT INTO texts (texts) VALUES ('optimize')")
         return time.perf_counter() - start
 
+    def session(self) -> AbstractContextManager[apsw.Connection]:
+        """Open the file once more."""
+        return closing(self.opened())
+
     def search(self, question: Question) -> list[str]:
+        """Search in one statement."""
+        return self.ask(self.database, question)
+
+    def ask(self, database: apsw.Connection, question: Question) -> list[str]:
         """Search with the question's words OR-ed."""
         words = " OR ".join(f'"{word}"' for word in re.findall(r"\w+", question.text))
         values = {"words": words, "vector": question.vector.tobytes()}
-        return [str(key) for key, *_ in self.database.execute(SEARCH, values)]
+        return [str(key) for key, *_ in database.execute(SEARCH, values)]
 
     def bytes_stored(self) -> int | None:
         """Return the file's size."""

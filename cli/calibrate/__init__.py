@@ -1,0 +1,1 @@
+"""What relevance means in a collection: curves fitted on its judged queries."""

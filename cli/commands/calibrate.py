@@ -1,0 +1,66 @@
+"""`pgblend calibrate`: relevance as a probability."""
+
+from dataclasses import asdict
+from functools import partial
+
+import click
+
+from pgblend.cli import output
+from pgblend.cli.database import open_database
+from pgblend.cli.evaluate import options
+from pgblend.cli.extras import require
+
+_COLUMNS = ("collection", "basis", "queries", "held_back", "error", "low", "high", "attainable")
+_BINS = ("collection", "predicted", "observed", "rows")
+
+
+@click.command()
+@click.option(
+    "-c", "--collection", multiple=True, metavar="NAME", help="Only this collection (repeatable)."
+)
+@click.option("--reliability", is_flag=True, help="Show what was predicted beside what was so.")
+@output.output_options("json", "csv", "md")
+@click.pass_obj
+def command(
+    database_url: str | None, collection: tuple[str, ...], reliability: bool, output_format: str
+) -> None:
+    """Fit what relevance means on judged queries, so that it is a probability.
+
+    Half of a collection's judged queries fit a curve; on the others error is measured (the expected
+    calibration error, low to high with 95 % confidence), and where a list of some coverage ends.
+    attainable is the largest coverage. A collection with too few judged queries goes by the
+    model's own curve (prior), or by cosines of random passages (p_value).
+
+    \b
+    Examples:
+      pgblend calibrate
+      pgblend calibrate -c docs --reliability
+    """
+    require("eval")
+    from pgblend.cli.calibrate.collection import calibrate, targets
+    from pgblend.cli.ingest.progress import progress_bars
+
+    found = []
+    with open_database(database_url) as connection, progress_bars() as start_bar:
+        for target in targets(connection, list(collection) or None):
+            result = calibrate(connection, target, partial(start_bar, target.collection))
+            if result is None:
+                click.echo(f"pgblend: {target.collection}: too few vectors", err=True)
+                continue
+            if result.missing:
+                told = f"no curve: {result.missing}"
+                click.echo(f"pgblend: {target.collection}: {told}", err=True)
+            found.append(
+                asdict(result) | {"reliability": [one._asdict() for one in result.reliability]}
+            )
+    if output_format == "json":
+        output.echo_json({"calibrations": found})
+    elif reliability:
+        bins = [
+            {"collection": one["collection"], **each}
+            for one in found
+            for each in one["reliability"]
+        ]
+        output.echo_rows(options.rounded(bins, output_format), _BINS, output_format)
+    else:
+        output.echo_rows(options.rounded(found, output_format), _COLUMNS, output_format)
