@@ -89,6 +89,7 @@ class IndexView:
     documents: tuple[Integers, Integers] | None = None
     postings: dict[int, Pair] = field(default_factory=dict)
     posting_bytes: int = 0
+    spans: dict[int, Integers] = field(default_factory=dict)  # of terms, see view_spans
     norms: Norms | None = None
     impacts: dict[int, Floats] = field(default_factory=dict)
     sums: Floats | None = None  # zeros to add scores up in
@@ -104,6 +105,7 @@ class IndexView:
                 self.alive,
                 self.frequencies,
                 *(array for directory in self.directories for array in directory),
+                *self.spans.values(),
                 *(array for array in derived if array is not None),
             ]
         )

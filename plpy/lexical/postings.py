@@ -1,6 +1,6 @@
 """The sealed postings of a query's terms."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ from pgblend.plpy.lexical.index import (
 )
 from pgblend.plpy.lexical.rows import ROW, Floats, Integers, Pair
 from pgblend.plpy.lexical.segment import block_size, read_block
-from pgblend.plpy.session import Database, Row
+from pgblend.plpy.session import Database, Row, keep_value
 
 Span = tuple[int, int, int, int]
 Blocks = dict[tuple[int, int], tuple[Integers, Integers]]
@@ -84,10 +84,34 @@ _DIRECTORY = f"""
 """
 
 
+MOST_SPANS = 1000  # terms, of 130 bytes and 24 a segment
+
+
 def view_spans(db: Database, view: IndexView, terms: Sequence[int]) -> list[Span]:
-    """Return term_spans of a view; reads the blocks of its directories that are not kept whole."""
+    """Return term_spans of a view, of different terms.
+
+    Directories that are not kept whole are read by blocks, and what was found is kept.
+    """
     if view.every == 1:
         return term_spans(view.directories, terms)
+    found = {term: view.spans[term] for term in terms if term in view.spans}
+    missing = [term for term in terms if term not in found]
+    if missing:
+        parts: list[list[list[int]]] = [[] for _ in missing]
+        for place, *span in read_spans(db, view, missing):
+            parts[place].append(span)
+        for term, spans in zip(missing, parts, strict=True):
+            array = np.array(sorted(spans), np.int64).reshape(-1, 3)
+            found[term] = keep_value(view.spans, term, array, MOST_SPANS)
+    return [
+        (place, segment, start, end)
+        for place, term in enumerate(terms)
+        for segment, start, end in found[term].tolist()
+    ]
+
+
+def read_spans(db: Database, view: IndexView, terms: Sequence[int]) -> Iterator[Span]:
+    """Read the blocks of directories in which terms would be."""
     wanted = np.array(terms, np.int64)
     asked: dict[tuple[int, int], list[int]] = {}
     for segment, (firsts, _) in enumerate(view.directories):
@@ -96,13 +120,14 @@ def view_spans(db: Database, view: IndexView, terms: Sequence[int]) -> list[Span
                 asked.setdefault((segment, after - 1), []).append(place)
     ids = [view.segment_ids[segment] for segment, _ in asked]
     rows = db.run(_DIRECTORY, ["bigint[]", "integer[]"], ids, [block for _, block in asked])
-    keys, spans = [*asked], []
+    keys = [*asked]
     for row in rows:
-        segment, block = key = keys[row["place"] - 1]
-        directory = read_directory(db, view, segment, block, row)
-        found = term_spans([directory], [terms[place] for place in asked[key]])
-        spans += [(asked[key][place], segment, *ends) for place, _, *ends in found]
-    return sorted(spans)
+        segment, block = keys[row["place"] - 1]
+        known, starts = read_directory(db, view, segment, block, row)
+        for place in asked[segment, block]:
+            at = int(known.searchsorted(wanted[place]))
+            if at < len(known) and known[at] == wanted[place]:
+                yield place, segment, int(starts[at]), int(starts[at + 1])
 
 
 def read_directory(db: Database, view: IndexView, segment: int, block: int, row: Row) -> Pair:
