@@ -11,7 +11,7 @@ from typing import Any, LiteralString, TypeAlias
 import click
 import psycopg
 from pgvector.psycopg import register_vector
-from psycopg.conninfo import conninfo_to_dict
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.rows import TupleRow, dict_row
 
 from pgblend.cli.database_errors import advice_for_connection, advice_for_statement
@@ -215,6 +215,16 @@ def _open(url: str, application_name: str) -> Connection:
         raise advice_for_connection(str(error), True) from error
     connection.prepare_threshold = None
     return connection
+
+
+def parts_of(url: str) -> dict[str, str | int | None]:
+    """Return the parts of a database URL by libpq's names."""
+    return _parse(url)
+
+
+def whole_url(url: str, **more: str | None) -> str:
+    """Return a connection string with more parts, those that are not None."""
+    return make_conninfo(url, **{name: value for name, value in more.items() if value is not None})
 
 
 def _parse(url: str) -> dict[str, str | int | None]:

@@ -51,6 +51,7 @@ GROUPS = {
         "gateway": "Run the model gateway.",
         "serve": "Let applications search over HTTP, each as a role of its own.",
         "mcp": "Let agents search, over the Model Context Protocol.",
+        "shards": "Spread a store over several databases, searched as one.",
         "migrate": "Create, upgrade or remove pgblend's database objects.",
     },
 }

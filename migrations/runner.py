@@ -52,6 +52,7 @@ _STRANGER = text("""
     WHERE l.locktype = 'advisory' AND l.granted AND NOT r.rolsuper AND l.objsubid = 1
         AND (l.classid::bigint << 32 | l.objid::bigint) = hashtextextended('pgblend migrate', 0)
 """)
+_IS_COORDINATOR = text("SELECT EXISTS (SELECT FROM pgblend_data.shard)")
 _LOCK_STEP_SECONDS = 0.1
 # A role that may not migrate holds the lock for a moment where it asks for the status.
 _PATIENCE_STEPS = 30
@@ -78,7 +79,7 @@ def upgrade(database_url: str, revision: str = "head") -> None:
             from_0010.upgrade(connection)
         connection.commit()
         command.upgrade(_config(connection), target)
-        if _current(connection) == _head() and differs(connection, render()):
+        if _current(connection) == _head() and differs(connection, _script(connection)):
             _replace_newest(connection)
         if _current(connection) == _head():
             compile_program(connection)
@@ -125,7 +126,7 @@ def status(database_url: str) -> Status:
             for script in scripts.iterate_revisions(head, done)
             if script.revision != current
         ]
-        drift = current == head and differs(connection, render())
+        drift = current == head and differs(connection, _script(connection))
         return Status(current=current, head=head, pending=pending[::-1], drift=drift)
 
 
@@ -184,7 +185,13 @@ def released() -> dict[str, str]:
 def _replace_newest(connection: Connection) -> None:
     """Put the routines of sql/ in the place of those that the last release had."""
     last = max(released(), default=None)
-    replace_routines(connection, render(), snapshot(last) if last else None)
+    replace_routines(connection, _script(connection), snapshot(last) if last else None)
+
+
+def _script(connection: Connection) -> str:
+    """Return the routines for a database at head: those of one node, or of a coordinator."""
+    is_coordinator = connection.execute(_IS_COORDINATOR).scalar_one()
+    return render(of_coordinator=is_coordinator)
 
 
 @contextmanager

@@ -391,34 +391,3 @@ class LiteralRequest(NamedTuple):
     filter: str | None
     language: str | None
     depth: int
-
-
-class StorePort(PassagePort, Protocol):
-    """Where a search finds and reads passages."""
-
-    def lexical(self, cache_bytes: int) -> LexicalPort:
-        """Return the lexical index, of which a session keeps so many bytes of postings.
-
-        ModuleNotFoundError where there is no numpy.
-        """
-
-    def is_building(self, collection_ids: Sequence[int]) -> bool:
-        """Tell whether a session builds the lexical index of one of the collections."""
-
-    def hold(self, space: Space, collection_ids: Sequence[int], asks: bool) -> Held:
-        """Keep a space from being dropped; whether it has vectors is told where it `asks`."""
-
-    def nearest(self, request: VectorRequest) -> CandidateList:
-        """Return the passages nearest to a vector."""
-
-    def literal(self, request: LiteralRequest) -> CandidateList:
-        """Return a list by words without the lexical index."""
-
-    def is_named(self, query: str, chunk_id: int) -> bool:
-        """Tell whether a passage's document is called as the query asks."""
-
-    def may_stand_in(self, query: str, collection_ids: Sequence[int], space: Space) -> bool:
-        """Tell whether vectors may stand in for words that are nowhere."""
-
-    def around(self, chunk_ids: Sequence[int], sizes: Mapping[str, float]) -> Rows:
-        """Return passages and those around them in their documents (_chunks_around)."""

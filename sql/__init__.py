@@ -32,7 +32,9 @@ _PUBLIC_BODY = re.compile(
     r"(LANGUAGE plpgsql\n\w+ PARALLEL UNSAFE\n.*?AS \$function\$\n)(.*?)(\n\$function\$;)",
     re.DOTALL,
 )
-_WITHOUT_PATH = re.compile(r"(\nLANGUAGE pl\w+\n(?:(?!SET search_path)[^\n]+\n)*?)(?=AS \$)")
+_WITHOUT_PATH = re.compile(
+    r"(\nLANGUAGE pl(?!proxy)\w+\n(?:(?!SET search_path)[^\n]+\n)*?)(?=AS \$)"
+)
 _DEFINER = "\nSECURITY DEFINER\n"
 _SHELL = "_search"  # of all searches, which the CLI calls as well
 _PROSE = re.compile(r"--[^\n]*|COMMENT ON [^;]*;|HINT = '[^']*'")
@@ -65,13 +67,19 @@ def source_objects() -> list[SourceObject]:
 
 
 @cache  # the files of an installed package stay as they are
-def render() -> str:
-    """Join all objects into one script, with the program and what loads it put in."""
+def render(of_coordinator: bool = False) -> str:
+    """Join all objects into one script, with the program and what loads it put in.
+
+    A coordinator of shards has stubs of its own (coordinator.py).
+    """
     errors = (files(__name__) / "public_errors.plpgsql").read_text(encoding="utf-8")
     program = program_text()
     objects = source_objects()
-    code = {one.name: with_program(_code(one.text), "") for one in objects}
-    access, modules = code.pop("access"), program_modules()
+    if of_coordinator:
+        from pgblend.sql.coordinator import coordinator_objects
+
+        objects = coordinator_objects(objects)
+    (access, code), modules = code_of(objects), program_modules()
     by_owner = called_by_owner(code, modules)
     texts = (
         f"-- {one.stage}/{one.file}\n"
@@ -85,6 +93,13 @@ def render() -> str:
             *(comments(one.name, one.text) for one in objects),
         ]
     )
+
+
+def code_of(objects: list[SourceObject]) -> tuple[str, dict[str, str]]:
+    """Return the text of 99_access, and by name that of all others without prose."""
+    sources = {one.name: one.text for one in objects}
+    access = sources.pop("access")
+    return access, {name: with_program(_code(text), "") for name, text in sources.items()}
 
 
 def _code(text: str) -> str:
@@ -114,13 +129,14 @@ def _ordered_objects() -> Iterator[SourceObject]:
     for stage in sorted(files(__name__).iterdir(), key=lambda entry: entry.name):
         if not stage.name[0].isdigit():
             continue
-        by_name = {one.name: one for one in _objects(stage)}
+        by_name = {one.name: one for one in objects_of(stage)}
         graph = {name: sorted(one.calls & by_name.keys()) for name, one in by_name.items()}
         for name in TopologicalSorter(graph).static_order():
             yield by_name[name]
 
 
-def _objects(stage: Traversable) -> Iterator[SourceObject]:
+def objects_of(stage: Traversable) -> Iterator[SourceObject]:
+    """Yield the objects of a folder."""
     for entry in sorted(stage.iterdir(), key=lambda entry: entry.name):
         if entry.name.endswith(".sql"):
             file = entry.name.removesuffix(".sql")

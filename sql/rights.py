@@ -29,15 +29,15 @@ def derived_grants(access: str, sources: Mapping[str, str], modules: Mapping[str
     `sources` are the statements that create routines and views, by name, without comments;
     `modules` are those of the program.
     """
-    calls = _calls(sources, modules)
+    calls = called(sources, modules)
     revoked = _listed(access, "REVOKE")
     ends = _with_owners_rights(sources) | revoked
     private = {name for name in sources if name.startswith("_")} - revoked
     statements, known = [], dict[str, set[str]]()
     for role, others in ROLES.items():
-        granted, has = _listed(access, "GRANT", role), {n for other in others for n in known[other]}
-        derived = (_reached(granted, calls, ends) & private) - granted - has
-        known[role] = granted | derived | has
+        given, has = granted(access, role), {n for other in others for n in known[other]}
+        derived = (reached(given, calls, ends) & private) - given - has
+        known[role] = given | derived | has
         views = {name for name in derived if "\nCREATE OR REPLACE VIEW " in sources[name]}
         for right, names in (("SELECT ON", views), ("EXECUTE ON FUNCTION", derived - views)):
             listed = ",\n".join(f"pgblend.{name}" for name in sorted(names))
@@ -47,11 +47,16 @@ def derived_grants(access: str, sources: Mapping[str, str], modules: Mapping[str
 
 def called_by_owner(sources: Mapping[str, str], modules: Mapping[str, str]) -> set[str]:
     """Name the routines with their owner's rights, and all that these call."""
-    return _reached(_with_owners_rights(sources), _calls(sources, modules), set())
+    return reached(_with_owners_rights(sources), called(sources, modules), set())
 
 
 def _with_owners_rights(sources: Mapping[str, str]) -> set[str]:
     return {name for name, text in sources.items() if "\nSECURITY DEFINER\n" in text}
+
+
+def granted(access: str, role: str) -> set[str]:
+    """Name what 99_access grants to a role by hand."""
+    return _listed(access, "GRANT", role)
 
 
 def _listed(access: str, verb: str, role: str = "public") -> set[str]:
@@ -60,7 +65,7 @@ def _listed(access: str, verb: str, role: str = "public") -> set[str]:
     return {name for names in lists for name in _NAMED.findall(names)}
 
 
-def _reached(first: set[str], calls: Mapping[str, set[str]], ends: set[str]) -> set[str]:
+def reached(first: set[str], calls: Mapping[str, set[str]], ends: set[str]) -> set[str]:
     """Name what is called from `first`, directly or not, by the caller's rights."""
     reached, open_ends = set(first), list(first)
     while open_ends:
@@ -71,7 +76,7 @@ def _reached(first: set[str], calls: Mapping[str, set[str]], ends: set[str]) -> 
     return reached
 
 
-def _calls(sources: Mapping[str, str], modules: Mapping[str, str]) -> dict[str, set[str]]:
+def called(sources: Mapping[str, str], modules: Mapping[str, str]) -> dict[str, set[str]]:
     """Map routines, views and modules to what they name, import or load."""
     known = {*sources, *modules}
     of_modules = {

@@ -46,7 +46,9 @@ CREATE TABLE pgblend_data.segment (
     CONSTRAINT segment_pkey PRIMARY KEY (id),
     CONSTRAINT segment_n_check CHECK (n BETWEEN 1 AND 65536)
 );
-ALTER TABLE pgblend_data.segment ALTER COLUMN terms SET STORAGE EXTERNAL;
+-- Not compressed, so that parts of them can be read.
+ALTER TABLE pgblend_data.segment ALTER COLUMN terms SET STORAGE EXTERNAL,
+ALTER COLUMN document_frequencies SET STORAGE EXTERNAL;
 CREATE INDEX segment_collection_id_btree
 ON pgblend_data.segment USING btree (collection_id, text_search_config);
 COMMENT ON TABLE pgblend_data.segment IS

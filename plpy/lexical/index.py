@@ -62,10 +62,10 @@ class IndexView:
     """The arrays of segments, joined: row i of segment s is row offsets[s] + i.
 
     Segments lie by text search configuration, then id. `bounds` are (first row, after the last) of
-    each, `directories` its (terms, where the postings of each start). `ranges` are the rows of each
-    configuration; `frequencies` has for each code, of `code_type`, the occurrences in title,
-    headings and body: the chunk's own, then those that repeat the chunk before. `alive` takes no
-    memory where all are.
+    each, `directories` its (terms, where the postings of each start, and the last ends): all terms
+    where they are few, else one in `every`. `ranges` are the rows of each configuration;
+    `frequencies` has for each code, of `code_type`, the occurrences in title, headings and body:
+    the chunk's own, then those that repeat the chunk before. `alive` takes no memory where all are.
 
     Segments never change but for deletions, so a session can keep views, and in them what it
     derived: see the functions that fill these.
@@ -79,7 +79,8 @@ class IndexView:
     code_counts: Integers
     code_type: np.dtype[np.integer]
     code_bytes: list[int]
-    directories: list[tuple[Integers, Integers]]
+    directories: list[Pair]
+    every: int
     rows: SealedRows
     alive: Mask
     total_length: int
@@ -157,18 +158,23 @@ class Part(NamedTuple):
 
 def lexical_view(segments: Iterable[Segment]) -> IndexView:
     """Join the arrays of segments, of which one at a time is held as it is stored."""
-    parts = [
-        Part(
+    parts: list[Part] = []
+    every, terms = 1, 0
+    for segment in segments:
+        terms += len(segment.terms)
+        if every == 1 and terms > MOST_TERMS:
+            every = BLOCK_TERMS
+            parts = [part._replace(directory=thinned(*part.directory, every)) for part in parts]
+        part = Part(
             segment.config,
             segment.id,
             seal_rows(segment.rows),
             np.flatnonzero(~segment.alive),
             segment.code_book,
             segment.code_bytes,
-            (segment.terms, segment.starts.astype(np.uint32)),
+            thinned(segment.terms, segment.starts, every),
         )
-        for segment in segments
-    ]
+        parts.append(part)
     parts.sort(key=lambda part: part[:2])
     starts = np.cumsum([0, *(len(part.rows) for part in parts)])
     code_starts = np.cumsum([0, *(len(part.code_book) for part in parts)])
@@ -190,11 +196,22 @@ def lexical_view(segments: Iterable[Segment]) -> IndexView:
         code_type=code_type,
         code_bytes=[part.code_bytes for part in parts],
         directories=[part.directory for part in parts],
+        every=every,
         rows=rows,
         alive=without(np.broadcast_to(np.True_, len(rows)), dead),
         total_length=int(rows.lengths.sum(dtype=np.int64)),
         frequencies=field_counts(np.concatenate(code_books)),
     )
+
+
+MOST_TERMS = 400_000  # in memory, of 12 bytes each
+BLOCK_TERMS = 128
+
+
+def thinned(terms: Integers, starts: Integers, every: int) -> Pair:
+    """Return a directory's terms, or each 128th alone, and where their postings start."""
+    firsts = np.append(starts[:-1:every], starts[-1]).astype(np.uint32)
+    return (terms if every == 1 else terms[::every].copy()), firsts
 
 
 def without(alive: Mask, dead: Sequence[Integers]) -> Mask:

@@ -18,6 +18,7 @@ from pgblend.plpy.lexical.failures import check_index
 from pgblend.plpy.lexical.index import OpenIndex, open_index
 from pgblend.plpy.lexical.records import term_ids
 from pgblend.plpy.lexical.score import ID_OF, Hit, Scoring, exact_norms, hits_of
+from pgblend.plpy.lexical.terms import PARSED
 from pgblend.plpy.lexical.vocabulary import (
     count_chunks,
     count_languages,
@@ -38,23 +39,14 @@ from pgblend.plpy.ports import (
 from pgblend.plpy.session import Database, Rows
 from pgblend.plpy.settings.catalog import LEXICAL_CACHE_BYTES
 from pgblend.plpy.text.parse import asked_of
-from pgblend.plpy.text.vocabulary import VERSION
 
-_VERSION = VERSION.format(name="w.config_name")
-# Of several languages, a word that is a stop word in the query's own is one in all.
-_TERMS = f"""
-WITH used AS MATERIALIZED (
+_TERMS = PARSED.format(
+    used="""
     SELECT array_agg(DISTINCT l.text_search_config) AS configs
     FROM pgblend_data.collection_language AS l
     WHERE l.collection_id = ANY($2) AND l.text_search_config = coalesce($3, l.text_search_config)
-)
-
-SELECT w.*, ({_VERSION}) AS version
-FROM used AS u
-CROSS JOIN LATERAL pgblend._query_lexemes($4, u.configs, CASE
-    WHEN cardinality(u.configs) > 1 THEN pgblend._query_stop_words($1, u.configs)
-    ELSE '{{}}' END) AS w
 """
+)
 Check = Callable[[], None]
 
 

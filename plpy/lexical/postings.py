@@ -7,10 +7,16 @@ from typing import NamedTuple
 import numpy as np
 
 from pgblend.plpy.lexical.failures import report_damage
-from pgblend.plpy.lexical.index import IndexView, Norms, session_cache, term_bytes
+from pgblend.plpy.lexical.index import (
+    BLOCK_TERMS,
+    IndexView,
+    Norms,
+    session_cache,
+    term_bytes,
+)
 from pgblend.plpy.lexical.rows import ROW, Floats, Integers, Pair
 from pgblend.plpy.lexical.segment import block_size, read_block
-from pgblend.plpy.session import Database
+from pgblend.plpy.session import Database, Row
 
 Span = tuple[int, int, int, int]
 Blocks = dict[tuple[int, int], tuple[Integers, Integers]]
@@ -30,7 +36,7 @@ def read_postings(db: Database, view: IndexView, terms: Sequence[int]) -> dict[i
     A segment's directory says where in the segment's postings those of a term are, and so in which
     blocks; all blocks are read at once. What does not fit the segment ends in report_damage.
     """
-    spans = term_spans(view.directories, terms)
+    spans = view_spans(db, view, terms)
     nothing = np.empty(0, ROW), np.empty(0, view.code_type)
     found: dict[int, Pair] = dict.fromkeys(terms, nothing)
     if not spans:
@@ -62,6 +68,55 @@ def read_postings(db: Database, view: IndexView, terms: Sequence[int]) -> dict[i
             found[terms[term]] = rows[first:last].copy(), all_codes[first:last].copy()
             first = last
     return found
+
+
+# A directory's block of terms, of which substring() reads no more.
+_DIRECTORY = f"""
+    SELECT w.place, d.terms, d.counts
+    FROM unnest($1, $2) WITH ORDINALITY AS w (segment_id, block, place)
+    CROSS JOIN LATERAL (
+        SELECT
+            substring(s.terms FROM w.block * {8 * BLOCK_TERMS} + 1 FOR {8 * BLOCK_TERMS}) AS terms,
+            substring(s.document_frequencies
+                FROM w.block * {2 * BLOCK_TERMS} + 1 FOR {2 * BLOCK_TERMS}) AS counts
+        FROM pgblend_data.segment AS s WHERE s.id = w.segment_id OFFSET 0
+    ) AS d
+"""
+
+
+def view_spans(db: Database, view: IndexView, terms: Sequence[int]) -> list[Span]:
+    """Return term_spans of a view; reads the blocks of its directories that are not kept whole."""
+    if view.every == 1:
+        return term_spans(view.directories, terms)
+    wanted = np.array(terms, np.int64)
+    asked: dict[tuple[int, int], list[int]] = {}
+    for segment, (firsts, _) in enumerate(view.directories):
+        for place, after in enumerate(firsts.searchsorted(wanted, "right").tolist()):
+            if after:
+                asked.setdefault((segment, after - 1), []).append(place)
+    ids = [view.segment_ids[segment] for segment, _ in asked]
+    rows = db.run(_DIRECTORY, ["bigint[]", "integer[]"], ids, [block for _, block in asked])
+    keys, spans = [*asked], []
+    for row in rows:
+        segment, block = key = keys[row["place"] - 1]
+        directory = read_directory(db, view, segment, block, row)
+        found = term_spans([directory], [terms[place] for place in asked[key]])
+        spans += [(asked[key][place], segment, *ends) for place, _, *ends in found]
+    return sorted(spans)
+
+
+def read_directory(db: Database, view: IndexView, segment: int, block: int, row: Row) -> Pair:
+    """Return the terms of a directory's block, and where the postings of each start."""
+    firsts, starts = view.directories[segment]
+    terms = np.frombuffer(row["terms"], "<i8", len(row["terms"]) // 8)
+    counts = np.frombuffer(row["counts"], "<u2", len(row["counts"]) // 2).astype(np.int64) + 1
+    ends = int(starts[block]) + np.cumsum(counts)
+    fits = 0 < len(terms) == len(counts) and terms[0] == firsts[block]
+    if not fits or ends[-1] != starts[block + 1]:
+        report_damage(
+            db, "segment", view.segment_ids[segment], f"block {block} of terms is another"
+        )
+    return terms, np.append(starts[block], ends)
 
 
 def term_spans(directories: Sequence[Pair], terms: Sequence[int]) -> list[Span]:

@@ -7,8 +7,20 @@ from typing import NamedTuple
 from pgblend.plpy.ports import LexicalPort, Operand, Part
 from pgblend.plpy.session import Database, Row
 from pgblend.plpy.text.parse import Asked, asked_of, parsed
-from pgblend.plpy.text.vocabulary import Meaning
+from pgblend.plpy.text.vocabulary import VERSION, Meaning
 
+_VERSION = VERSION.format(name="w.config_name")
+# $1 the query, $4 what of it is asked. Of several languages, a word that is a stop word in the
+# query's own is one in all.
+PARSED = f"""
+WITH used AS MATERIALIZED ({{used}})
+
+SELECT w.*, ({_VERSION}) AS version
+FROM used AS u
+CROSS JOIN LATERAL pgblend._query_lexemes($4, u.configs, CASE
+    WHEN cardinality(u.configs) > 1 THEN pgblend._query_stop_words($1, u.configs)
+    ELSE '{{{{}}}}' END) AS w
+"""
 _CONDITION = "SELECT pgblend._query_condition($1, $2, $3)::text AS condition"
 _WORDS = "SELECT pgblend._words_of_lexemes($1, $2, $3) AS words"
 

@@ -9,7 +9,7 @@ from pgblend.plpy.lexical.corrections import lexeme_costs, single_edits
 from pgblend.plpy.lexical.documents import count_documents, joined_rows
 from pgblend.plpy.lexical.index import IndexView, OpenIndex
 from pgblend.plpy.lexical.pending import pending_postings
-from pgblend.plpy.lexical.postings import term_spans, view_postings
+from pgblend.plpy.lexical.postings import view_postings, view_spans
 from pgblend.plpy.lexical.records import term_digests
 from pgblend.plpy.lexical.rows import Integers, Mask
 from pgblend.plpy.ports import KnownRequest, SimilarLexeme, SimilarRequest
@@ -46,7 +46,7 @@ def sealed_df(db: Database, opened: OpenIndex, terms: Sequence[int]) -> list[int
     missing = [term for term in dict.fromkeys(terms) if term not in view.postings]
     if is_whole and len(missing) > FEW_TERMS:
         df = {term: len(view.postings[term][0]) for term in terms if term in view.postings}
-        for place, _, start, end in term_spans(view.directories, missing):
+        for place, _, start, end in view_spans(db, view, missing):
             df[missing[place]] = df.get(missing[place], 0) + end - start
         return [df.get(term, 0) for term in terms]
     postings = view_postings(db, view, terms)
@@ -202,15 +202,21 @@ def edited_lexemes(
 ) -> Iterator[SimilarLexeme]:
     """Find the stems of edited words by the segments' directories and the pending chunks.
 
-    Some thousand words are looked for at once, for which look-ups in the vocabulary would take
-    three times as long.
+    Some thousand words are looked for at once, for which look-ups in the vocabulary take three
+    times as long: they are for directories that are not kept whole.
     """
     rows = db.run(_STEMS, ["text", "text[]"], request.config, edits)
     of_rows = [row["lexemes"].encode().split(b"\n") for row in rows]
     lexemes = [lexeme for of_row in of_rows for lexeme in of_row]
     places = np.repeat([row["place"] for row in rows], [*map(len, of_rows)])
-    terms = np.frombuffer(term_digests(lexemes), ">i8").astype(np.int64)
-    for found in np.flatnonzero(known_terms(opened, request.config, terms)).tolist():
+    if opened.view.every == 1:
+        terms = np.frombuffer(term_digests(lexemes), ">i8").astype(np.int64)
+        known: Sequence[bool] = known_terms(opened, request.config, terms).tolist()
+    else:
+        asked = [lexeme.decode() for lexeme in lexemes]
+        configs = [request.config] * len(asked)
+        known = known_lexemes(db, KnownRequest(request.collection_ids, configs, asked))
+    for found in [place for place, is_known in enumerate(known) if is_known]:
         yield SimilarLexeme(int(places[found]), lexemes[found].decode(), 1.0)
 
 

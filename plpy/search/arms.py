@@ -119,13 +119,25 @@ class Arms:
         self.by_words = self._word_lists()
         return True
 
+    def expect(self, vector: str | None) -> None:
+        """Tell the store which list of vectors will be asked for; None: that is not known yet."""
+        if vector is not None and self.search.settings.weights["vector"] > 0:
+            request = self._vector_request(vector, is_variant=False)
+            if request is not None:
+                self.search.store.expect(request)
+
     def _by_vector(self, vector: str | None, is_variant: bool) -> CandidateList:
-        """Return the list of a vector; the query's phrases and exclusions bind it."""
+        """Return the list of a vector."""
+        request = self._vector_request(vector, is_variant)
+        return CandidateList() if request is None else self.search.store.nearest(request)
+
+    def _vector_request(self, vector: str | None, is_variant: bool) -> VectorRequest | None:
+        """Return what is asked for; the query's phrases and exclusions bind it."""
         search = self.search
         if search.space is None:
-            return CandidateList()
+            return None
         binding = self.request.query if search.settings.weights["lexical"] > 0 else None
-        asked = vector_request(
+        return vector_request(
             vector,
             search.space,
             search.state.collection_ids,
@@ -135,7 +147,6 @@ class Arms:
             search.settings,
             search.depth(is_variant),
         )
-        return search.store.nearest(asked)
 
     def _tell_warm_up(self, kind: str, called_at: float) -> None:
         """Tell what a session does once apart: it reads what is new of the index."""

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from pgblend.plpy.fusion.pool import WordList
-from pgblend.plpy.ports import CandidateList, LiteralRequest, StorePort
+from pgblend.plpy.ports import CandidateList, LiteralRequest
+from pgblend.plpy.search.store import StorePort
 from pgblend.plpy.session import Database, UserError
 from pgblend.plpy.settings.catalog import LEXICAL_CACHE_BYTES, SearchSettings
 from pgblend.plpy.text.query import query_groups
@@ -86,9 +87,7 @@ class WordLists:
     def _lexical_arm(self) -> "LexicalArm":
         """Return the lexical arm; PB013 where the server's Python lacks numpy."""
         try:  # here, since other searches go without numpy
-            from pgblend.plpy.lexical.arm import LexicalArm, Scope
-
-            port = self.store.lexical(self.cache_bytes)
+            from pgblend.plpy.lexical.arm import Scope
         except ModuleNotFoundError as error:
             if error.name != "numpy":
                 raise
@@ -112,4 +111,4 @@ class WordLists:
             strict=settings.strict,
             corrects_all=settings.fuzzy == "on",
         )
-        return LexicalArm(self.db, port, scope)
+        return self.store.arm(scope, self.cache_bytes)

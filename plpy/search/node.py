@@ -27,7 +27,7 @@ from pgblend.plpy.search.vectors import vector_list
 from pgblend.plpy.session import Database, Rows, error_state
 
 if TYPE_CHECKING:
-    from pgblend.plpy.lexical.node import Node
+    from pgblend.plpy.lexical.arm import LexicalArm, Scope
 
 _DOCUMENT = "SELECT d.* FROM pgblend_data.document AS d WHERE d.id = c.document_id OFFSET 0"
 # Most texts stand once, which a look tells for each collection; many take longer than to read all.
@@ -79,6 +79,9 @@ _HOLD = """
         SELECT FROM pgblend_data.embedding_queue AS q
         WHERE q.space = $2 AND q.collection_id = ANY($1)) AS is_waiting"""
 _UNDEFINED_TABLE = "42P01"
+_HAS_CHUNKS = (
+    "SELECT EXISTS (SELECT FROM pgblend_data.chunk AS c WHERE c.collection_id = ANY($1)) AS found"
+)
 _BUILDING = "SELECT EXISTS (SELECT FROM unnest($1) AS id WHERE pgblend._is_building(id)) AS found"
 _IS_NAMED = "SELECT pgblend._is_named($1, $2) AS found"
 _AROUND = "SELECT pgblend._chunks_around($1, $2)::text AS chunks"
@@ -146,11 +149,20 @@ class StoreNode:
         statement = _COLUMN.format(column=column, space=space)  # a space's name needs no quotes
         return self.db.run(statement, types, *values)
 
-    def lexical(self, cache_bytes: int) -> "Node":
-        """Return the lexical index; ModuleNotFoundError where there is no numpy."""
-        from pgblend.plpy.lexical.node import Node  # here, since other searches go without numpy
+    def arm(self, scope: "Scope", cache_bytes: int) -> "LexicalArm":
+        """Return the lexical arm over this database's index."""
+        from pgblend.plpy.lexical.arm import LexicalArm  # other searches go without numpy
+        from pgblend.plpy.lexical.node import Node
 
-        return Node(self.db, cache_bytes)
+        return LexicalArm(self.db, Node(self.db, cache_bytes), scope)
+
+    def expect(self, request: VectorRequest) -> None:
+        """Do nothing ahead: no question has to travel."""
+
+    def has_chunks(self, collection_ids: Sequence[int]) -> bool:
+        """Tell whether collections have passages."""
+        found: bool = self.db.run(_HAS_CHUNKS, ["bigint[]"], collection_ids)[0]["found"]
+        return found
 
     def is_building(self, collection_ids: Sequence[int]) -> bool:
         """Tell whether a session builds the lexical index of one of the collections."""

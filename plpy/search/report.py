@@ -14,9 +14,6 @@ _PURPOSE = (
     "SELECT left(coalesce(nullif(current_setting('pgblend.purpose', true), ''), 'search'), 40)"
     " AS purpose"
 )
-_HAS_CHUNKS = (
-    "SELECT EXISTS (SELECT FROM pgblend_data.chunk AS c WHERE c.collection_id = ANY($1)) AS found"
-)
 
 
 def search_report(search: Search, found: Found) -> str:
@@ -99,5 +96,4 @@ def index_status(search: Search, words: int | None) -> str:
     """Return empty where there is nothing to search, else ready."""
     if words:
         return "ready"
-    ids = search.state.collection_ids
-    return "ready" if search.db.run(_HAS_CHUNKS, ["bigint[]"], ids)[0]["found"] else "empty"
+    return "ready" if search.store.has_chunks(search.state.collection_ids) else "empty"

@@ -8,7 +8,6 @@ from pgblend.plpy.fusion.pool import ArmList, Fused
 from pgblend.plpy.fusion.scores import scale_fused
 from pgblend.plpy.graph.fuse import graph_stage
 from pgblend.plpy.models.rerank import RerankStage
-from pgblend.plpy.ports import StorePort
 from pgblend.plpy.refine.choose import choose_passages
 from pgblend.plpy.refine.diversity import diverse_items
 from pgblend.plpy.search.arms import Arms
@@ -22,6 +21,7 @@ from pgblend.plpy.search.report import search_report
 from pgblend.plpy.search.request import Request
 from pgblend.plpy.search.rows import page_rows
 from pgblend.plpy.search.stages import Search
+from pgblend.plpy.search.store import StorePort
 from pgblend.plpy.search.told import last_facts, note_last, note_logged, told_trace
 from pgblend.plpy.session import Database, UserError
 
@@ -101,6 +101,7 @@ def gather(search: Search) -> Gathered:
     request, arms = search.request, Arms(search)
     vector = request.query_embedding if search.words_found else None
     query, space, is_traced = request.query or "", search.space_name, request.traced != "none"
+    arms.expect(vector)
     with search.models() as models:
         lists = ListSearch(query, vector, search.plan, space, is_traced, arms, search, models)
         try:

@@ -6,12 +6,13 @@ from os import urandom
 from time import monotonic, perf_counter, time
 
 from pgblend.plpy.models.stages import ModelStages
-from pgblend.plpy.ports import Held, Space, StorePort
+from pgblend.plpy.ports import Held, Space
 from pgblend.plpy.search.degraded import go_on_without
 from pgblend.plpy.search.lexical import IndexState
 from pgblend.plpy.search.plan import arm_depth, check_cursor, of_arm, search_plan
 from pgblend.plpy.search.request import Request, Tries
 from pgblend.plpy.search.state import read_state
+from pgblend.plpy.search.store import StorePort
 from pgblend.plpy.session import Database, UserError, error_fields, error_message
 from pgblend.plpy.settings.catalog import SearchSettings
 from pgblend.plpy.stages import StageLog

@@ -27,6 +27,7 @@ pgblend_data.entity_extraction, pgblend_data.evaluation_result, pgblend_data.eva
 pgblend_data.index_claim, pgblend_data.judged_query, pgblend_data.judged_set,
 pgblend_data.judgement, pgblend_data.lexical_failure, pgblend_data.link, pgblend_data.pending,
 pgblend_data.posting, pgblend_data.profile, pgblend_data.segment, pgblend_data.setting,
+pgblend_data.shard, pgblend_data.shard_bucket, pgblend_data.shard_front, pgblend_data.shard_self,
 pgblend_data.tombstone, pgblend_data.vocabulary
 TO pgblend_reader;
 GRANT SELECT ON
@@ -107,7 +108,7 @@ blend.lexical_search, blend.lexical_status, blend.mmr_select, blend.normalize_sc
 blend.rank_bonus, blend.recency_decay, blend.rerank_candidates, blend.rerank_passages, blend.rrf,
 blend.search_diagnose, blend.search_explain, blend.search_facets, blend.setting_catalog,
 blend.vector_search, blend.warm,
-pgblend._search_plan, pgblend._summary_counts
+pgblend._answer_shards, pgblend._search_plan, pgblend._summary_counts
 TO pgblend_reader;
 
 GRANT EXECUTE ON FUNCTION

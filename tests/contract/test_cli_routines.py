@@ -33,6 +33,10 @@ ROUTINES = {
     "the page": {"_note_feedback"},
     "frameworks": {"_filtered_ids"},
     "doctor": {"_load_program"},
+    "shards": {
+        *("_apply_front", "_become_shard", "_front", "_guard_store", "_map_user"),
+        "_place_shards",
+    },
 }
 
 

@@ -97,3 +97,30 @@ def test_postings_are_kept_up_to_a_limit(sealed: Database) -> None:
         search(sealed, f"passage word{word}")
         assert held(sealed)["told_of_postings"] <= 20_000
     assert held(sealed)["told_of_postings"] > 14_000
+
+
+KEEP_TERMS = """
+DO $$
+from pgblend.plpy.lexical import index
+index.MOST_TERMS = {most}
+GD["pgblend_lexical"].clear()
+$$ LANGUAGE plpython3u
+"""
+
+
+def test_parts_of_directories_find_the_same(sealed: Database) -> None:
+    def found() -> list[Any]:
+        words = ("word3", "number77 word0", "pasage word3 nubmer78", "=", "nowhere number999")
+        calls = [(name, word) for name in ("lexical", "fuzzy") for word in words]
+        return [
+            sealed.rows(f"SELECT to_jsonb(r) - 'details' FROM {name}_search(%s, 50) AS r", word)
+            for name, word in calls
+        ]
+
+    whole, before = found(), held(sealed)
+    sealed.rows(KEEP_TERMS.format(most=0))
+    try:
+        assert found() == whole
+        assert held(sealed)["directories"] <= before["directories"] // 100
+    finally:
+        sealed.rows(KEEP_TERMS.format(most=400_000))

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pgblend.plpy.lexical import contenders as engine
+from pgblend.plpy.lexical import index as index_module
 from pgblend.plpy.lexical import score as filtering
 from pgblend.plpy.lexical.index import TERM_BYTES, Live, Norms, open_index, session_cache
 from pgblend.plpy.lexical.pending import PendingCache
@@ -18,6 +19,7 @@ from pgblend.plpy.lexical.score import Scoring
 from pgblend.plpy.lexical.segment import merge_postings, segment_arguments
 from pgblend.plpy.lexical.vocabulary import count_chunks, known_terms
 from pgblend.plpy.ports import Formula
+from pgblend.plpy.session import UserError
 from support.fake_database import FakeDatabase
 from support.lexical_chunks import CHUNKS, as_source, length, own_length, with_ids
 
@@ -71,6 +73,8 @@ STATEMENTS = {
     "dead_digest": "state",
     "SELECT s.*": "segments",
     "octet_length(c.records)": "pending",
+    "AS counts": "directory",
+    "c.name": "damage",
     "w.block": "blocks",
 }
 
@@ -121,6 +125,17 @@ class Index(FakeDatabase):
     def blocks(self, segment_ids, blocks):
         pairs = enumerate(zip(segment_ids, blocks, strict=True), 1)
         return [{"place": place, "data": self.sealed[s][1][b]} for place, (s, b) in pairs][::-1]
+
+    def directory(self, segment_ids, blocks):
+        size = index_module.BLOCK_TERMS
+        return [
+            {
+                "place": place,
+                "terms": self.sealed[s][0]["terms"][8 * size * b :][: 8 * size],
+                "counts": self.sealed[s][0]["document_frequencies"][2 * size * b :][: 2 * size],
+            }
+            for place, (s, b) in enumerate(zip(segment_ids, blocks, strict=True), 1)
+        ][::-1]
 
     def postings(self, terms):
         return view_postings(self, self.view, terms)
@@ -404,6 +419,35 @@ def test_a_view_keeps_postings_up_to_a_limit():
     cache.most_bytes = 1
     index.postings([2, 1])  # what is about to be used is kept in any case
     assert ([*index.view.postings], [*index.view.impacts]) == ([1, 2], [1])
+
+
+@given(CHUNKS, st.integers(1, 4), st.lists(st.integers(-2, 11), max_size=6, unique=True))
+def test_parts_of_directories_give_the_same_postings(chunks, size, terms):
+    chunks = with_ids(chunks)
+    with pytest.MonkeyPatch.context() as patch:
+        whole = Index(chunks)
+        patch.setattr(index_module, "MOST_TERMS", 0)
+        patch.setattr(index_module, "BLOCK_TERMS", size)
+        parts = Index(chunks)
+    assert (whole.view.every, parts.view.every) == (1, size if parts.sealed else 1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(index_module, "BLOCK_TERMS", size)
+        found = [[(rows.tolist(), codes.tolist()) for rows, codes in one.postings(terms)]
+                 for one in (whole, parts)]  # fmt: skip
+        counted = [count_chunks(one, one.opened, terms) for one in (whole, parts)]
+    assert found[0] == found[1]
+    assert counted[0] == counted[1]
+
+
+@pytest.mark.parametrize("column", ["terms", "document_frequencies"])
+def test_a_part_of_a_directory_that_is_another_is_told(monkeypatch, column):
+    monkeypatch.setattr(index_module, "MOST_TERMS", 0)
+    words = dict.fromkeys(range(1, 4), ONCE)
+    index = Index(with_ids([{"words": words, "place": "segment", "fate": "alive"}] * 2))
+    index.sealed[7][0][column] = b"\x03" + index.sealed[7][0][column][1:]
+    index.damage = lambda *_: [{"name": "c"}]
+    with pytest.raises(UserError, match="block 0 of terms is another"):
+        index.postings([1])
 
 
 def test_the_views_of_a_session_share_the_limit():

@@ -1,0 +1,166 @@
+"""`pgblend shards`: spread a store over several databases."""
+
+import click
+
+from pgblend.cli import output
+from pgblend.cli.database import (
+    connect,
+    fetch_rows,
+    fetch_value,
+    open_database,
+    resolve_database_url,
+)
+from pgblend.cli.errors import UserError
+from pgblend.cli.shards.front import push_front
+from pgblend.cli.shards.places import (
+    Place,
+    check_may_coordinate,
+    given_places,
+    places_of,
+    without_login,
+)
+
+_COLUMNS = ("number", "name", "buckets", "state", "documents", "front_version")
+_BUCKETS = "SELECT count(*) FROM pgblend_data.shard_bucket AS b WHERE b.shard = %(number)s"
+_OF_SHARD = """
+    SELECT s.number, s.front_version, (SELECT count(*) FROM pgblend_data.document) AS documents
+    FROM pgblend_data.shard_self AS s
+"""
+_VERSION = "SELECT f.version FROM pgblend_data.shard_front AS f"
+_BECOME = "SELECT pgblend._become_shard(%(number)s, %(tables)s::text[])"
+_PLACE = "SELECT pgblend._place_shards(%(names)s::text[], %(places)s::text[])"
+_GUARD = "SELECT pgblend._guard_store(%(tables)s::text[], %(fronts)s::text[])"
+_MAP = "SELECT pgblend._map_user(%(role)s::text, %(user)s::text, %(password)s::text)"
+
+
+@click.group()
+def command() -> None:
+    """Spread a store over several databases, which one coordinator searches as one.
+
+    docs/shards.md says what works on a coordinator.
+
+    \b
+    Examples:
+      pgblend shards add b1=postgresql://admin@10.0.0.11/search b2=postgresql://admin@10.0.0.12/search
+    """
+
+
+@command.command()
+@click.argument("shards", nargs=-1, required=True, metavar="NAME=URL…")
+@click.pass_obj
+def add(database_url: str | None, shards: tuple[str, ...]) -> None:
+    """Make this database the coordinator of shards, all of which are named at once.
+
+    Each shard is an empty database at the same revision (pgblend migrate up). All URLs have the
+    same user and password, by which your role goes to shards; others get theirs by
+    `pgblend shards grant`. Run again, it finishes what was not done, and changes URLs.
+
+    \b
+    Examples:
+      pgblend shards add b1=postgresql://admin@10.0.0.11/search b2=postgresql://admin@10.0.0.12/search
+    """
+    from pgblend.migrations import runner
+    from pgblend.sql.coordinator import FRONT_TABLES, STORE_TABLES
+
+    url = resolve_database_url(database_url)
+    given = given_places(shards)
+    parted = [without_login(one) for one in given.values()]
+    logins = [login for _, login in parted]
+    if any(login != logins[0] for login in logins) or "user" not in logins[0]:
+        raise UserError(
+            "the URLs have different users or passwords, or no user",
+            hint="one login holds for all shards: give it in each URL",
+        )
+    found = [Place(place, name, one) for place, (name, one) in enumerate(given.items())]
+    with connect(url) as coordinator:
+        check_may_coordinate(coordinator)
+        for place in found:
+            with connect(place.url) as shard:
+                fetch_rows(shard, _BECOME, {"number": place.number, "tables": list(STORE_TABLES)})
+        with coordinator.transaction():
+            placed = {"names": list(given), "places": [one for one, _ in parted]}
+            fetch_rows(coordinator, _PLACE, placed)
+            role = fetch_value(coordinator, "SELECT current_user")
+            fetch_rows(coordinator, _MAP, {"role": role, "password": None, **logins[0]})
+    runner.apply(url)
+    with connect(url) as coordinator:
+        guarded = {"tables": list(STORE_TABLES), "fronts": list(FRONT_TABLES)}
+        fetch_rows(coordinator, _GUARD, guarded)
+        for place in found:
+            push_front(coordinator, place)
+            click.echo(f"shard {place.number}: {place.name}", err=True)
+
+
+@command.command()
+@click.argument("role")
+@click.option("--user", metavar="NAME", help="The role's name on the shards; its own by default.")
+@click.option("--password", envvar="PGBLEND_SHARD_PASSWORD", help="The password there.")
+@click.pass_obj
+def grant(database_url: str | None, role: str, user: str | None, password: str | None) -> None:
+    """Let a role search shards, as a role of theirs: row security there follows that one.
+
+    The password is better given by the environment: PGBLEND_SHARD_PASSWORD. Again replaces it.
+
+    \b
+    Examples:
+      pgblend shards grant alice
+    """
+    with open_database(database_url) as connection:
+        places_of(connection)
+        fetch_rows(connection, _MAP, {"role": role, "user": user or role, "password": password})
+    click.echo(f"role {role} goes to shards as {user or role}", err=True)
+
+
+@command.command()
+@click.pass_obj
+def push(database_url: str | None) -> None:
+    """Give shards what has changed: collections, grants, settings, profiles, embedding spaces.
+
+    Until it is done, searches end with an error that names the shard.
+
+    \b
+    Examples:
+      pgblend shards push
+    """
+    with open_database(database_url) as connection:
+        for place in places_of(connection):
+            version = push_front(connection, place)
+            click.echo(f"{place.name}: version {version}", err=True)
+
+
+@command.command()
+@output.output_options("json", "csv", "md")
+@click.pass_obj
+def status(database_url: str | None, output_format: str) -> None:
+    """Show each shard: its buckets, documents, and whether it has the last changes.
+
+    \b
+    Examples:
+      pgblend shards status
+    """
+    with open_database(database_url) as connection:
+        version = fetch_value(connection, _VERSION)
+        rows = [
+            {
+                "number": place.number,
+                "name": place.name,
+                "buckets": fetch_value(connection, _BUCKETS, {"number": place.number}),
+                **state_of(place, version),
+            }
+            for place in places_of(connection)
+        ]
+    output.echo_list("shards", rows, _COLUMNS, output_format)
+
+
+def state_of(place: Place, version: int) -> dict[str, object]:
+    """Return what a shard says of itself, and whether that is right."""
+    try:
+        with connect(place.url) as shard:
+            known = fetch_rows(shard, _OF_SHARD)
+    except UserError as error:
+        return {"state": str(error), "documents": None, "front_version": None}
+    if not known or known[0]["number"] != place.number:
+        return {"state": "is not this shard", "documents": None, "front_version": None}
+    current = known[0]["front_version"] == version
+    state = "ready" if current else "lacks changes: pgblend shards push"
+    return {**known[0], "state": state}

@@ -1,0 +1,1 @@
+"""Shards of a coordinator, as its admin's commands see them."""

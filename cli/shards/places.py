@@ -1,0 +1,79 @@
+"""Where shards are, and who goes there."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from pgblend.cli.database import Connection, fetch_rows, fetch_value, parts_of, whole_url
+from pgblend.cli.errors import UserError
+
+_PLACES = """
+    SELECT s.number, s.name, o.option_value AS place, u.umoptions AS login
+    FROM pgblend_data.shard AS s
+    CROSS JOIN pg_catalog.pg_foreign_server AS f
+    CROSS JOIN LATERAL pg_catalog.pg_options_to_table(f.srvoptions) AS o
+    LEFT JOIN pg_catalog.pg_user_mappings AS u ON u.srvid = f.oid AND u.usename = current_user
+    WHERE f.srvname = 'pgblend_shards' AND o.option_name = 'p' || s.number
+    ORDER BY s.number
+"""
+_HAS_DOCUMENTS = "SELECT EXISTS (SELECT FROM pgblend_data.document)"
+_IS_COORDINATOR = "SELECT EXISTS (SELECT FROM pgblend_data.shard)"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A shard, and the URL by which the command's own role reaches it."""
+
+    number: int
+    name: str
+    url: str
+
+
+def places_of(connection: Connection) -> list[Place]:
+    """Return the shards of a coordinator; UserError where there are none."""
+    rows = fetch_rows(connection, _PLACES)
+    if not rows:
+        raise UserError(
+            "this database has no shards",
+            hint="pgblend shards add NAME=URL … makes it their coordinator",
+        )
+    return [Place(row["number"], row["name"], url_of(row)) for row in rows]
+
+
+def url_of(row: dict[str, Any]) -> str:
+    """Return a shard's URL with the login of the user mapping."""
+    login = dict(option.split("=", 1) for option in row["login"] or ())
+    return whole_url(row["place"], user=login.get("user"), password=login.get("password"))
+
+
+def given_places(pairs: tuple[str, ...]) -> dict[str, str]:
+    """Return the URLs of NAME=URL pairs by name."""
+    found: dict[str, str] = {}
+    for pair in pairs:
+        name, separator, url = pair.partition("=")
+        if not (separator and name and url) or name in found:
+            raise UserError(
+                f"shard {pair!r}: expected NAME=URL, each name once",
+                hint="for example b1=postgresql://pgblend@10.0.0.11/search",
+            )
+        found[name] = url
+    return found
+
+
+def check_may_coordinate(connection: Connection) -> None:
+    """Raise UserError where a database has documents, which a coordinator must not have."""
+    is_coordinator = fetch_value(connection, _IS_COORDINATOR)
+    if not is_coordinator and fetch_value(connection, _HAS_DOCUMENTS):
+        raise UserError(
+            "this database has documents: a coordinator has none",
+            hint="make a new database the coordinator, and ingest again by way of its shards",
+        )
+
+
+def without_login(url: str) -> tuple[str, dict[str, str]]:
+    """Return a connection string without user and password, and these two."""
+    parts = parts_of(url)
+    login: dict[str, str] = {}
+    for key in ("user", "password"):
+        if key in parts:
+            login[key] = str(parts.pop(key))
+    return whole_url("", **{key: str(value) for key, value in parts.items()}), login

@@ -1,0 +1,43 @@
+-- Shards: empty on one node. A coordinator has shard, shard_bucket and its front's version; each of
+-- its shards has shard_self.
+
+CREATE TABLE pgblend_data.shard (
+    number integer NOT NULL,
+    name text NOT NULL,
+    CONSTRAINT shard_pkey PRIMARY KEY (number),
+    CONSTRAINT shard_name_key UNIQUE (name),
+    CONSTRAINT shard_number_check CHECK (number BETWEEN 0 AND 255)
+);
+COMMENT ON TABLE pgblend_data.shard IS
+'The shards of this coordinator; where they are is in the options of the server pgblend_shards.';
+COMMENT ON COLUMN pgblend_data.shard.number IS
+'Its partition of that server, and its block of ids: number * 2^40 + 1 and on.';
+
+CREATE TABLE pgblend_data.shard_bucket (
+    bucket smallint NOT NULL,
+    shard integer NOT NULL,
+    CONSTRAINT shard_bucket_pkey PRIMARY KEY (bucket),
+    CONSTRAINT shard_bucket_shard_fkey FOREIGN KEY (shard) REFERENCES pgblend_data.shard (number),
+    CONSTRAINT shard_bucket_check CHECK (bucket BETWEEN 0 AND 4095)
+);
+COMMENT ON TABLE pgblend_data.shard_bucket IS
+'Which shard has the documents of a bucket (pgblend._bucket).';
+
+CREATE TABLE pgblend_data.shard_front (
+    is_only boolean NOT NULL DEFAULT true,
+    version bigint NOT NULL,
+    CONSTRAINT shard_front_pkey PRIMARY KEY (is_only),
+    CONSTRAINT shard_front_is_only_check CHECK (is_only)
+);
+COMMENT ON TABLE pgblend_data.shard_front IS
+'How often collections, grants, settings, profiles and spaces were changed on this coordinator.';
+
+CREATE TABLE pgblend_data.shard_self (
+    is_only boolean NOT NULL DEFAULT true,
+    number integer NOT NULL,
+    front_version bigint NOT NULL,
+    CONSTRAINT shard_self_pkey PRIMARY KEY (is_only),
+    CONSTRAINT shard_self_is_only_check CHECK (is_only)
+);
+COMMENT ON TABLE pgblend_data.shard_self IS
+'Which shard of a coordinator this database is, and of which version its front is.';

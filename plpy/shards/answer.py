@@ -1,0 +1,179 @@
+"""What a shard answers: calls of its own store, all under one snapshot and by the caller's rights.
+
+A trip is {"left_ms": milliseconds that the search has, "version": that of the coordinator's front,
+"calls": [[name, argument, …], …]}. Its answer is a list of {"value": …} or {"error": [SQLSTATE,
+message, hint, table]}, one for each call.
+Nothing in a trip is trusted: whoever may search can write one.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from pgblend.plpy.lexical.node import Node
+from pgblend.plpy.ports import (
+    AgesRequest,
+    CandidateList,
+    CosinesRequest,
+    CountRequest,
+    Held,
+    HoldersRequest,
+    KnownRequest,
+    LanguagesRequest,
+    ListRequest,
+    LiteralRequest,
+    NeighboursRequest,
+    NodesRequest,
+    PassagesRequest,
+    SimilarRequest,
+    Space,
+    VectorRequest,
+    VectorsRequest,
+)
+from pgblend.plpy.search.node import StoreNode
+from pgblend.plpy.search.state import read_state
+from pgblend.plpy.session import Database, UserError, error_fields, error_message, error_state
+from pgblend.plpy.shards.wire import built
+
+_SELF = "SELECT s.number, s.front_version AS version FROM pgblend_data.shard_self AS s"
+_CONFIGURATIONS = """
+    SELECT coalesce(array_agg(DISTINCT l.text_search_config), '{}') AS configs
+    FROM pgblend_data.collection_language AS l WHERE l.collection_id = ANY($1)"""
+_HASHES = """
+    SELECT c.id, left(c.content_hash, 16) AS hash FROM pgblend_data.chunk AS c
+    WHERE c.id = ANY($1)"""
+
+
+class Shard:
+    """Answers the calls of one trip."""
+
+    def __init__(self, db: Database, left_ms: float) -> None:
+        self.db, self.left_ms = db, left_ms
+        self.store, self.index = StoreNode(db), Node(db)
+        self.candidates: list[int] = []
+        self.calls: dict[str, Callable[..., Any]] = {
+            "configurations": self.configurations,
+            "check_index": self.check_index,
+            "count": self.asked(CountRequest, self.index.count),
+            "known": self.asked(KnownRequest, self.index.known),
+            "similar": self.asked(SimilarRequest, self.index.similar),
+            "find": self.listed(ListRequest, self.index.find),
+            "nearest": self.nearest,
+            "literal": self.listed(LiteralRequest, self.store.literal),
+            "hashes": self.hashes,
+            "hold": self.hold,
+            "has_chunks": self.store.has_chunks,
+            "is_named": self.store.is_named,
+            "around": self.store.around,
+            "passages": self.asked(PassagesRequest, self.store.passages),
+            "holders": self.asked(HoldersRequest, self.store.holders),
+            "ages_days": self.asked(AgesRequest, self.store.ages_days),
+            "languages": self.asked(LanguagesRequest, self.store.languages),
+            "cosines": self.of_space(CosinesRequest, self.store.cosines),
+            "vectors": self.of_space(VectorsRequest, self.store.vectors),
+            "neighbours": self.asked(NeighboursRequest, self.store.neighbours),
+            "node_passages": self.asked(NodesRequest, self.store.node_passages),
+        }
+
+    def answer(self, call: Sequence[Any]) -> Mapping[str, Any]:
+        """Return the value of a call, or the error that it ended in."""
+        name, *arguments = call
+        try:
+            value = self.calls[name](*arguments)
+        except self.db.Problem as error:
+            return {"error": error_of(error)}
+        return {"value": list(value.items()) if isinstance(value, dict) else value}
+
+    def asked(self, kind: Any, method: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """Return what reads a request, gives it the time that is left, and answers it."""
+
+        def answer(value: Any) -> Any:
+            request = built(kind, value)
+            if "timeout_ms" in kind._fields:
+                request = request._replace(timeout_ms=self.left_ms)
+            return method(request)
+
+        return answer
+
+    def listed(
+        self, kind: Any, method: Callable[[Any], CandidateList]
+    ) -> Callable[[Any], CandidateList]:
+        """Return what answers a request for candidates, and remembers these."""
+
+        def answer(value: Any) -> CandidateList:
+            found: CandidateList = self.asked(kind, method)(value)
+            self.candidates += found.chunk_ids
+            return found
+
+        return answer
+
+    def of_space(self, kind: Any, method: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """Return what answers a request that names an embedding space, if there is one."""
+
+        def answer(value: Any) -> Any:
+            self.space(built(kind, value).space, [])
+            return self.asked(kind, method)(value)
+
+        return answer
+
+    def space(self, name: str, collection_ids: Sequence[int]) -> tuple[Space, bool]:
+        """Return this server's space of a name, and whether the collections are all there are."""
+        state = read_state(self.db, None, None, collection_ids)
+        space = state.space(name)
+        if space is None:
+            raise UserError("an embedding space has no name", "Name it.")
+        return space, state.is_everywhere
+
+    def nearest(self, value: Any) -> CandidateList:
+        """Return the nearest passages, by what this server knows of the space."""
+        asked: VectorRequest = built(VectorRequest, value)
+        space, is_everywhere = self.space(asked.space.name, asked.collection_ids)
+        found = self.store.nearest(asked._replace(space=space, is_everywhere=is_everywhere))
+        self.candidates += found.chunk_ids
+        return found
+
+    def configurations(self, collection_ids: Sequence[int]) -> Sequence[str]:
+        """Return the text search configurations that are in use."""
+        found: Sequence[str] = self.db.run(_CONFIGURATIONS, ["bigint[]"], collection_ids)[0][
+            "configs"
+        ]
+        return found
+
+    def check_index(self, collection_ids: Sequence[int], is_strict: bool) -> Sequence[str] | None:
+        """Return the error of a check of the lexical index, None for none."""
+        try:
+            self.index.check_index(collection_ids, is_strict)
+        except UserError as error:
+            return error_of(error)
+        return None
+
+    def hold(self, name: str, collection_ids: Sequence[int]) -> Held:
+        """Keep a space from being dropped; tell what it has."""
+        return self.store.hold(self.space(name, collection_ids)[0], collection_ids, True)
+
+    def hashes(self) -> dict[int, str]:
+        """Return by chunk id what equal texts have in common, of the trip's candidates so far."""
+        rows = self.db.run(_HASHES, ["bigint[]"], self.candidates)
+        return {row["id"]: row["hash"] for row in rows}
+
+
+def error_of(error: Exception) -> list[str]:
+    """Return what an error says."""
+    if isinstance(error, UserError):
+        return [error.sqlstate, error.message, error.hint, error.table_name or ""]
+    return [error_state(error), error_message(error), *error_fields(error)]
+
+
+def answered(db: Database, trip: str) -> str:
+    """Return the answer to a trip; both are JSON."""
+    read = json.loads(trip)
+    known = db.run(_SELF, [])
+    if not known or known[0]["version"] != read["version"]:
+        number = known[0]["number"] if known else "this database"
+        raise UserError(
+            f"shard {number} does not have the last changes of collections, grants or settings",
+            "An admin of the coordinator runs: pgblend shards push",
+            "55000",
+        )
+    shard = Shard(db, read["left_ms"])
+    return json.dumps([shard.answer(call) for call in read["calls"]])

@@ -1,0 +1,294 @@
+"""The store of a coordinator: what a search asks of it, the shards answer."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from pgblend.plpy.ports import (
+    AgesRequest,
+    CandidateList,
+    CosinesRequest,
+    Edge,
+    Held,
+    Holder,
+    HoldersRequest,
+    LanguagesRequest,
+    LiteralRequest,
+    NeighboursRequest,
+    NodePassage,
+    NodesRequest,
+    Passage,
+    PassagesRequest,
+    Space,
+    VectorRequest,
+    VectorsRequest,
+)
+from pgblend.plpy.session import Database, Rows
+from pgblend.plpy.shards.lists import cut_short, merged_lists, share_of
+from pgblend.plpy.shards.trips import Call, Trips
+
+if TYPE_CHECKING:
+    from pgblend.plpy.lexical.arm import LexicalArm, Scope
+
+_BINDS = (
+    "SELECT EXISTS (SELECT FROM unnest($2) AS l (name)"
+    " CROSS JOIN LATERAL pgblend._parse_query($1, l.name) AS p"
+    " WHERE $1 ~ '[\"-]' AND p.operands <> '{}') AS found"
+)
+MOST_READ_AHEAD = 100  # passages whose text and cosine come together
+
+
+class ShardStore:
+    """Answers by trips; it remembers where each candidate is."""
+
+    def __init__(self, db: Database) -> None:
+        self.db, self.trips = db, Trips(db)
+        self.expected: VectorRequest | None = None
+        self.vector: tuple[str, str] | None = None  # space, the query's own
+        self.lists: dict[Any, CandidateList] = {}
+        self.place: dict[int, int] = {}  # shard by chunk id
+        self.document_place: dict[int, int] = {}
+        self.hashes: dict[int, str] = {}
+        self.read: dict[int, Passage] = {}
+        self.cosines_read: dict[int, float | None] = {}
+
+    # Lists
+
+    def arm(self, scope: "Scope", cache_bytes: int) -> "LexicalArm":
+        """Return the lexical arm over the shards' indexes; each shard keeps what it is set to."""
+        from pgblend.plpy.shards.arm import ShardArm, ShardIndex
+
+        return ShardArm(self.db, ShardIndex(self), scope)
+
+    def expect(self, request: VectorRequest) -> None:
+        """Ask for these vectors with the next list."""
+        self.expected = request
+
+    def nearest(self, request: VectorRequest) -> CandidateList:
+        """Return the passages nearest to a vector."""
+        if self.expected is None or request == self.expected:
+            self.vector = (request.space.name, request.vector) if request.vector else None
+        return self.listed("nearest", request)
+
+    def literal(self, request: LiteralRequest) -> CandidateList:
+        """Return a list by words without the lexical index."""
+        return self.listed("literal", request)
+
+    def listed(self, name: str, request: Any) -> CandidateList:
+        """Return a list of all shards; it may have come with an earlier one."""
+        key = (name, plain(request))
+        if key not in self.lists:
+            wanted = [(name, request)]
+            if self.expected is not None and name != "nearest":
+                wanted.append(("nearest", self.expected))
+            self.ask_lists([one for one in wanted if (one[0], plain(one[1])) not in self.lists])
+        return self.lists[key]
+
+    def ask_lists(self, wanted: Sequence[tuple[str, Any]]) -> None:
+        """Ask all shards for their share of lists, and once more where that is cut too early."""
+        trips = self.trips
+        shares = [share_of(request.depth, len(trips.shards)) for _, request in wanted]
+        calls: list[Call] = [
+            (name, request._replace(depth=share))
+            for (name, request), share in zip(wanted, shares, strict=True)
+        ]
+        (*columns, hashes), changed = trips.checked([*calls, ("hashes",)])
+        self.hashes.update(pairs(hashes))
+        lists = [
+            {number: CandidateList(*one) for number, one in zip(trips.shards, column, strict=True)}
+            for column in columns
+        ]
+        for (name, request), share, of_shards in zip(wanted, shares, lists, strict=True):
+            self.lists[name, plain(request)] = self.whole(name, request, share, of_shards)
+        trips.look_again(changed)
+
+    def whole(
+        self, name: str, request: Any, share: int, lists: dict[int, CandidateList]
+    ) -> CandidateList:
+        """Return the merged list, of which no shard holds back more."""
+        merged = merged_lists(lists, request.depth)
+        again = cut_short(lists, merged, share, request.depth)
+        if again:
+            answers = self.trips.ask({one: [(name, request), ("hashes",)] for one in again})
+            for number, (found, hashes) in answers.items():
+                lists[number] = CandidateList(*found)
+                self.hashes.update(pairs([hashes]))
+            merged = merged_lists(lists, request.depth)
+        for number, one in lists.items():
+            self.place.update(dict.fromkeys(one.chunk_ids, number))
+            self.document_place.update(dict.fromkeys(one.document_ids, number))
+        return merged
+
+    # Facts
+
+    def has_chunks(self, collection_ids: Sequence[int]) -> bool:
+        """Tell whether collections have passages on any shard."""
+        return bool(self.trips.fact(("has_chunks", collection_ids), any))
+
+    def is_building(self, collection_ids: Sequence[int]) -> bool:
+        """Tell that nothing is built here: a shard's error says what is missing there."""
+        return False
+
+    def hold(self, space: Space, collection_ids: Sequence[int], asks: bool) -> Held:
+        """Tell what the shards have of a space; a trip that reads it holds it there."""
+
+        def merge(values: Sequence[Sequence[bool]]) -> list[bool]:
+            there, vectors, waiting = zip(*values, strict=True)
+            return [all(there), any(vectors), any(waiting)]
+
+        call = "hold", space.name, collection_ids
+        return Held(*self.trips.fact(call, merge, lambda held: bool(held[1])))
+
+    def configurations(self, collection_ids: Sequence[int]) -> list[str]:
+        """Return the text search configurations in use."""
+        found: list[str] = self.trips.fact(
+            ("configurations", collection_ids), lambda values: sorted({*chain(*values)})
+        )
+        return found
+
+    def is_named(self, query: str, chunk_id: int) -> bool:
+        """Tell whether a passage's document is called as the query asks."""
+        answers = self.trips.ask({self.place[chunk_id]: [("is_named", query, chunk_id)]})
+        return any(chain(*answers.values()))
+
+    def may_stand_in(self, query: str, collection_ids: Sequence[int], space: Space) -> bool:
+        """Tell whether vectors may stand in for words that are nowhere."""
+        if not self.hold(space, collection_ids, True).has_vectors:
+            return False
+        values = query, self.configurations(collection_ids)
+        return not self.db.run(_BINDS, ["text", "text[]"], *values)[0]["found"]
+
+    # Passages
+
+    def owned(self, ids: Iterable[int], place: Mapping[int, int]) -> dict[int, list[int]]:
+        """Return ids by shard; one whose place is not known may be on any."""
+        found: dict[int, list[int]] = {}
+        for one in ids:
+            for number in [place[one]] if one in place else self.trips.shards:
+                found.setdefault(number, []).append(one)
+        return found
+
+    def by_place(self, calls: Mapping[int, Sequence[Call]]) -> list[list[Any]]:
+        """Make a trip; return each call's answers."""
+        answers = self.trips.ask(calls) if calls else {}
+        return [list(column) for column in zip(*answers.values(), strict=True)]
+
+    def passages(self, request: PassagesRequest) -> Sequence[Passage]:
+        """Return the passages that are there."""
+        self.trips.left_ms = request.timeout_ms
+        self.read_ahead(request.chunk_ids)
+        return [self.read[one] for one in request.chunk_ids if one in self.read]
+
+    def read_ahead(self, chunk_ids: Sequence[int]) -> None:
+        """Read passages, and with them their cosines to the query's vector."""
+        unread = [one for one in chunk_ids if one not in self.read]
+        if not unread:
+            return
+        calls: dict[int, list[Call]] = {}
+        for number, ids in self.owned(unread, self.place).items():
+            calls[number] = [("passages", PassagesRequest(ids, [], 0.0))]
+            if self.vector is not None:
+                calls[number].append(("cosines", CosinesRequest(*self.vector, ids, 0.0)))
+        passages, *cosines = self.by_place(calls)
+        found = [Passage(*row) for row in chain(*passages)]
+        repeated = self.repeated()
+        for one in found:
+            may_repeat = self.hashes.get(one.chunk_id) in repeated
+            self.read[one.chunk_id] = one._replace(may_repeat=may_repeat)
+        self.cosines_read.update(pairs(chain(*cosines)))
+
+    def repeated(self) -> set[str | None]:
+        """Return what the texts of several candidates have in common, and None: who knows?"""
+        seen: set[str | None] = set()
+        twice: set[str | None] = {None}
+        for one in self.hashes.values():
+            (twice if one in seen else seen).add(one)
+        return twice
+
+    def holders(self, request: HoldersRequest) -> Sequence[Holder]:
+        """Return those of the passages that have one of the texts."""
+        calls = {
+            number: [("holders", request._replace(chunk_ids=ids))]
+            for number, ids in self.owned(request.chunk_ids, self.place).items()
+        }
+        return [Holder(*row) for answers in self.by_place(calls) for row in chain(*answers)]
+
+    def ages_days(self, request: AgesRequest) -> Sequence[float | None]:
+        """Return how old the documents are, in their order."""
+        return self.of_documents("ages_days", request)
+
+    def languages(self, request: LanguagesRequest) -> Sequence[str | None]:
+        """Return the text search configurations of documents, in their order."""
+        return self.of_documents("languages", request)
+
+    def of_documents(self, name: str, request: AgesRequest | LanguagesRequest) -> list[Any]:
+        """Return what shards know of documents, in their order; None where none does."""
+        places = self.owned(request.document_ids, self.document_place)
+        calls = {
+            number: [(name, request._replace(document_ids=ids))] for number, ids in places.items()
+        }
+        found: dict[int, Any] = {}
+        for ids, (values,) in zip(places.values(), self.trips.ask(calls).values(), strict=True):
+            known = zip(ids, values or [], strict=True)
+            found.update((one, value) for one, value in known if value is not None)
+        return [found.get(one) for one in request.document_ids]
+
+    def cosines(self, request: CosinesRequest) -> dict[int, float | None]:
+        """Return exact cosines of those that have a vector; None for a zero vector."""
+        self.trips.left_ms = request.timeout_ms
+        ids = request.chunk_ids
+        if (request.space, request.vector) == self.vector:
+            if len(ids) <= MOST_READ_AHEAD:
+                self.read_ahead(ids)
+            if all(one in self.read for one in ids):
+                return {one: self.cosines_read[one] for one in ids if one in self.cosines_read}
+        calls = {
+            number: [("cosines", request._replace(chunk_ids=of_shard))]
+            for number, of_shard in self.owned(ids, self.place).items()
+        }
+        return dict(pairs(chain(*self.by_place(calls))))
+
+    def vectors(self, request: VectorsRequest) -> dict[int, str]:
+        """Return the passages' vectors as texts."""
+        calls = {
+            number: [("vectors", request._replace(chunk_ids=ids))]
+            for number, ids in self.owned(request.chunk_ids, self.place).items()
+        }
+        return dict(pairs(chain(*self.by_place(calls))))
+
+    def around(self, chunk_ids: Sequence[int], sizes: Mapping[str, float]) -> Rows:
+        """Return passages and those around them in their documents."""
+        calls = {
+            number: [("around", ids, sizes)]
+            for number, ids in self.owned(chunk_ids, self.place).items()
+        }
+        return [row for answers in self.by_place(calls) for row in chain(*answers)]
+
+    def neighbours(self, request: NeighboursRequest) -> Sequence[Edge]:
+        """Return the edges of nodes, the heaviest first."""
+        (answers,) = self.trips.everywhere([("neighbours", request)])
+        edges = [Edge(*row) for row in chain(*answers)]
+        edges.sort(key=lambda edge: (-edge.weight, edge.neighbour, edge.node))
+        return edges[: request.most]
+
+    def node_passages(self, request: NodesRequest) -> Sequence[NodePassage]:
+        """Return the passage of a node from where it is; it is gone where it is nowhere."""
+        (answers,) = self.trips.everywhere([("node_passages", request)])
+        rows = [[NodePassage(*row) for row in of_shard] for of_shard in answers]
+        found: dict[int, NodePassage] = {}
+        for one in chain(*rows):
+            if one.chunk_id or all(one in of_shard for of_shard in rows):
+                found[one.node] = one
+        return [found[one] for one in request.nodes if one in found]
+
+
+def pairs(answers: Iterable[Any]) -> Iterable[tuple[int, Any]]:
+    """Return the pairs of mappings that came as lists of pairs."""
+    return ((int(key), value) for answer in answers for key, value in answer)
+
+
+def plain(request: Any) -> str:
+    """Return a request as a key, without the time that it has."""
+    has_time = "timeout_ms" in request._fields
+    return json.dumps(request._replace(timeout_ms=0.0) if has_time else request)

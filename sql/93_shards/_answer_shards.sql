@@ -1,0 +1,23 @@
+-- _answer_shards: what this database, as a shard, answers to trips of a coordinator.
+-- A row for each request: its shard's number as given, and the answer (plpy/shards/answer.py). Rows
+-- are those that the caller may see; nothing in a request is trusted. The SET clauses are those of
+-- _run_search.
+CREATE OR REPLACE FUNCTION pgblend._answer_shards(shards integer[], requests text[])
+RETURNS TABLE (shard integer, answer text)
+LANGUAGE plpython3u
+STABLE PARALLEL UNSAFE
+ROWS 1
+SET "hnsw.ef_search" = 40
+SET "hnsw.iterative_scan" = strict_order
+SET "hnsw.max_scan_tuples" = 20000
+SET enable_sort = on
+SET jit = off
+SET plan_cache_mode = force_generic_plan
+AS $python$
+from pgblend.plpy.shards.answer import answered
+
+return [
+    (number, db.answer(answered, request))
+    for number, request in zip(shards, requests, strict=True)
+]
+$python$;

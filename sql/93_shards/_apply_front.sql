@@ -1,0 +1,68 @@
+-- _apply_front: make collections, grants, settings, profiles and spaces of a shard what they are on
+-- its coordinator.
+-- `front` is what _front gives there. A collection or space that the coordinator no longer has
+-- goes; one with documents is an error. Only an admin's command calls it.
+CREATE OR REPLACE FUNCTION pgblend._apply_front(number integer, version bigint, front jsonb)
+RETURNS void
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+AS $function$
+DECLARE
+    space pgblend_data.embedding_space;
+BEGIN
+    INSERT INTO pgblend_data.setting (name, value)
+    SELECT s.name, s.value
+    FROM jsonb_populate_recordset(NULL::pgblend_data.setting, front -> 'setting') AS s
+    ON CONFLICT (name) DO UPDATE SET value = excluded.value
+    WHERE setting.value <> excluded.value;
+    DELETE FROM pgblend_data.setting AS s
+    WHERE s.name NOT IN (SELECT f ->> 'name' FROM jsonb_array_elements(front -> 'setting') AS f);
+    INSERT INTO pgblend_data.profile (name, description, settings, built_in)
+    SELECT p.name, p.description, p.settings, p.built_in
+    FROM jsonb_populate_recordset(NULL::pgblend_data.profile, front -> 'profile') AS p
+    ON CONFLICT (name) DO UPDATE SET description = excluded.description, settings = excluded.settings
+    WHERE (profile.description, profile.settings) <> (excluded.description, excluded.settings);
+    DELETE FROM pgblend_data.profile AS p
+    WHERE p.name NOT IN (SELECT f ->> 'name' FROM jsonb_array_elements(front -> 'profile') AS f);
+    DELETE FROM pgblend_data.collection AS c
+    WHERE c.id NOT IN (
+        SELECT (f ->> 'id')::bigint FROM jsonb_array_elements(front -> 'collection') AS f);
+    INSERT INTO pgblend_data.collection (id, name, text_search_config, settings, created_at)
+    OVERRIDING SYSTEM VALUE
+    SELECT c.id, c.name, c.text_search_config, c.settings, c.created_at
+    FROM jsonb_populate_recordset(NULL::pgblend_data.collection, front -> 'collection') AS c
+    ON CONFLICT (id) DO UPDATE SET
+        name = excluded.name, text_search_config = excluded.text_search_config,
+        settings = excluded.settings;
+    DELETE FROM pgblend_data.collection_grant;
+    INSERT INTO pgblend_data.collection_grant
+    SELECT g.*
+    FROM jsonb_populate_recordset(
+        NULL::pgblend_data.collection_grant, front -> 'collection_grant') AS g;
+    FOR space IN
+        SELECT e.* FROM pgblend_data.embedding_space AS e
+        WHERE e.name NOT IN (
+            SELECT f ->> 'name' FROM jsonb_array_elements(front -> 'embedding_space') AS f)
+    LOOP
+        PERFORM blend.drop_embedding_space(space.name, true);
+    END LOOP;
+    FOR space IN
+        SELECT e.*
+        FROM jsonb_populate_recordset(
+            NULL::pgblend_data.embedding_space, front -> 'embedding_space') AS e
+        ORDER BY e.active
+    LOOP
+        IF NOT EXISTS (SELECT FROM pgblend_data.embedding_space AS e WHERE e.name = space.name) THEN
+            PERFORM blend.create_embedding_space(
+                space.name, space.model, space.dimensions, space.storage, space.active, false);
+        END IF;
+        UPDATE pgblend_data.embedding_space AS e SET active = false
+        WHERE e.active AND space.active AND e.name <> space.name;
+        UPDATE pgblend_data.embedding_space AS e
+        SET active = space.active, ef_search = space.ef_search, probe = space.probe
+        WHERE e.name = space.name;
+    END LOOP;
+    INSERT INTO pgblend_data.shard_self (number, front_version) VALUES (number, version)
+    ON CONFLICT ON CONSTRAINT shard_self_pkey DO UPDATE SET front_version = excluded.front_version;
+END;
+$function$;

@@ -1,0 +1,13 @@
+-- _ask_shards: one trip to some shards, all at once, by PL/Proxy.
+-- Each number gets the request at its place; rows come as they come. An error of one is the whole
+-- call's.
+CREATE OR REPLACE FUNCTION pgblend._ask_shards(shards integer[], requests text[])
+RETURNS TABLE (shard integer, answer text)
+LANGUAGE plproxy
+VOLATILE PARALLEL UNSAFE
+AS $function$
+    CLUSTER 'pgblend_shards';
+    SPLIT ALL;
+    RUN ON shards;
+    TARGET pgblend._answer_shards;
+$function$;

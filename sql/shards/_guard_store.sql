@@ -1,0 +1,65 @@
+-- _refuse_rows: raise where rows are stored in a coordinator's own tables of the store.
+CREATE OR REPLACE FUNCTION pgblend._refuse_rows()
+RETURNS trigger
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+AS $function$
+BEGIN
+    RAISE EXCEPTION 'documents are stored on shards, not on their coordinator (table %)', TG_TABLE_NAME
+        USING ERRCODE = 'feature_not_supported',
+        HINT = 'docs/shards.md says how documents come to their shard.';
+END;
+$function$;
+
+-- _count_change: count a change of what a coordinator's shards have a copy of.
+CREATE OR REPLACE FUNCTION pgblend._count_change()
+RETURNS trigger
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SECURITY DEFINER
+AS $function$
+BEGIN
+    UPDATE pgblend_data.shard_front SET version = version + 1;
+    RETURN NULL;
+END;
+$function$;
+
+-- _guard_store: make a coordinator's own tables of the store refuse to be read and written.
+-- Each gets a child on a server of a wrapper without handler, which no statement that reads the
+-- table can be planned with: the error names the wrapper, whose name says where documents are.
+-- Again changes nothing. `tables` and `fronts` are names; only a superuser may call it.
+CREATE OR REPLACE FUNCTION pgblend._guard_store(tables text[], fronts text[])
+RETURNS void
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+AS $function$
+DECLARE
+    guarded text;
+BEGIN
+    IF NOT EXISTS (SELECT FROM pg_foreign_server AS s WHERE s.srvname = 'pgblend_elsewhere') THEN
+        CREATE FOREIGN DATA WRAPPER "documents are on the shards: see docs/shards.md, which";
+        CREATE SERVER pgblend_elsewhere
+        FOREIGN DATA WRAPPER "documents are on the shards: see docs/shards.md, which";
+    END IF;
+    FOR guarded IN
+        SELECT t.name FROM unnest(tables) AS t (name)
+        UNION ALL SELECT s.table_name FROM pgblend_data.embedding_space AS s
+    LOOP
+        -- Calls in text: _refuse_rows (a table by name).
+        EXECUTE format(
+            'CREATE FOREIGN TABLE IF NOT EXISTS pgblend_data.%I () INHERITS (pgblend_data.%I)
+            SERVER pgblend_elsewhere', guarded || '_elsewhere', guarded);
+        EXECUTE format(
+            'CREATE OR REPLACE TRIGGER %I BEFORE INSERT ON pgblend_data.%I
+            FOR EACH STATEMENT EXECUTE FUNCTION pgblend._refuse_rows()',
+            guarded || '_00_refuse_rows', guarded);
+    END LOOP;
+    FOREACH guarded IN ARRAY fronts LOOP
+        -- Calls in text: _count_change (a table by name).
+        EXECUTE format(
+            'CREATE OR REPLACE TRIGGER %I AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE
+            ON pgblend_data.%I FOR EACH STATEMENT EXECUTE FUNCTION pgblend._count_change()',
+            guarded || '_95_count_change', guarded);
+    END LOOP;
+END;
+$function$;

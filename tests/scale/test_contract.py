@@ -1,0 +1,121 @@
+"""What a coordinator has in the place of one node's routines: nothing reads its own store."""
+
+from importlib.resources import files
+
+import pytest
+
+from pgblend.sql import SourceObject, objects_of, render, source_objects
+from pgblend.sql.coordinator import STORE_TABLES, coordinator_objects, reaching_store
+from support.database import Database
+from support.shards import Scale
+
+STUBS = [one.name for one in objects_of(files("pgblend.sql") / "shards")]
+OBJECTS = source_objects()
+COORDINATOR = coordinator_objects(OBJECTS)
+VIEWS = {one.name for one in OBJECTS if "\nCREATE OR REPLACE VIEW " in one.text}
+REFUSAL = "does not work on a coordinator of shards yet"
+REFUSED = {one.name for one in COORDINATOR if REFUSAL in one.text}
+SEARCHES = {"fuzzy_search", "hybrid_search", "lexical_search", "search_explain", "vector_search"}
+ELSEWHERE = "documents are on the shards: see docs/shards.md"
+
+_SIGNATURES = """
+    SELECT p.pronamespace::regnamespace || '.' || p.proname AS name,
+        pg_get_function_arguments(p.oid) AS arguments, pg_get_function_result(p.oid) AS result
+    FROM pg_proc AS p
+    WHERE p.pronamespace IN ('blend'::regnamespace, 'pgblend'::regnamespace)
+    UNION ALL
+    SELECT 'view ' || c.relname, string_agg(format('%s %s', a.attname, a.atttypid::regtype), ', '
+        ORDER BY a.attnum), ''
+    FROM pg_class AS c INNER JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum > 0
+    WHERE c.relnamespace = 'blend'::regnamespace AND c.relkind = 'v'
+    GROUP BY c.relname
+"""
+
+
+def without(stub: str) -> list[SourceObject]:
+    """Return what a coordinator would have if a stub had been forgotten."""
+    own = {one.name: one for one in OBJECTS}
+    return [own.get(one.name, one) if one.name == stub else one for one in COORDINATOR]
+
+
+def test_what_is_granted_reaches_a_store_table_through_a_port_only() -> None:
+    assert reaching_store(COORDINATOR) <= VIEWS
+    assert not REFUSED & SEARCHES
+    assert {"ingest_document", "search_facets", "delete_document", "_store_staged"} <= REFUSED
+
+
+@pytest.mark.parametrize("stub", ["_run_search"])
+def test_a_stub_that_was_forgotten_is_found(stub: str) -> None:
+    assert stub in STUBS
+    assert reaching_store(without(stub)) >= SEARCHES
+
+
+def test_refusals_that_were_forgotten_are_found() -> None:
+    own = {one.name: one for one in OBJECTS}
+    naive = [own[one.name] if one.name in REFUSED else one for one in COORDINATOR]
+    assert reaching_store(naive) - VIEWS == REFUSED
+
+
+def test_store_tables_are_all_but_the_front(db: Database) -> None:
+    """A new table is one or the other: this list says which are the coordinator's own."""
+    front = {
+        *("access_token", "alembic_version", "attached_table", "collection", "collection_grant"),
+        *("embedding_allowance", "embedding_space", "embedding_worker", "evaluation_result"),
+        *("evaluation_run", "judged_query", "judged_set", "judgement", "key_reference"),
+        *("model_answer", "model_call", "profile", "search_log", "setting", "setting_history"),
+        *("shard", "shard_bucket", "shard_front", "shard_self"),
+    }
+    tables = db.column(
+        "SELECT c.relname FROM pg_class AS c WHERE c.relkind = 'r'"
+        " AND c.relnamespace = 'pgblend_data'::regnamespace"
+    )
+    assert {*tables} == front | {*STORE_TABLES}
+
+
+def test_stubs_have_the_signatures_of_the_originals(two_shards: Scale) -> None:
+    one, other = (
+        {*database.rows(_SIGNATURES)} for database in (two_shards.one, two_shards.coordinator)
+    )
+    assert one <= other
+    assert {name for name, *_ in other - one} == {
+        f"pgblend.{name}" for name in [*STUBS, "_count_change", "_refuse_rows"]
+        if f"pgblend.{name}" not in {known for known, *_ in one}
+    }  # fmt: skip
+
+
+def test_store_tables_refuse_on_a_coordinator(two_shards: Scale) -> None:
+    coordinator = two_shards.coordinator
+    for table in [*STORE_TABLES, "embedding_s"]:
+        read = coordinator.error(f"SELECT FROM pgblend_data.{table} LIMIT 0")
+        assert ELSEWHERE in str(read.message_primary), table
+        for change in ("DELETE FROM", "TRUNCATE"):
+            assert coordinator.error(f"{change} pgblend_data.{table}"), table
+        write = coordinator.error(f"INSERT INTO pgblend_data.{table} DEFAULT VALUES")
+        assert "documents are stored on shards" in str(write.message_primary), table
+
+
+def test_views_of_the_store_say_where_documents_are(two_shards: Scale) -> None:
+    for view in sorted(VIEWS & reaching_store(COORDINATOR)):
+        said = two_shards.coordinator.error(f"SELECT * FROM blend.{view}")
+        assert ELSEWHERE in str(said.message_primary), view
+
+
+def test_what_does_not_work_yet_says_so(two_shards: Scale) -> None:
+    said = two_shards.coordinator.error("SELECT ingest_document('books', 'k', 'text')")
+    assert said.message_primary == f"ingest_document {REFUSAL}"
+    assert "docs/shards.md" in str(said.message_hint)
+    bodies = dict(two_shards.coordinator.rows("SELECT proname, prosrc FROM pg_proc"))
+    assert all(REFUSAL in bodies[name] for name in REFUSED)
+
+
+def test_one_node_s_search_on_a_coordinator_is_an_error(two_shards: Scale) -> None:
+    """The tables below refuse even where a stub is missing: never rows of an empty store."""
+    coordinator = two_shards.coordinator
+    script = render()
+    start = script.index("CREATE OR REPLACE FUNCTION pgblend._run_search")
+    naive = script[start : script.index("$python$;", start)] + "$python$;"
+    with coordinator.connection.transaction(force_rollback=True):
+        coordinator.connection.execute(naive.encode())
+        for function in ("hybrid_search", "lexical_search"):
+            said = coordinator.error(f"SELECT * FROM {function}('wine')")
+            assert ELSEWHERE in str(said.message_primary)

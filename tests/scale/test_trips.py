@@ -1,0 +1,83 @@
+"""How often a search goes to the shards, and that it never goes by what has changed."""
+
+import pytest
+
+from support.database import Database
+from support.shards import Scale
+
+SEARCH = (
+    "SELECT * FROM hybrid_search('red wine', query_embedding => '[1,2,3,4,5,6,7,8]',"
+    """ options => '{"vector_scan": "exact"}')"""
+)
+_MADE = """
+CREATE OR REPLACE FUNCTION public.trips_made() RETURNS integer LANGUAGE plpython3u AS $python$
+return GD.get("pgblend_shard_trips", {}).get("made", 0)
+$python$;
+"""
+
+
+@pytest.fixture
+def wine(two_shards: Scale) -> Scale:
+    two_shards.coordinator.connection.execute(_MADE)
+    two_shards.clear()
+    texts = ["red wine of France", "white wine", "a red fox", "the sea", "wine cellar, red"]
+    for place, text in enumerate(texts):
+        two_shards.add("books", f"k{place}", text)
+    two_shards.embed("s", 8)
+    return two_shards
+
+
+def trips(coordinator: Database, search: str = SEARCH) -> int:
+    """Return how many trips a search makes."""
+    before = coordinator.value("SELECT public.trips_made()")
+    assert coordinator.rows(search)
+    made: int = coordinator.value("SELECT public.trips_made()") - before
+    return made
+
+
+def test_two_trips_where_words_are_known_and_nothing_changed(wine: Scale) -> None:
+    coordinator = wine.coordinator
+    trips(coordinator)
+    assert trips(coordinator) == 2
+    assert trips(coordinator, SEARCH.replace("red wine", "white sea")) == 3  # words are new
+    assert trips(coordinator, SEARCH.replace("red wine", "white sea")) == 2
+    wine.add("books", "more", "more red wine for the cellar")
+    wine.embed("s", 8)
+    assert trips(coordinator) == 3  # statistics have changed
+    assert trips(coordinator) == 2
+    words = "SELECT * FROM lexical_search('red wine')"
+    assert [trips(coordinator, words) for _ in range(2)][-1] == 2
+    vectors = "SELECT * FROM vector_search('x', query_embedding => '[1,2,3,4,5,6,7,8]')"
+    assert [trips(coordinator, vectors) for _ in range(2)][-1] == 2
+
+
+def test_a_search_goes_by_what_is_there_now(wine: Scale) -> None:
+    """Statistics, languages and vectors that a session remembers are checked by each search."""
+    for change in (
+        lambda: wine.add("books", "n1", "red wine, red wine and red wine"),
+        lambda: wine.add("briefe", "n2", "Roter Wein und red wine"),
+        lambda: wine.embed("s", 8),
+        lambda: wine.forget("books", "k0"),
+        lambda: wine.forget("briefe", "n2"),
+        wine.clear,
+        lambda: wine.add("rest", "n3", "wine, red"),
+    ):
+        change()
+        assert wine.coordinator.rows(SEARCH) == wine.one.rows(SEARCH)
+
+
+def test_a_shard_that_lacks_a_change_of_the_front_is_an_error(wine: Scale) -> None:
+    from support.shards import run_command
+
+    coordinator = wine.coordinator
+    coordinator.rows("SELECT set_setting('candidate_depth', '50')")
+    said = coordinator.error(SEARCH)
+    assert "does not have the last changes" in str(said.message_primary)
+    assert said.message_hint == "An admin of the coordinator runs: pgblend shards push"
+    assert "lacks changes" in run_command(coordinator.url, "shards", "status", "--json")
+    run_command(coordinator.url, "shards", "push")
+    assert coordinator.rows(SEARCH)
+    assert wine.shards[0].value("SELECT get_setting('candidate_depth')") == 50
+    coordinator.rows("SELECT reset_setting('candidate_depth')")
+    run_command(coordinator.url, "shards", "push")
+    assert coordinator.rows(SEARCH) == wine.one.rows(SEARCH)

@@ -1,0 +1,82 @@
+"""A coordinator with its shards beside one node that has the same documents, with the same ids."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from click.testing import CliRunner
+
+from pgblend.cli.main import cli
+from support.database import Database
+
+
+@dataclass
+class Scale:
+    """One node, a coordinator and its shards."""
+
+    one: Database
+    coordinator: Database
+    shards: Sequence[Database]
+
+    def clear(self) -> None:
+        """Forget all documents."""
+        for store in (self.one, *self.shards):
+            store.rows("SELECT count(blend.delete_document(d.id)) FROM pgblend_data.document AS d")
+
+    def add(self, collection: str, key: str, content: str, title: str = "", **more: Any) -> None:
+        """Ingest a document into the one node, and with the same ids into its shard."""
+        values = collection, key, content, title, more.get("language")
+        document, chunk = stored(self.one, *values)
+        bucket = self.one.value(
+            "SELECT d.bucket FROM pgblend_data.document AS d WHERE d.id = %s", document
+        )
+        number = self.coordinator.value(
+            "SELECT b.shard FROM pgblend_data.shard_bucket AS b WHERE b.bucket = %s", bucket
+        )
+        shard = self.shards[number]
+        for table, next_id in (("document", document), ("chunk", chunk)):
+            shard.rows(
+                f"ALTER TABLE pgblend_data.{table} ALTER COLUMN id SET MINVALUE 1"
+                f" SET START 1 RESTART WITH {next_id}"
+            )
+        assert stored(shard, *values) == (document, chunk)
+
+    def forget(self, collection: str, key: str) -> None:
+        """Delete a document everywhere."""
+        for store in (self.one, *self.shards):
+            store.rows("SELECT delete_document(%s, %s)", collection, key)
+
+    def seal(self) -> None:
+        """Bring all lexical indexes up to date."""
+        for store in (self.one, *self.shards):
+            store.rows("SELECT lexical_seal()")
+
+    def embed(self, space: str, dimensions: int) -> None:
+        """Give every passage a vector of its content, the same on both sides."""
+        for store in (self.one, *self.shards):
+            store.rows(
+                f"INSERT INTO pgblend_data.embedding_{space}"
+                " SELECT c.id, c.document_id, c.chunk_index, c.collection_id, c.bucket,"
+                "  (SELECT array_agg(('x' || substr(md5(c.content), 2 * g, 2))::bit(8)::integer"
+                "   - 128.5) FROM generate_series(1, %s) AS g)::vector"
+                " FROM pgblend_data.chunk AS c ON CONFLICT DO NOTHING",
+                dimensions,
+            )
+            store.rows("DELETE FROM pgblend_data.embedding_queue")
+
+
+def run_command(url: str, *arguments: str) -> str:
+    """Run pgblend; return what it says."""
+    told = CliRunner().invoke(cli, ["--database-url", url, *arguments])
+    assert told.exit_code == 0, told.output
+    return told.output
+
+
+def stored(database: Database, *values: Any) -> tuple[int, int]:
+    """Ingest a document; return its id and that of its first passage."""
+    document = database.value(
+        "SELECT document_id FROM ingest_document(%s, %s, %s, %s, language => %s)", *values
+    )
+    return document, database.value(
+        "SELECT min(c.id) FROM pgblend_data.chunk AS c WHERE c.document_id = %s", document
+    )
