@@ -39,7 +39,7 @@ BEGIN ATOMIC
         SELECT
             v.*,
             -- Rows of a page of 8160 bytes; long vectors lie outside the table, in pieces.
-            chunks * (29 + CASE
+            chunks * (CASE
                 WHEN v.stored > 1976 THEN 84 + 1.04 * v.stored
                 ELSE 8192 / floor(8160.0 / (60 + v.stored)) END) AS table_bytes,
             chunks * (29 + 8192 / greatest(floor(8160 / (280 + v.indexed)), 1)) AS index_bytes
