@@ -32,7 +32,7 @@ from pgblend.plpy.settings.rules import (
 AMOUNT = Number(0, 1_000_000)
 RANK = Whole(1, 10_000)
 SHARE = Number(0, 1)
-LEXICAL_CACHE_BYTES = 8_000_000
+LEXICAL_CACHE_BYTES = 6_000_000
 UNIT = Text(["absolute", "attainable"])
 BY_ARM = ("fuzzy", "lexical", "vector")
 NORMALIZATION_METHODS = ["minmax", "theoretical", "absolute", "zscore", "logistic", "spread"]
