@@ -6,7 +6,8 @@ from support.database import Database
 from support.shards import Scale
 
 SEARCH = (
-    "SELECT * FROM hybrid_search('red wine', query_embedding => '[1,2,3,4,5,6,7,8]',"
+    "SELECT * FROM hybrid_search('red wine', collections => '{books}',"
+    " query_embedding => '[1,2,3,4,5,6,7,8]',"
     """ options => '{"vector_scan": "exact"}')"""
 )
 _MADE = """
@@ -45,7 +46,7 @@ def test_two_trips_where_words_are_known_and_nothing_changed(wine: Scale) -> Non
     wine.embed("s", 8)
     assert trips(coordinator) == 3  # statistics have changed
     assert trips(coordinator) == 2
-    words = "SELECT * FROM lexical_search('red wine')"
+    words = "SELECT * FROM lexical_search('red wine', collections => '{books}')"
     assert [trips(coordinator, words) for _ in range(2)][-1] == 2
     vectors = "SELECT * FROM vector_search('x', query_embedding => '[1,2,3,4,5,6,7,8]')"
     assert [trips(coordinator, vectors) for _ in range(2)][-1] == 2
@@ -53,6 +54,7 @@ def test_two_trips_where_words_are_known_and_nothing_changed(wine: Scale) -> Non
 
 def test_a_search_goes_by_what_is_there_now(wine: Scale) -> None:
     """Statistics, languages and vectors that a session remembers are checked by each search."""
+    everywhere = SEARCH.replace("collections => '{books}',", "")
     for change in (
         lambda: wine.add("books", "n1", "red wine, red wine and red wine"),
         lambda: wine.add("briefe", "n2", "Roter Wein und red wine"),
@@ -63,7 +65,8 @@ def test_a_search_goes_by_what_is_there_now(wine: Scale) -> None:
         lambda: wine.add("rest", "n3", "wine, red"),
     ):
         change()
-        assert wine.coordinator.rows(SEARCH) == wine.one.rows(SEARCH)
+        for search in (SEARCH, everywhere):
+            assert wine.coordinator.rows(search) == wine.one.rows(search)
 
 
 def test_a_shard_that_lacks_a_change_of_the_front_is_an_error(wine: Scale) -> None:
