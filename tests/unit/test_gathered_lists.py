@@ -116,7 +116,7 @@ def gather(
     settings = settings_of(SETTINGS | {"weights": WEIGHTS | (weights or {})} | more)
     plan = Plan(
         settings, Layers({}, {}, {}), {}, None, expands, False, False, {},
-        "by the setting expansion", "",
+        "by the setting expansion", "", 0,
     )  # fmt: skip
     source = Source(log)
     with gateway.models() as models:

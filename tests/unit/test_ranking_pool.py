@@ -1,6 +1,7 @@
 """Lists joined into a pool, where a page begins in it, and whether the words alone suffice."""
 
 import random
+from dataclasses import asdict
 
 import pytest
 from hypothesis import given
@@ -26,7 +27,7 @@ def merged(lists: list[CandidateList]) -> Fused:
 def test_lists_become_one_pool_in_order_of_their_keys() -> None:
     ranks = [[None, 1, 2], [1, 2, None], [None, None, None]]
     expected = Fused([20, 30, 10], [1, 1, 7], [0, 2, 0], ranks)
-    assert merged([WORDS, VECTORS, EMPTY]) == expected
+    assert asdict(merged([WORDS, VECTORS, EMPTY])) == asdict(expected)
 
 
 @pytest.mark.parametrize("lists", [[], [EMPTY], [EMPTY, EMPTY]])
