@@ -26,7 +26,7 @@ GROUPS = {
         "forget": "Delete a document, and its text wherever it was copied to.",
         "collection": "List, add, remove and share collections.",
         "worker": "Give vectors to the chunks that wait for one, as they come.",
-        "space": "Embedding spaces: make, fill, index, compare, switch, tune, drop.",
+        "space": "Embedding spaces: plan, make, fill, index, compare, switch, tune, drop.",
         "reindex": "Bring the lexical index up to date, and show it.",
     },
     "Ask": {
@@ -35,7 +35,7 @@ GROUPS = {
     },
     "Measure": {
         "eval": "Measure search quality on judged queries, inside the database.",
-        "calibrate": "Fit what relevance means on judged queries, so that it is a probability.",
+        "calibrate": "Make relevance a probability, by judged queries.",
     },
     "Run": {
         "up": "Start the private server, the model gateway and the page.",
@@ -51,7 +51,7 @@ GROUPS = {
         "gateway": "Run the model gateway.",
         "serve": "Let applications search over HTTP, each as a role of its own.",
         "mcp": "Let agents search, over the Model Context Protocol.",
-        "shards": "Spread a store over several databases, searched as one.",
+        "shards": "Spread a store over databases that one searches.",
         "migrate": "Create, upgrade or remove pgblend's database objects.",
     },
 }

@@ -23,7 +23,7 @@ _BINS = ("collection", "predicted", "observed", "rows")
 def command(
     database_url: str | None, collection: tuple[str, ...], reliability: bool, output_format: str
 ) -> None:
-    """Fit what relevance means on judged queries, so that it is a probability.
+    """Make relevance a probability, by judged queries.
 
     Half of a collection's judged queries fit a curve; on the others error is measured (the expected
     calibration error, low to high with 95 % confidence), and where a list of some coverage ends.

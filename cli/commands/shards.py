@@ -35,7 +35,7 @@ _MAP = "SELECT pgblend._map_user(%(role)s::text, %(user)s::text, %(password)s::t
 
 @click.group()
 def command() -> None:
-    """Spread a store over several databases, which one coordinator searches as one.
+    """Spread a store over databases that one searches.
 
     docs/shards.md says what works on a coordinator.
 
@@ -63,17 +63,17 @@ def add(database_url: str | None, shards: tuple[str, ...]) -> None:
     from pgblend.sql.coordinator import FRONT_TABLES, STORE_TABLES
 
     url = resolve_database_url(database_url)
-    given = given_places(shards)
-    parted = [without_login(one) for one in given.values()]
-    logins = [login for _, login in parted]
-    if any(login != logins[0] for login in logins) or "user" not in logins[0]:
-        raise UserError(
-            "the URLs have different users or passwords, or no user",
-            hint="one login holds for all shards: give it in each URL",
-        )
-    found = [Place(place, name, one) for place, (name, one) in enumerate(given.items())]
-    with connect(url) as coordinator:
+    with open_database(url) as coordinator:
         check_may_coordinate(coordinator)
+        given = given_places(shards)
+        parted = [without_login(one) for one in given.values()]
+        logins = [login for _, login in parted]
+        if any(login != logins[0] for login in logins) or "user" not in logins[0]:
+            raise UserError(
+                "the URLs have different users or passwords, or no user",
+                hint="one login holds for all shards: give it in each URL",
+            )
+        found = [Place(place, name, one) for place, (name, one) in enumerate(given.items())]
         for place in found:
             with connect(place.url) as shard:
                 fetch_rows(shard, _BECOME, {"number": place.number, "tables": list(STORE_TABLES)})

@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from pgblend.cli import output
-from pgblend.cli.database import call, fetch_rows, open_database
+from pgblend.cli.database import call, fetch_rows, fetch_value, open_database
 from pgblend.cli.errors import UserError
 from pgblend.cli.extras import require
 
@@ -41,6 +41,7 @@ _CREATE = """
         %(active)s OR NOT EXISTS (SELECT FROM blend.embedding_spaces AS s WHERE s.active),
         %(probe)s)
 """
+_STORAGE = "SELECT s.storage FROM blend.embedding_spaces AS s WHERE s.name = %(name)s"
 _SWITCH = "SELECT blend.switch_embedding_space(%(name)s::text, %(even_incomplete)s)"
 _TUNE = "SELECT * FROM blend.tune_embedding_space(%(name)s::text, %(sample)s)"
 _INDEX = "SELECT blend.index_embedding_space(%(name)s::text, %(indexed)s)"
@@ -178,20 +179,19 @@ def create(
     Examples:
       pgblend space create second --model openai/text-embedding-3-large --storage halfvec
     """
-    found = call(
-        database_url,
-        _CREATE,
-        {
-            "name": name,
-            "model": model,
-            "dimensions": dimensions,
-            "storage": storage,
-            "active": active,
-            "probe": not no_probe,
-        },
-    )
+    given = {
+        "name": name,
+        "model": model,
+        "dimensions": dimensions,
+        "storage": storage,
+        "active": active,
+        "probe": not no_probe,
+    }
+    with open_database(database_url) as connection:
+        found = fetch_value(connection, _CREATE, given)
+        chosen = fetch_value(connection, _STORAGE, {"name": name})
     click.echo(
-        f"made embedding space {name}: {model}, {found} dimensions, {storage}; "
+        f"made embedding space {name}: {model}, {found} dimensions, {chosen}; "
         f"fill it with: pgblend space fill {name}",
         err=True,
     )

@@ -155,6 +155,8 @@ BEGIN
 END
 $do$;
 
+ALTER TABLE pgblend_data.segment ALTER COLUMN document_frequencies SET STORAGE EXTERNAL;
+
 -- Rights come by column now (99_access), so that nobody takes the id of a row to come; the lexical
 -- index is written by routines of its owner.
 REVOKE INSERT, UPDATE, DELETE ON

@@ -31,7 +31,8 @@ class Ids:
 
     def within(self, segment: int, start: int, end: int) -> Integers:
         """Return the ids of a segment's rows, from `start` to before `end`."""
-        values: Integers = self.rest[start:end] + self.bases[segment]
+        values = self.rest[start:end].astype(np.int64)  # numpy 1 would add in the narrow type
+        values += self.bases[segment]
         return values + np.arange(start, end) if self.step else values
 
     def whole(self) -> Integers:

@@ -36,7 +36,7 @@ BEGIN
     abstains := (settings ->> 'abstain_below')::double precision
         > (SELECT max(r.relevance) FROM unnest(search.results) AS r);
     context := pgblend._context_of(
-        query, CASE WHEN NOT coalesce(abstains, false) THEN search.results END, settings,
+        query, CASE WHEN abstains THEN '{}'::blend.search_result[] ELSE search.results END, settings,
         'messages');
     PERFORM pgblend._report_context(search.report, context -> 'stats');
     RETURN jsonb_build_object(

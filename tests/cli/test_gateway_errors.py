@@ -17,6 +17,7 @@ from pgblend.cli.gateway.embedding_models import DEFAULT_MODEL
 from pgblend.cli.gateway.policy import Policy
 from pgblend.cli.gateway.routes import MAX_BODY_BYTES
 from pgblend.cli.gateway.services import Services
+from pgblend.cli.model_names import MULTILINGUAL_MODEL
 from support.held_model import HeldModel
 from support.model_provider import DEFAULT_TOKEN, Behaviour, GatewayProcess, ModelProvider
 
@@ -252,7 +253,8 @@ def in_process(services: Services, *calls: tuple[str, str, object]) -> list[http
 
 
 def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(MODULES, "local", ("a_package_that_nobody_installed",))
+    for extra in ("local", "multilingual"):
+        monkeypatch.setitem(MODULES, extra, ("a_package_that_nobody_installed",))
     services = Services(Policy(timeout_seconds=1))
     health, models, embeddings = in_process(
         services,
@@ -260,7 +262,7 @@ def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
         ("GET", "/v1/models", None),
         ("POST", "/v1/embeddings", {"model": DEFAULT_MODEL, "input": "a text"}),
     )
-    assert health.json()["models"] == {DEFAULT_MODEL: "missing"}
+    assert health.json()["models"] == dict.fromkeys((DEFAULT_MODEL, MULTILINGUAL_MODEL), "missing")
     assert models.json()["data"] == []
     error = error_of(embeddings, 424, "local_model_missing")
     assert "pip install 'pgblend[local]'" in error["message"]

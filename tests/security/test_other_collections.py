@@ -124,6 +124,12 @@ def attack(committed: Database, connect_as: Callable[..., psycopg.Connection]) -
         run = "pgblend._start_run('set ' || %s, 'lexical', NULL, '{}', 10)"
         assert committed.value(f"SELECT evaluate_queries({run})", name) == 1
         committed.rows(
+            "INSERT INTO pgblend_data.calibration (collection_id, space, model, mean, deviation,"
+            " figures, passages, judgements)"
+            " SELECT %s, s.name, s.model, 0, 1, '{}', 1, 1 FROM pgblend_data.embedding_space AS s",
+            collection,
+        )
+        committed.rows(
             "INSERT INTO pgblend_data.lexical_failure VALUES (%s, 'it failed')", collection
         )
     for name in ("a", "b"):  # waits for its vector

@@ -20,7 +20,7 @@ class HeldModel(EmbeddingModel):
         self.dimensions = 1
         return self
 
-    def _encode(self, texts: list[str]) -> tuple[list[bytes], int]:
+    def _encode(self, texts: list[str], is_passage: bool) -> tuple[list[bytes], int]:
         while not self.let_go.exists():
             time.sleep(0.01)
         return [b"\0\0\x80?" for _ in texts], len(texts)
