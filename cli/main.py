@@ -26,7 +26,7 @@ GROUPS = {
         "forget": "Delete a document, and its text wherever it was copied to.",
         "collection": "List, add, remove and share collections.",
         "worker": "Give vectors to the chunks that wait for one, as they come.",
-        "space": "Embedding spaces: plan, make, fill, index, compare, switch, tune, drop.",
+        "space": "Spaces: plan, make, fill, index, compare, switch, tune, drop.",
         "reindex": "Bring the lexical index up to date, and show it.",
     },
     "Ask": {

@@ -66,7 +66,7 @@ _storage_option = click.option(
 
 @click.group()
 def command() -> None:
-    """Embedding spaces: plan, make, fill, index, compare, switch, tune, drop.
+    """Spaces: plan, make, fill, index, compare, switch, tune, drop.
 
     An embedding space holds the vectors of one model. Searches use the active one; another can be
     filled beside it, compared with it on judged queries, and take its place at once.

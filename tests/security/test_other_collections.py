@@ -27,6 +27,7 @@ REFERENCES = {
 }
 # Of these a row names no other: a writer stores one of its own, and takes nobody's number.
 OF_NO_OTHER = {
+    "calibration",
     "collection_language",
     "document",
     "entity",

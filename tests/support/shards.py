@@ -1,12 +1,11 @@
 """A coordinator with its shards beside one node that has the same documents, with the same ids."""
 
+import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from click.testing import CliRunner
-
-from pgblend.cli.main import cli
 from support.database import Database
 
 
@@ -67,9 +66,11 @@ class Scale:
 
 def run_command(url: str, *arguments: str, fails: bool = False) -> str:
     """Run pgblend; return what it says, which is an error where it `fails`."""
-    told = CliRunner().invoke(cli, ["--database-url", url, *arguments])
-    assert (told.exit_code != 0) is fails, told.output
-    return told.output
+    command = [sys.executable, "-m", "pgblend.cli.main", "--database-url", url, *arguments]
+    told = subprocess.run(command, capture_output=True, text=True, check=False)
+    output = told.stderr + told.stdout
+    assert (told.returncode != 0) is fails, output
+    return output
 
 
 def stored(database: Database, *values: Any) -> tuple[int, int]:

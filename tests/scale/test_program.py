@@ -1,0 +1,79 @@
+"""The program over shards, run in this process, against the one that is deployed."""
+
+import json
+from collections.abc import Iterator
+from time import time
+from typing import Any
+
+import pytest
+
+from pgblend.plpy.search.request import Request
+from pgblend.plpy.session import UserError
+from pgblend.plpy.shards.search import search_shards
+from support.client_database import ClientDatabase, CoordinatorDatabase
+from support.shards import Scale
+
+VECTOR = "[1,-2,3,-4,5,-6,7,-8]"
+TEXTS = {
+    "books": ("red wine", "red fox, red wine", "the sea", "wines of the sea"),
+    "briefe": ("rote Häuser", "ein Haus am See", "roter Wein"),
+    "rest": ("vin rouge", "wine"),
+}
+OPTIONS = [
+    {},
+    {"level": "document"},
+    {"fuzzy": "on", "mmr": {"lambda": 0.4, "pool": 5}},
+    {"lexical_method": "ts_rank_cd", "fuzzy_method": "word_similarity"},
+    {"context_chars": {"before": 20, "after": 20}, "candidate_depth": 2},
+    {"feedback": {"passages": 2, "weight": 0.5}, "other_languages": 0.5},
+    {"graph": {"depth": 1}},
+]
+
+
+@pytest.fixture(scope="module")
+def stored(two_shards: Scale) -> Scale:
+    """Documents in three collections, some of them the same, all with vectors."""
+    two_shards.clear()
+    for collection, texts in TEXTS.items():
+        for place, text in enumerate(texts):
+            two_shards.add(collection, f"k{place}", text, "Wine" if place % 2 else "")
+    two_shards.embed("s", 8)
+    return two_shards
+
+
+@pytest.fixture
+def database(stored: Scale) -> Iterator[CoordinatorDatabase]:
+    """Return the coordinator and its shards, in this process."""
+    shards = [ClientDatabase(one.url) for one in stored.shards]
+    coordinator = CoordinatorDatabase(stored.coordinator.url, shards)
+    yield coordinator
+    for one in (coordinator, *shards):
+        one.connection.close()
+
+
+def found(database: CoordinatorDatabase, query: str, options: dict[str, Any]) -> list[Any]:
+    asked = json.dumps(options | {"vector_scan": "exact"})
+    request = Request(query, 10, None, None, None, asked, VECTOR, None, "none", time())
+    rows = search_shards(database, request)["results"]
+    return [(row.rank, row.chunk_id, row.score) for row in rows or ()]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=json.dumps)
+@pytest.mark.parametrize("query", ["red wine", "wien", '"red fox" -sea', "nowhere"])
+def test_it_finds_what_the_deployed_one_finds(
+    stored: Scale, database: CoordinatorDatabase, query: str, options: dict[str, Any]
+) -> None:
+    deployed = stored.coordinator.rows(
+        "SELECT rank, chunk_id, score FROM hybrid_search(%s, 10, options => %s,"
+        " query_embedding => %s)",
+        query,
+        json.dumps(options | {"vector_scan": "exact"}),
+        VECTOR,
+    )
+    assert found(database, query, options) == deployed
+    assert found(database, query, options) == deployed  # statistics are known now
+
+
+def test_an_unknown_space_is_an_error(database: CoordinatorDatabase) -> None:
+    with pytest.raises(UserError, match="space"):
+        found(database, "wine", {"space": "nobody"})

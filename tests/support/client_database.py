@@ -1,0 +1,64 @@
+"""The server as the program sees it, from a client: so the program runs in the tests' process."""
+
+from collections.abc import MutableMapping, Sequence
+from typing import Any
+
+import psycopg
+from psycopg.rows import dict_row
+from psycopg.types.string import TextLoader
+
+from pgblend.plpy.session import UserError
+from pgblend.plpy.shards.answer import answered
+
+_AS_TEXT = ("json", "jsonb", "uuid", "timestamptz")  # as PL/Python has them
+
+
+class ClientDatabase:
+    """Runs statements by a connection of its own; they are prepared with the types given."""
+
+    Problem: tuple[type[Exception], ...] = (psycopg.Error, UserError)
+
+    def __init__(self, url: str) -> None:
+        self.connection = psycopg.connect(url, autocommit=True, row_factory=dict_row)
+        for name in _AS_TEXT:
+            self.connection.adapters.register_loader(name, TextLoader)
+        self.session: MutableMapping[str, Any] = {}
+        self.warnings: list[str] = []
+
+    def kept(self, name: str) -> dict[Any, Any]:
+        kept: dict[Any, Any] = self.session.setdefault(f"pgblend_{name}", {})
+        return kept
+
+    def run(self, statement: str, types: list[str], *values: object) -> Sequence[dict[str, Any]]:
+        names = self.kept("statements")
+        if statement not in names:
+            name = f"statement_{len(names)}"
+            given = f"({', '.join(types)})" if types else ""
+            self.connection.execute(f"PREPARE {name} {given} AS {statement}".encode())
+            names[statement] = name
+        places = f"({', '.join(['%s'] * len(values))})" if values else ""
+        cursor = psycopg.ClientCursor(self.connection, row_factory=dict_row)
+        cursor.execute(f"EXECUTE {names[statement]}{places}".encode(), values)
+        return cursor.fetchall() if cursor.description else []
+
+    def warn(self, message: str, hint: str | None = None) -> None:
+        self.warnings.append(message)
+
+
+class CoordinatorDatabase(ClientDatabase):
+    """A coordinator whose shards answer in this process as well."""
+
+    def __init__(self, url: str, shards: Sequence[ClientDatabase]) -> None:
+        super().__init__(url)
+        self.shards = shards
+
+    def run(self, statement: str, types: list[str], *values: object) -> Sequence[dict[str, Any]]:
+        if "_ask_shards" not in statement:
+            return super().run(statement, types, *values)
+        numbers: Any
+        trips: Any
+        numbers, trips = values
+        return [
+            {"shard": number, "answer": answered(self.shards[number], trip)}
+            for number, trip in zip(numbers, trips, strict=True)
+        ]
