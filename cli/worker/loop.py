@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 
+import psycopg
+
 from pgblend.cli.database import Connection, connect, translate
 from pgblend.cli.errors import ExitCode, UserError
 from pgblend.cli.extras import missing, require
@@ -271,8 +273,11 @@ class _Session:
         require("eval")
         from pgblend.cli.calibrate.collection import refresh
 
-        for one in refresh(self._connection):
-            self._worker.say(f"calibrated {one.collection}: relevance is {one.basis}")
+        try:
+            for one in refresh(self._connection):
+                self._worker.say(f"calibrated {one.collection}: relevance is {one.basis}")
+        except (UserError, psycopg.Error) as error:  # vectors wait for nothing of this
+            self._worker.say(f"relevance could not be fitted anew: {translate(error) or error}")
 
     def _listen(self, listens: bool) -> None:
         """Let writers know that this session waits for a notification, or does not."""

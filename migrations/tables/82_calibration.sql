@@ -21,8 +21,14 @@ CREATE TABLE pgblend_data.calibration (
     REFERENCES pgblend_data.collection (id) ON DELETE CASCADE,
     CONSTRAINT calibration_space_fkey FOREIGN KEY (space)
     REFERENCES pgblend_data.embedding_space (name) ON DELETE CASCADE,
-    CONSTRAINT calibration_deviation_check CHECK (deviation > 0),
-    CONSTRAINT calibration_coefficients_check CHECK (cardinality(coefficients) = 8)
+    CONSTRAINT calibration_mean_check CHECK (mean BETWEEN -2 AND 2),
+    CONSTRAINT calibration_deviation_check CHECK (deviation > 0 AND deviation <= 2),
+    CONSTRAINT calibration_coefficients_check CHECK (
+        cardinality(coefficients) = 8 AND NOT coefficients && '{NaN,Infinity,-Infinity}'
+    ),
+    CONSTRAINT calibration_thresholds_check CHECK (
+        NOT thresholds && '{NaN,Infinity,-Infinity}'
+    )
 );
 CREATE INDEX calibration_space_btree ON pgblend_data.calibration USING btree (space);
 COMMENT ON TABLE pgblend_data.calibration IS

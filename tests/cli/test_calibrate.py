@@ -187,3 +187,31 @@ def test_ask_abstains_where_it_is_asked_to(
     assert abstained["meta"]["tokens"] < answered["meta"]["tokens"]
     told = pgblend("ask", "anything", "-c", "judged", "--option", "abstain_below=1")
     assert told.exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("mean", "NaN"),
+        ("deviation", "Infinity"),
+        ("coefficients", "{NaN,1,1,1,1,1,1,1}"),
+        ("coefficients", "{1,1,1,1,1,1,1,Infinity}"),
+        ("coefficients", "{1,1}"),
+        ("thresholds", "{0.5,NaN}"),
+    ],
+)
+def test_no_writer_stores_a_curve_without_numbers(
+    pgblend: Pgblend, connection: psycopg.Connection, column: str, value: str
+) -> None:
+    connection.execute(
+        "SELECT add_collection('c'), create_embedding_space('s', 'm', 2, probe => false)"
+    )
+    with pytest.raises(psycopg.errors.CheckViolation, match=column):
+        connection.execute(
+            "INSERT INTO pgblend_data.calibration SELECT (jsonb_populate_record("
+            "NULL::pgblend_data.calibration, jsonb_build_object('collection_id', c.id,"
+            " 'space', 's', 'model', 'm', 'mean', 0, 'deviation', 1, 'figures', '{}'::jsonb,"
+            " 'passages', 1, 'judgements', 1, 'fitted_by', 'x', 'fitted_at', now())"
+            " || jsonb_build_object(%s::text, %s::text))).* FROM pgblend_data.collection AS c",
+            [column, value],
+        )

@@ -283,3 +283,16 @@ def test_relevance_is_fitted_anew(work, gateway_connection, library):
     library(*(f"seal {number}" for number in range(10)))
     assert "calibrated c" in work("--once", "--concurrency", "1")[2]
     assert value(gateway_connection, query) == 36
+
+
+def test_relevance_that_cannot_be_fitted_does_not_end_the_worker(work, gateway_connection, library):
+    library(*(f"walrus {number}" for number in range(25)))
+    gateway_connection.execute(
+        "ALTER TABLE pgblend_data.calibration ADD CONSTRAINT nothing_fits CHECK (passages < 0)"
+    )
+    code, _, told = work("--once", "--concurrency", "1")
+    assert "relevance could not be fitted anew: " in told
+    assert "nothing_fits" in told
+    assert code == 0
+    library("seal")
+    assert work("--once", "--concurrency", "1")[1]["stored"] == 1
