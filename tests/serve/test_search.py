@@ -176,6 +176,7 @@ def test_a_body_that_cannot_be_taken(client: httpx.Client, body: str, said: str)
     response = client.post("/v1/search", content=body, headers=headers)
     assert response.status_code == 400, response.text
     assert said in response.json()["detail"]
+    assert "plpy" not in response.json()["detail"]
 
 
 def test_a_body_in_another_shape(client: httpx.Client) -> None:
