@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from pgblend.cli.ingest.document import Document, Heading, Place, storable_text
+from pgblend.cli.ingest.tables import TableRows
 from pgblend.cli.ingest.text_builder import TextBuilder, cell_text, row_text
 
 _LONGEST_HEADER = 300
@@ -13,6 +14,7 @@ def table_document(builder: TextBuilder) -> Document:
     return Document(
         text=builder.text(),
         headings=tuple(builder.headings),
+        tables=tuple(builder.tables),
         places=tuple(builder.places),
         breaks=tuple(builder.breaks),
         pictures=tuple(builder.pictures),
@@ -26,6 +28,7 @@ def write_rows(
     """Write a sheet; a first row of texts only is taken for the names of the columns."""
     name = storable_text(sheet) if sheet else None
     header: list[str] | None = None
+    table = TableRows()
     named = False
     for number, row in rows:
         cells = [cell_text(cell) for cell in row]
@@ -34,6 +37,7 @@ def write_rows(
             continue
         start = builder.add(line, "\n" if header is not None else "\n\n")
         builder.places.append(Place(start, sheet=name, row=number))
+        table.add(start, cells)
         if header is None:
             header = cells
             builder.breaks.append(start)
@@ -44,6 +48,7 @@ def write_rows(
             if _is_header(header):
                 names = storable_text(row_text(header))[:_LONGEST_HEADER]
                 builder.headings.append(Heading(start, 2, names))
+    builder.add_table(table)
 
 
 def _is_header(cells: list[str]) -> bool:

@@ -30,7 +30,7 @@ CALLS = {
     "_documents_read": "('d.id = 1', NULL)",
     "_embedding_inputs": "('{1}')",
     "_storages": "(1, 3)",
-    "_embedding_input": "('title', 't', 'h', 'c', NULL)",
+    "_embedding_input": "('title', 't', 'h', 'c', NULL, NULL)",
     "_foreign_key_names": "('pg_class')",
     "_followed_metadata": """('{}', '{"a": 1}', '{}', '{}')""",
     "_read_chunks": """('[{"content": "a"}]')""",
