@@ -227,6 +227,49 @@ class LanguagesRequest(NamedTuple):
     timeout_ms: float
 
 
+class PassingRequest(NamedTuple):
+    """Which of some passages pass each of some filters (JSON)?"""
+
+    chunk_ids: Sequence[int]
+    filters: Sequence[str]
+    timeout_ms: float
+
+
+class DistancesRequest(NamedTuple):
+    """How far are values of passages from origins?
+
+    `keys` are those of filters. An origin is JSON: a number, a date or "now".
+    """
+
+    chunk_ids: Sequence[int]
+    keys: Sequence[str]
+    origins: Sequence[str]
+    timeout_ms: float
+
+
+class Distance(NamedTuple):
+    """How far the nearest value of a passage is from the origin at a `place`; dates in days."""
+
+    place: int
+    chunk_id: int
+    distance: float
+
+
+class NamesRequest(NamedTuple):
+    """Which documents of collections have some source keys or URIs?"""
+
+    names: Sequence[str]
+    collection_ids: Sequence[int]
+    timeout_ms: float
+
+
+class NamedDocument(NamedTuple):
+    """A document that is there, by its source key or URI."""
+
+    name: str
+    document_id: int
+
+
 class CosinesRequest(NamedTuple):
     """How near are passages to a vector, in an embedding space?"""
 
@@ -313,6 +356,15 @@ class PassagePort(Protocol):
 
     def languages(self, request: LanguagesRequest) -> Sequence[str | None]:
         """Return the text search configurations of documents, in their order."""
+
+    def passing(self, request: PassingRequest) -> Sequence[Sequence[int]]:
+        """Return for each filter the passages that pass it."""
+
+    def distances(self, request: DistancesRequest) -> Sequence[Distance]:
+        """Return how far values are from origins; none of a passage without such a value."""
+
+    def named_documents(self, request: NamesRequest) -> Sequence[NamedDocument]:
+        """Return the documents that have some source keys or URIs, by id."""
 
     def cosines(self, request: CosinesRequest) -> Mapping[int, float | None]:
         """Return exact cosines of those that have a vector; None for a zero vector."""

@@ -34,6 +34,7 @@ _OPTIONS = {
     "rerank": "off",
     "expand": "off",
     "timeouts_ms": {"lexical": 60000, "total": 600000, "embed": 60000},
+    **{rule: [] for rule in ("boosts", "decays", "pinned", "hidden")},  # relevance knows of none
 }
 _PURPOSE = "SELECT set_config('pgblend.purpose', 'evaluation', false)"
 

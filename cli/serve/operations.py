@@ -1,5 +1,6 @@
 """The searches behind the endpoints: each takes a checked body and returns what the CLI prints."""
 
+import json
 from collections.abc import Callable, Coroutine
 from typing import Any, LiteralString
 
@@ -63,7 +64,13 @@ async def ask(door: Door, caller: Caller, given: Body) -> Body:
 async def facets(door: Door, caller: Caller, given: Body) -> Body:
     """Count values over all candidates of a search, as `pgblend facets` does."""
     rows, degraded = await _searched(
-        door, caller, given, search_statements.FACETS, stages=(), keys=given["keys"]
+        door,
+        caller,
+        given,
+        search_statements.FACETS,
+        stages=(),
+        keys=given["keys"],
+        buckets=json.dumps(given.get("buckets", {})),
     )
     return {
         "query": given["query"],

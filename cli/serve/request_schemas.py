@@ -77,7 +77,13 @@ FACETS = closed_object(
             "minItems": 1,
             "maxItems": 100,
             "description": "Keys of metadata, or $collection, $language, $date and others.",
-        }
+        },
+        "buckets": {
+            "type": "object",
+            "default": {},
+            "description": "How values of a key are put together: day, week, month, quarter or"
+            ' year of dates, or rising bounds: {"price": [10, 20]}.',
+        },
     },
 )
 DIAGNOSE = closed_object(

@@ -146,12 +146,14 @@ def page_details(
         copies = copies_on_page(page.items, fused, contents, stored.holders)
     of_all = details_of_all(search, gathered, ranking.basis)
     keys = pool.keys(page.items, ranking.points)
+    changes = pool.ruled.changes if pool.ruled else {}
     return [
         {
             **of_all,
             **({"recency": fused.recency[item]} if fused.recency else {}),
             **({"language": fused.language[item]} if fused.language else {}),
             **(pool.places.of(chunk_id) if pool.places else {}),
+            **({"rules": changes[item]} if item in changes else {}),
             "cursor": dict(zip(_CURSOR, (*key, settings.candidate_depth), strict=True)),
             **({"copies": of_item} if of_item else {}),
         }

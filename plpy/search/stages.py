@@ -62,12 +62,15 @@ class Search(StageLog):
         return self.space.name if self.space else None
 
     def _filter(self) -> str | None:
-        """Return the filter to apply: the caller's, checked, with the settings since and until."""
-        since, until = self.plan.settings.since, self.plan.settings.until
-        if self.request.filter is None and since is None and until is None:
+        """Return the filter to apply: the caller's, checked, with since, until and hidden."""
+        settings, given = self.plan.settings, self.request.filter
+        if settings.hidden:
+            from pgblend.plpy.rules.patterns import without_hidden  # of few searches
+
+            given = without_hidden(given, settings.hidden, self.request.query)
+        if given is None and settings.since is None and settings.until is None:
             return None
-        dates = json.dumps({"since": since, "until": until})
-        values = self.request.filter, dates
+        values = given, json.dumps({"since": settings.since, "until": settings.until})
         found: str | None = self.db.run(_FILTER, ["jsonb", "jsonb"], *values)[0]["filter"]
         return found
 

@@ -97,7 +97,7 @@ def page_trace(search: Search, found: Found) -> dict[str, list[dict[str, Json]]]
         found.page.items,
         pool.lists,
         pool.fused,
-        (ranking.points, ranking.reranker.addends),
+        (ranking.points, ranking.addends_of(pool)),
         search.settings.rrf_k,
         ranking.places,
         lambda items: ranking.arms_of(items, pool, search.settings.fused_scale),

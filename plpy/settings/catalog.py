@@ -9,7 +9,9 @@ from dataclasses import dataclass, fields
 from typing import Annotated, Any, NamedTuple, TypedDict
 
 from pgblend.plpy.settings.rules import (
+    Decaying,
     Fields,
+    Filter,
     Flag,
     Items,
     Kinds,
@@ -18,6 +20,7 @@ from pgblend.plpy.settings.rules import (
     Number,
     Numbers,
     NumbersOrOne,
+    Origin,
     Pattern,
     Rule,
     Scores,
@@ -94,6 +97,34 @@ BONUS = Kinds(
         "tiers": Fields(BONUS_TIERS, required=["tiers"]),
     }
 )
+
+
+class Boost(TypedDict):
+    """What passes a filter has its score multiplied."""
+
+    filter: Annotated[Mapping[str, Any], Filter()]
+    factor: Annotated[float, Number(0, 100)]
+
+
+class Decay(TypedDict, total=False):
+    """What a score loses with the distance of a value from an origin."""
+
+    field: Annotated[str, Text(most=200)]
+    origin: Annotated[float | str, Origin()]
+    half: Annotated[float, Number(0.000001, 1e15)]
+    flat: Annotated[float, Number(0, 1e15)]
+    shape: Annotated[str, Text(["exp", "gauss", "linear"])]
+    least: Annotated[float, SHARE]
+
+
+class ForQuery(TypedDict):
+    """Documents, by their source keys or URIs, for the queries of a pattern."""
+
+    query: Annotated[str, Text(most=1000)]
+    documents: Annotated[list[str], Items(Text(most=2000), most=100)]
+
+
+FOR_QUERIES = Items(Fields(keys_of(ForQuery), required=["query", "documents"]), most=1000)
 
 
 class GivenExpansion(TypedDict, total=False):
@@ -209,6 +240,13 @@ class SearchSettings:
     """What high ranks add: none, both_top (the first depth of two lists) or tiers (once, by the
     best rank in any list). The unit is absolute, or attainable: a fraction of the best sum."""
 
+    boosts: Sequence[Boost] = setting(
+        [], Items(Fields(keys_of(Boost), required=["filter", "factor"]), most=100)
+    )
+    """Multiply the fused score of passages that pass a filter: [{"filter": {"brand": "acme"},
+    "factor": 2}]. Factors of several filters multiply. Where a score would leave [0, 1], all are
+    divided by the largest."""
+
     candidate_depth: int = setting(100, Whole(1, 10000))
     """How many candidates each arm gives to fusion. It alone sets the pool, so scores do not depend
     on limit or offset."""
@@ -228,6 +266,15 @@ class SearchSettings:
     """End the list where it holds a relevant passage with this probability, and no shorter list
     does (split-conformal): of questions like those judged, so often. Only a calibrated collection
     tells; else the list stays whole, and degraded says so."""
+
+    decays: Sequence[Decay] = setting(
+        [], Items(Decaying(keys_of(Decay), required=["field", "origin", "half"]), most=20)
+    )
+    """Lower the fused score with the distance of a value from an origin, to a half at the distance
+    `half`: [{"field": "price", "origin": 100, "half": 50}], [{"field": "$date", "origin": "now",
+    "half": 30}]. Distances of dates are in days. `shape` is exp (by default), gauss or linear (none
+    is left at twice `half`); up to the distance `flat` nothing is lost, and `least` is always left.
+    Of an array the nearest value counts; without such a value nothing is lost."""
 
     dedup: str = setting("exact", Text(["off", "exact", "overlap", "near"]))
     """Which repetitions of a better row are left out. exact: the same content. overlap: also spans
@@ -292,6 +339,10 @@ class SearchSettings:
 
     heading_weight: float = setting(2, Number(0, 100))
     """BM25F: how many times a word in a heading counts; the length counts it once."""
+
+    hidden: Sequence[ForQuery] = setting([], FOR_QUERIES)
+    """Leave documents out of the search for some queries: [{"query": "*refund*", "documents":
+    ["old-policy"]}]. Documents and patterns are as those of pinned; hidden goes before pinned."""
 
     hyde: str = setting("list", Text(["list", "query"]))
     """What a hypothetical answer (HyDE) is for. list: a list of its own, beside other variants of
@@ -360,6 +411,12 @@ class SearchSettings:
 
     per_document: int | None = setting(None, Whole(1, 10000))
     """The most rows of one document."""
+
+    pinned: Sequence[ForQuery] = setting([], FOR_QUERIES)
+    """Put documents first for some queries, whether they have its words or not: [{"query":
+    "returns", "documents": ["return-policy"]}]. Documents are source keys or URIs, in their
+    order. A query is compared without regard to case and spaces, and * in the pattern stands for
+    anything. Who may not see a document, and whose filter leaves it out, does not find it."""
 
     recency_half_life_days: float | None = setting(None, Number(0.001, 1000000))
     """Halve the fused score with each half-life of a document's age. Its date is modified_at, else

@@ -54,6 +54,12 @@ def test_answers_have_the_schema_of_the_command_line(endpoint: Any, post: Post) 
         assert any(note.startswith("vector: no model gateway") for note in answer["degraded"])
 
 
+def test_facets_by_buckets(post: Post) -> None:
+    asked = {"query": "wine", "keys": ["$ingested_at"], "buckets": {"$ingested_at": "year"}}
+    (row,) = post("/v1/facets", **asked)["facets"]
+    assert set(row["value"]) == {"gte", "lt"}
+
+
 def test_facets_count_what_the_caller_may_read(post: Post) -> None:
     answer = post("/v1/facets", query="wine", keys=["$collection"])
     assert {row["value"] for row in answer["facets"]} == {"open"}
