@@ -204,7 +204,7 @@ def _joined(entries: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     joined: dict[str, dict[str, Any]] = {}
     for entry in entries:
         name = str(entry["name"])
-        if name == "hyde" or "_variant_" in name:
+        if name == "hyde" or "_variant_" in name or "_question_" in name:
             name = "lexical_variants" if name.startswith("lexical") else "vector_variants"
             before = joined.get(name, {"ms": 0, "rows": 0, "details": {}, "spans": ()})
             joined[name] = {

@@ -5,6 +5,8 @@ from typing import Any
 Schema = dict[str, Any]
 DEFAULT_ROWS = 10
 DEFAULT_CONTEXT_ROWS = 20
+MOST_MESSAGES = 20  # of a chat before a question
+MOST_SAID = 4000  # characters of a message
 _MOST_ROWS = 10_000
 _MOST_DIMENSIONS = 16_000
 _MOST_ID = 2**63 - 1
@@ -33,6 +35,21 @@ _SEARCH: dict[str, Schema] = {
         "type": "object",
         "default": {},
         "description": "Search options, as those of blend.hybrid_search.",
+    },
+    "history": {
+        "type": "array",
+        "maxItems": MOST_MESSAGES,
+        "items": {
+            "type": "object",
+            "additionalProperties": False,
+            "required": ["role", "content"],
+            "properties": {
+                "role": {"enum": ["user", "assistant"]},
+                "content": {"type": "string", "maxLength": MOST_SAID},
+            },
+        },
+        "description": "The chat before the query, the oldest message first: where a model expands"
+        " queries, it learns from it what the query refers to.",
     },
     "query_embedding": {
         "type": ["array", "null"],

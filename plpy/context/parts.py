@@ -21,7 +21,7 @@ def context_parts(
     citation, document_id, collection, uri, title, source_key, chunk_ids, spans, pages, kind, text,
     tokens, is_cut, score, relevance, arm and reason. Spans are [first line, last line], none where
     lines are not known. Kind is that of its best passage, arm the one that ranked it best. Tokens
-    include one for what divides it from the next.
+    include one for what divides it from the next. What answers sub-questions has them in answers.
     """
     best_of: dict[int, float] = {}
     for part in assembled["parts"]:
@@ -59,6 +59,8 @@ def _written(
     kind = next(kinds, first[1]["kind"])
     ranked = _ranked_arms(best["arms"]) if best else []
     is_cut = any(taken[place] == "cut" for place in part["hits"])
+    answers = [text for place in part["hits"] for text in hits[place].get("answers", ())]
+    answers = list(dict.fromkeys(answers))
     text = "".join(gap + chunk["content"][start:end] for gap, chunk, start, end, _ in fragments)
     return {
         "document_id": document,
@@ -73,7 +75,8 @@ def _written(
         "score": best["score"] if best else best_score,
         "relevance": best["relevance"] if best else None,
         "arm": ranked[0][1] if ranked else None,
-        "reason": _reason(ranked, part, is_cut),
+        "reason": _reason(ranked, part, is_cut, answers),
+        **({"answers": answers} if answers else {}),
         "place": (document, first[1]["chunk_index"], first[2]),
     }
 
@@ -97,7 +100,12 @@ def _ranked_arms(arms: Mapping[str, Any]) -> list[tuple[int, str]]:
     return sorted((arm["rank"], name) for name, arm in arms.items() if "rank" in arm)
 
 
-def _reason(ranked: Sequence[tuple[int, str]], part: Mapping[str, Any], is_cut: bool) -> str:
+def _reason(
+    ranked: Sequence[tuple[int, str]],
+    part: Mapping[str, Any],
+    is_cut: bool,
+    answers: Sequence[str],
+) -> str:
     """Say why a part is there: 'lexical #1, vector #3; 2 passages; text around it'."""
     found = [", ".join(f"{name} #{rank}" for rank, name in ranked) or "text around a passage"]
     if len(part["hits"]) > 1:
@@ -107,6 +115,7 @@ def _reason(ranked: Sequence[tuple[int, str]], part: Mapping[str, Any], is_cut: 
         found.append("text around it")
     if is_cut:
         found.append("cut to the budget")
+    found += [f"answers: {text}" for text in answers]
     return "; ".join(found)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from pgblend.plpy.context.assemble import assemble_context
 from pgblend.plpy.context.parts import context_parts, passage_label
-from pgblend.plpy.context.prompt import answer_messages, answer_rules
+from pgblend.plpy.context.prompt import answer_messages, answer_rules, asked_parts
 from pgblend.plpy.text.tokens import approximate_tokens
 
 MARKUP = re.compile(r"([\\`*_\[\]<>#|])")
@@ -52,7 +52,8 @@ def context_document(request: Mapping[str, Any]) -> dict[str, Any]:
     `request` has query, format (json, markdown, messages), hits, chunks (see assemble_context) and
     settings. Hits, best first, have chunk_id, score, relevance, arms, document_id, collection, uri,
     title and source_key. Settings are max_tokens, max_file_tokens, max_part_tokens, reserve_tokens,
-    context_chars and context_order. Of stats, tokens are those of the whole text, never too few
+    context_chars and context_order. `questions`, where it has them, are what the query was split
+    into. Of stats, tokens are those of the whole text, never too few
     where chunks were counted at ingest; estimated_tokens are those of chunks that were not.
     passages are hits that are in, left_out and duplicates hits that are not. duplication_ratio has
     tokens of hits that were there already over those of all that were looked at. coverage has parts
@@ -64,9 +65,10 @@ def context_document(request: Mapping[str, Any]) -> dict[str, Any]:
     }
     settings, hits = dict(request["settings"]), request["hits"]
     overheads = {document: _overhead(row, request["format"]) for document, row in documents.items()}
-    fixed = 0
+    fixed, questions = 0, request.get("questions") or ()
     if request["format"] == "messages":
-        fixed = answer_rules()[1] + _at_most(request["query"]) + MESSAGE_TOKENS
+        asked = _at_most(asked_parts(request["query"], questions))
+        fixed = answer_rules(bool(questions))[1] + asked + MESSAGE_TOKENS
         settings["max_tokens"] -= fixed
     assembled = assemble_context(hits, request["chunks"], settings, overheads)
     parts = context_parts(assembled, hits, documents, settings["context_order"])
@@ -97,7 +99,7 @@ def context_document(request: Mapping[str, Any]) -> dict[str, Any]:
     if request["format"] == "markdown":
         document["markdown"] = context_markdown(parts)
     elif request["format"] == "messages":
-        document["messages"] = answer_messages(request["query"], parts)
+        document["messages"] = answer_messages(request["query"], parts, questions)
     return document
 
 

@@ -99,7 +99,8 @@ class Search(StageLog):
             self.look_for_vectors(self.plan.needs_vectors)
         for stage, problem in self.plan.not_run.items():
             options = self.plan.options
-            if options.get("mode") is not None or options.get(stage) is not None:
+            asking = ["mode", stage, *(["history"] if stage == "expand" else [])]
+            if any(options.get(name) for name in asking):
                 self.note(stage, problem, "the mode fast does without", "PB010")
 
     def _check_collections(self) -> None:

@@ -133,13 +133,21 @@ class GivenExpansion(TypedDict, total=False):
     lexicalQueries: Texts
     vectorQueries: Texts
     hyde: LongText
+    subQuestions: Annotated[list[str], Items(Text(most=10_000), most=4)]
     embeddings: Annotated[
-        list[list[float]], Items(Items(Number(-1e38, 1e38), most=16_000), most=11)
+        list[list[float]], Items(Items(Number(-1e38, 1e38), most=16_000), most=15)
     ]
     notes: LongText
     queryLanguage: Annotated[str | None, Nullable(Text(most=100))]
     promptVersion: Annotated[str | None, Nullable(Text(most=1000))]
     cached: Annotated[bool, Flag()]
+
+
+class Said(TypedDict):
+    """A message of a chat."""
+
+    role: Annotated[str, Text(["assistant", "user"])]
+    content: Annotated[str, Text(most=4000)]
 
 
 class Feedback(TypedDict):
@@ -164,6 +172,13 @@ class Graph(TypedDict):
 Mmr = TypedDict(  # lambda is a keyword
     "Mmr", {"lambda": Annotated[float, SHARE], "pool": Annotated[int, Whole(1, 1000)]}
 )
+
+
+class SubQuestions(TypedDict):
+    """What a question is split into."""
+
+    most: Annotated[int, Whole(0, 4)]
+    weight: Annotated[float, Number(0, 100)]
 
 
 class Normalization(TypedDict, total=False):
@@ -297,8 +312,8 @@ class SearchSettings:
 
     expansion: GivenExpansion = setting({}, Fields(keys_of(GivenExpansion)))
     """An expansion of the query in place of a model's: lexicalQueries, vectorQueries and hyde, as
-    expand_query gives them. embeddings has a vector for each vector query, then one for hyde;
-    without it the gateway is asked."""
+    expand_query gives them, and subQuestions. embeddings has a vector for each vector query, one
+    for hyde, then one for each sub-question; without it the gateway is asked."""
 
     feedback: Feedback = setting({"weight": 0.5, "passages": 0}, Fields(keys_of(Feedback)))
     """Pseudo-relevance feedback in convex fusion. The query's vector moves by weight towards the
@@ -343,6 +358,13 @@ class SearchSettings:
     hidden: Sequence[ForQuery] = setting([], FOR_QUERIES)
     """Leave documents out of the search for some queries: [{"query": "*refund*", "documents":
     ["old-policy"]}]. Documents and patterns are as those of pinned; hidden goes before pinned."""
+
+    history: list[Said] = setting(
+        [], Items(Fields(keys_of(Said), required=["role", "content"]), most=20)
+    )
+    """The chat before the query, the oldest message first: [{role, content}], role user or
+    assistant. The mode default expands the query then, too, to a sub-question that names what it
+    refers to."""
 
     hyde: str = setting("list", Text(["list", "query"]))
     """What a hypothetical answer (HyDE) is for. list: a list of its own, beside other variants of
@@ -461,6 +483,11 @@ class SearchSettings:
     """When the words alone have found the answer: the best passage has at least score, and is at
     least gap above the second. BM25 counts as a share of what no passage can reach; with a scale
     above 0 as 1 / (1 + exp(-(BM25 - center) / scale))."""
+
+    sub_questions: SubQuestions = setting({"most": 0, "weight": 1}, Fields(keys_of(SubQuestions)))
+    """How many questions an expansion may make of one that asks for several things (most; 0: none),
+    and what their lists by words and by vectors weigh, as a share of the query's own. details say
+    which of them a row answers."""
 
     timeouts_ms: dict[str, float] = numbers(
         {
