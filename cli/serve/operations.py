@@ -20,6 +20,7 @@ _FEEDBACK: LiteralString = """
     SELECT blend.feedback(
         %(search_id)s::uuid, %(chunk_id)s::bigint, %(grade)s::integer) AS judged_query
 """
+_CLICK: LiteralString = "SELECT blend.click(%(search_id)s::uuid, %(chunk_id)s::bigint)"
 _COLLECTIONS = Query(
     "SELECT name, documents, chunks, text_search_config FROM blend.collections ORDER BY name", {}
 )
@@ -100,6 +101,12 @@ async def feedback(door: Door, caller: Caller, given: Body) -> Body:
     """Note how well a passage answered a search."""
     ((row,),) = await door.run(caller, Query(_FEEDBACK, given))
     return {"judged_query": row["judged_query"], "degraded": []}
+
+
+async def click(door: Door, caller: Caller, given: Body) -> Body:
+    """Note that a passage of a search was opened."""
+    await door.run(caller, Query(_CLICK, given))
+    return {"degraded": []}
 
 
 async def collections(door: Door, caller: Caller) -> Body:

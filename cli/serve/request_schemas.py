@@ -124,6 +124,10 @@ FEEDBACK = closed_object(
         },
     },
 )
+CLICK = closed_object(
+    ["search_id", "chunk_id"],
+    {name: FEEDBACK["properties"][name] for name in ("search_id", "chunk_id")},
+)
 # What chat clients send beside counts for nothing: the model, its settings and prompt are ask's.
 CHAT: Schema = {
     "type": "object",

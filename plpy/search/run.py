@@ -10,7 +10,7 @@ from pgblend.plpy.models.rerank import RerankStage
 from pgblend.plpy.refine.choose import OrderOf, choose_passages
 from pgblend.plpy.refine.diversity import diverse_items
 from pgblend.plpy.search.arms import Arms
-from pgblend.plpy.search.found import Answer, Found
+from pgblend.plpy.search.found import Answer, Found, Ranked
 from pgblend.plpy.search.lists import Gathered, ListSearch, gathered_lists
 from pgblend.plpy.search.page import Page, cut_page, start_of
 from pgblend.plpy.search.passages import StoredPassages
@@ -36,8 +36,7 @@ def search(db: Database, request: Request, store: StorePort) -> Answer:
         search.plan.needs_vectors and request.query_embedding is not None
     )
     if is_asked:
-        search.begin()
-        found = with_fallback(search, rank(search))
+        found = find(search)
     trace, report = told_trace(search, found), None
     if search.search_id and request.traced != "rerank" and not request.is_blank:
         note_logged(search)
@@ -46,8 +45,20 @@ def search(db: Database, request: Request, store: StorePort) -> Answer:
     return {"results": found.rows, "trace": trace, "report": report}
 
 
-def rank(search: Search) -> Found:
-    """Rank all candidates of all arms, and return one page of them."""
+def find(search: Search) -> Found:
+    """Return one page, by the profile alone or in an experiment."""
+    if search.experiment is not None:
+        from pgblend.plpy.search.experiment import interleaved, read_experiment
+
+        experiment = read_experiment(search)
+        if experiment is not None:
+            return interleaved(search, experiment, ordered)
+    search.begin()
+    return with_fallback(search, rank(search))
+
+
+def ordered(search: Search) -> Ranked:
+    """Rank all candidates of all arms."""
     gathered = gather(search)
     stored = read_candidates(search, gathered)
     pool = fuse(search, gathered.lists, stored)
@@ -55,7 +66,12 @@ def rank(search: Search) -> Found:
     found = len(pool.fused.order)
     pool = apply_rules(search, pool, stored)
     ranking = refine(search, pool, stored)
-    ranking = diversify(search, pool, ranking, stored)
+    return Ranked(gathered, stored, pool, diversify(search, pool, ranking, stored))
+
+
+def rank(search: Search) -> Found:
+    """Rank all candidates of all arms, and return one page of them."""
+    gathered, stored, pool, ranking = ordered(search)
     page = cut_page(search, pool, ranking, stored)
     rows = page_rows(search, gathered, pool, ranking, page, stored)
     search.done("fetch", len(rows))

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from os import urandom
 from time import monotonic, perf_counter, time
 
@@ -55,6 +56,27 @@ class Search(StageLog):
     def settings(self) -> SearchSettings:
         """Return the settings in force."""
         return self.plan.settings
+
+    @property
+    def experiment(self) -> int | None:
+        """Return the experiment to take part in: that of the page before, else the profile's."""
+        after = self.plan.settings.after
+        return after.get("experiment") if after else self.state.experiment
+
+    def under(self, of_profile: str, options: str | None, rows: int) -> "Search":
+        """Return this search by other settings of a profile, for its first rows."""
+        from copy import copy
+
+        other = copy(self)
+        other.state = self.state._replace(of_profile=of_profile)
+        reranks = self.request.traced == "rerank"
+        plan = search_plan(self.db, other.state, options, None, reranks)
+        other.asked = replace(plan.settings, after={}, offset=0)
+        other.plan = plan._replace(settings=other.asked)
+        other.request = self.request._replace(result_limit=rows)
+        other.stages, other.degraded = [], list(self.degraded)
+        other.filter = other._filter()
+        return other
 
     @property
     def space_name(self) -> str | None:

@@ -50,6 +50,8 @@ class Cursor(TypedDict, total=False):
     document_id: int
     chunk_index: int
     depth: int
+    experiment: int
+    rival_depth: int
 
 
 class Blend(TypedDict, total=False):
@@ -226,10 +228,16 @@ class SearchSettings:
     """ask gives no answer, and asks no model, where the best passage has less relevance."""
 
     after: Cursor = setting(
-        {}, Numbers(["chunk_index", "depth", "document_id", "score"], 0, 9223372036854775807)
+        {},
+        Numbers(
+            ["chunk_index", "depth", "document_id", "experiment", "rival_depth", "score"],
+            0,
+            9223372036854775807,
+        ),
     )
     """The row after which a page begins: details -> 'cursor' of the last row of the page before.
-    Its depth is the candidate_depth of the first page, and holds for all pages."""
+    Its depth is the candidate_depth of the first page, and holds for all pages. So does the
+    experiment that the first page took part in."""
 
     answer_tokens: int = setting(500, Whole(1, 100000))
     """The most tokens of an answer (ask)."""

@@ -22,6 +22,10 @@ CALLS = {
     "_check_text_search_config": "('english')",
     "_check_size": "('ranks', 101, 'items', 'array_items')",
     "_collection_settings": "('{}')",
+    "_experiment_outcome": "(e) FROM pgblend_data.experiment AS e",
+    "_experiment_votes": "(e) FROM pgblend_data.experiment AS e",
+    "_vote_evidence": "(3, 4)",
+    "experiment_status": "()",
     "_chunks_around": f"({IDS}, {SETTINGS})",
     "_document_ages": "('{1}')",
     "_document_row": "(c, 'k', 'x', NULL, NULL, NULL, NULL, NULL, NULL, NULL)"

@@ -59,9 +59,10 @@ def test_refusals_that_were_forgotten_are_found() -> None:
 def test_store_tables_are_all_but_the_front(db: Database) -> None:
     """A new table is one or the other: this list says which are the coordinator's own."""
     front = {
-        *("access_token", "alembic_version", "attached_table", "calibration", "collection"),
-        *("collection_grant", "embedding_allowance", "embedding_space", "embedding_worker"),
-        *("evaluation_result", "evaluation_run", "judged_query", "judged_set", "judgement"),
+        *("access_token", "alembic_version", "attached_table", "calibration", "click"),
+        *("collection", "collection_grant", "embedding_allowance", "embedding_space"),
+        *("embedding_worker", "evaluation_result", "evaluation_run", "experiment"),
+        *("judged_query", "judged_set", "judgement"),
         *("key_reference", "model_answer", "model_call", "profile", "search_log", "setting"),
         *("setting_history", "shard", "shard_bucket", "shard_front", "shard_self"),
     }

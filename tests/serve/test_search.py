@@ -201,6 +201,22 @@ def test_health_and_metrics(door: Any, client: httpx.Client) -> None:
     assert "pgblend_serve_pool_max 2.0" in text
 
 
+def test_a_click_is_noted_for_the_caller(door: Any, client: httpx.Client) -> None:
+    row = client.post("/v1/search", json={"query": "wine"}).json()["results"][0]
+    body = {"search_id": str(uuid.uuid4()), "chunk_id": row["chunk_id"]}
+    for _ in range(2):
+        answer = client.post("/v1/click", json=body)
+        assert (answer.status_code, answer.json()) == (200, {"degraded": [], "warnings": []})
+    noted = door.admin.rows("SELECT search_id::text, chunk_id, role_name FROM pgblend_data.click")
+    assert noted == [(body["search_id"], row["chunk_id"], door.roles["open"])]
+    unseen = door.admin.value(
+        "SELECT min(c.chunk_id) FROM blend.chunks AS c WHERE c.content LIKE '%%secret weapon%%'"
+    )
+    refused = client.post("/v1/click", json=body | {"chunk_id": unseen})
+    assert refused.status_code == 400
+    assert f"there is no passage {unseen}" in refused.text
+
+
 def test_feedback_is_a_judgement_of_the_caller(door: Any, client: httpx.Client) -> None:
     search_id = str(uuid.uuid4())
     role, admin = door.roles["open"], door.admin
