@@ -14,12 +14,16 @@ from pgblend.plpy.session import Json
 
 
 class Ranked(NamedTuple):
-    """All candidates of a search in their order, and what they were made of."""
+    """All candidates of a search in their order, and what they were made of.
+
+    `found` is how many the arms and the graph found; rules pin others and hide some.
+    """
 
     gathered: Gathered
     stored: StoredPassages
     pool: Pool
     ranking: Ranking
+    found: int
 
 
 @dataclass(eq=False, repr=False)

@@ -66,17 +66,16 @@ def ordered(search: Search) -> Ranked:
     found = len(pool.fused.order)
     pool = apply_rules(search, pool, stored)
     ranking = refine(search, pool, stored)
-    return Ranked(gathered, stored, pool, diversify(search, pool, ranking, stored))
+    return Ranked(gathered, stored, pool, diversify(search, pool, ranking, stored), found)
 
 
 def rank(search: Search) -> Found:
     """Rank all candidates of all arms, and return one page of them."""
-    gathered, stored, pool, ranking = ordered(search)
+    gathered, stored, pool, ranking, found = ordered(search)
     page = cut_page(search, pool, ranking, stored)
     rows = page_rows(search, gathered, pool, ranking, page, stored)
     search.done("fetch", len(rows))
-    count = found if search.had_time else None
-    return Found(pool, page, ranking, stored, rows, count)
+    return Found(pool, page, ranking, stored, rows, found if search.had_time else None)
 
 
 def nothing(search: Search) -> Found:
