@@ -97,3 +97,26 @@ def test_chunks_without_a_context_have_the_lexemes_of_ever(db: Database) -> None
 def test_a_context_cannot_be_changed(tables: Database) -> None:
     error = tables.error("UPDATE pgblend_data.chunk SET context = 'other' WHERE chunk_index = 1")
     assert error.sqlstate == "0A000"
+
+
+@pytest.mark.parametrize("shape", ["json", "markdown", "messages"])
+def test_a_context_for_a_model_says_what_the_rows_are_of(tables: Database, shape: str) -> None:
+    around = '{"context_chars": {"before": 0, "after": 0}}'
+    call = "SELECT get_context('rainfall in Bern', output_format => %s, options => %s)"
+    found = tables.value(call, shape, around)
+    part = found["parts"][0]
+    assert part["text"] == ROWS
+    assert part["context"] == "Rainfall in millimetres\nStation | 2022 | 2023"
+    assert {other["context"] for other in found["parts"][1:]} == {""}
+    text = {
+        "json": part["context"],
+        "markdown": found.get("markdown", ""),
+        "messages": found.get("messages", [{}])[-1].get("content", ""),
+    }[shape]
+    assert "Station | 2022 | 2023" in text
+
+
+def test_a_header_within_the_text_is_not_said_twice(db: Database) -> None:
+    db.rows("SELECT add_collection('c')")
+    ingest(db, "k", chunk(f"{CONTEXT}\n{ROWS}", CONTEXT))
+    assert db.value("SELECT get_context('rainfall')")["parts"][0]["context"] == ""
