@@ -43,6 +43,16 @@ class TableRows:
             self._spans.append((len(self._rows), group))
         self._rows.append((offset, [" ".join(cell.split()) for cell in cells]))
 
+    @property
+    def start(self) -> int:
+        """Where the first row begins."""
+        return self._rows[0][0]
+
+    @property
+    def has_amounts(self) -> bool:
+        """Whether there are figures: what names columns after them is another table's."""
+        return any(is_amount(cell) for _, cells in self._rows[-2:] for cell in cells)
+
     def table(self, end: int) -> Table | None:
         """Return the table; None where it is no more than a list or a layout."""
         if len(self._rows) < 2 or max(len(cells) for _, cells in self._rows) < 2:
@@ -57,7 +67,7 @@ class TableRows:
         caption = " ".join([self._caption, *("".join(cells) for cells in titles)]).strip()
         rows = tuple(self._labelled(body))
         return Table(
-            self._rows[0][0], end, caption[:_LONGEST_CAPTION], "; ".join(filter(None, header)), rows
+            self.start, end, caption[:_LONGEST_CAPTION], "; ".join(filter(None, header)), rows
         )
 
     def _labelled(self, body: int) -> Iterable[Row]:

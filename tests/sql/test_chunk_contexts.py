@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from conftest import TwoCollections
 
 from support.database import Database
 
@@ -97,3 +98,48 @@ def test_chunks_without_a_context_have_the_lexemes_of_ever(db: Database) -> None
 def test_a_context_cannot_be_changed(tables: Database) -> None:
     error = tables.error("UPDATE pgblend_data.chunk SET context = 'other' WHERE chunk_index = 1")
     assert error.sqlstate == "0A000"
+
+
+@pytest.mark.parametrize("shape", ["json", "markdown", "messages"])
+def test_a_context_for_a_model_says_what_the_rows_are_of(tables: Database, shape: str) -> None:
+    around = '{"context_chars": {"before": 0, "after": 0}}'
+    call = "SELECT get_context('rainfall in Bern', output_format => %s, options => %s)"
+    found = tables.value(call, shape, around)
+    part = found["parts"][0]
+    assert part["text"] == ROWS
+    assert part["context"] == "Rainfall in millimetres\nStation | 2022 | 2023"
+    assert {other["context"] for other in found["parts"][1:]} == {""}
+    text = {
+        "json": part["context"],
+        "markdown": found.get("markdown", ""),
+        "messages": found.get("messages", [{}])[-1].get("content", ""),
+    }[shape]
+    assert "Station | 2022 | 2023" in text
+
+
+def test_a_header_within_the_text_is_not_said_twice(db: Database) -> None:
+    db.rows("SELECT add_collection('c')")
+    ingest(db, "k", chunk(f"{CONTEXT}\n{ROWS}", CONTEXT))
+    assert db.value("SELECT get_context('rainfall')")["parts"][0]["context"] == ""
+
+
+@pytest.mark.parametrize("encoding", ["LATIN1", "UTF8"])
+def test_a_client_of_another_encoding_writes_the_same_context(db: Database, encoding: str) -> None:
+    db.rows("SELECT add_collection('c', 'simple')")
+    db.rows(f"SET client_encoding = {encoding}")
+    ingest(db, "k", chunk("1 2"), chunk("3 4", "Öffentliche Brücken"))
+    db.rows("RESET client_encoding")
+    for _ in range(2):
+        found = db.rows("SELECT source_key, content FROM lexical_search('brücken')")
+        assert found == [("k", "3 4")]
+        db.rows("SELECT lexical_rebuild('c')")
+
+
+def test_a_reader_of_other_collections_sees_no_context(two_collections: TwoCollections) -> None:
+    two_collections.admin.rows(
+        "SELECT ingest_document('secret', 'k', '', content_hash => 'x',"
+        """ chunks => '[{"content": "1 2", "context": "rainfall"}]')"""
+    )
+    assert two_collections.admin.value("SELECT count(*) FROM chunks WHERE context <> ''") == 1
+    assert two_collections.reader.value("SELECT count(*) FROM chunks WHERE context <> ''") == 0
+    assert two_collections.reader.rows("SELECT * FROM lexical_search('rainfall')") == []

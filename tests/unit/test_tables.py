@@ -127,6 +127,28 @@ def test_a_sheet_s_header_is_told_from_its_figures(
     assert labels(table)[0] == first
 
 
+def test_tables_stacked_in_a_sheet_have_each_its_own_header():
+    sheet = """Revenue
+Land,2022,Growth
+Peru,5,6
+Chile,7,8
+
+Land,2023,Growth
+Peru,1,2
+
+Islands
+Malta,3,4
+"""
+    tables = parse(sheet, "x.csv").tables
+    assert [(table.caption, table.header) for table in tables] == [
+        ("Revenue", "Land | 2022 | Growth"),
+        ("Revenue", "Land | 2023 | Growth"),
+        ("Revenue Islands", "Land | 2023 | Growth"),
+    ]
+    assert [labels(table) for table in tables] == [["Peru", "Chile"], ["Peru"], ["Malta"]]
+    assert [table.end for table in tables[:-1]] == [table.start for table in tables[1:]]
+
+
 def test_a_header_that_is_the_heading_is_not_said_twice():
     rows = "town,people\n" + "".join(f"town{n},{n * 1000}\n" for n in range(60))
     chunks = split_document(parse(rows, "x.csv"), SMALL)
