@@ -101,6 +101,9 @@ class Arms:
         may_be_named = kind == arm == "lexical" and words.may_be_named
         is_named = may_be_named and self._is_named(text, words.found.chunk_ids)
         notes = corrected_notes(words.corrections, settings.fuzzy_method)
+        for rank, synonyms in enumerate(words.synonyms, 1):
+            if synonyms:
+                notes[rank] = {**notes.get(rank, {}), "synonyms": synonyms}
         return ArmList(arm, kind, weight, words.found, notes, is_whole, is_named, words.meanings)
 
     def _goes_on(self, kind: str, arm: str, error: Exception) -> bool:

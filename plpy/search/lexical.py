@@ -110,5 +110,6 @@ class WordLists:
             checks_index=self.state.reach is None,
             strict=settings.strict,
             corrects_all=settings.fuzzy == "on",
+            synonyms=settings.synonyms,
         )
         return self.store.arm(scope, self.cache_bytes)

@@ -106,6 +106,15 @@ class Boost(TypedDict):
     factor: Annotated[float, Number(0, 100)]
 
 
+class Synonyms(TypedDict, total=False):
+    """Words that stand for each other, or for others."""
+
+    words: Annotated[list[str], Items(Text(most=200), most=100)]
+    to: Annotated[list[str], Items(Text(most=200), most=100)]
+    language: Annotated[str | None, Nullable(Text(most=100))]
+    weight: Annotated[float, SHARE]
+
+
 class Decay(TypedDict, total=False):
     """What a score loses with the distance of a value from an origin."""
 
@@ -461,6 +470,15 @@ class SearchSettings:
     """When the words alone have found the answer: the best passage has at least score, and is at
     least gap above the second. BM25 counts as a share of what no passage can reach; with a scale
     above 0 as 1 / (1 + exp(-(BM25 - center) / scale))."""
+
+    synonyms: Sequence[Synonyms] = setting(
+        [], Items(Fields(keys_of(Synonyms), required=["words"]), most=10_000)
+    )
+    """Words that the lexical arm takes for each other: [{"words": ["tv", "television"]}]. With `to`
+    those of `words` stand for these, and not the other way round. Several words are a phrase, which
+    the query has to have side by side; inflected forms count as `language` says, a text search
+    configuration (null: all). `weight` is what a synonym counts beside the word itself (1). A rare
+    one counts no more than the word."""
 
     timeouts_ms: dict[str, float] = numbers(
         {
