@@ -31,6 +31,7 @@ from pgblend.plpy.ports import (
     LexicalPort,
     ListRequest,
     Part,
+    Sample,
     SimilarRequest,
 )
 from pgblend.plpy.session import Database
@@ -154,6 +155,15 @@ class LexicalArm:
         found = self._find(parts, counts, False, depth, deadline)
         told = [told_corrections(part.config, chosen) for part in parts]
         return WordList(found, corrections=[told[place] for place in found.parts])
+
+    def sample(self, query: str, most: int) -> Sample:
+        """Return a sample of what has any of a query's words; errors as of `words`."""
+        terms, scope = self._terms(query), self.scope
+        if not terms.lexemes:
+            return Sample(0, 0, [])
+        formula = Formula(scope.k1, scope.b, 1.0, scope.field_weights)
+        asked = scope.collection_ids, terms.parts, formula, scope.filter, False, most
+        return self.port.sample(ListRequest(*asked, self._begin().left_ms()))
 
     def _terms(self, query: str) -> QueryTerms:
         if query not in self._parsed:
