@@ -60,6 +60,8 @@ def reasons(arms: dict[str, Any] | None, details: dict[str, Any] | None = None) 
     """
     ranks = sorted((arm["rank"], name) for name, arm in (arms or {}).items())
     told = [f"{name} #{rank}" for rank, name in ranks]
+    synonyms = (arms or {}).get("lexical", {}).get("synonyms", {})
+    told += [output.one_line(f"{words} as {', '.join(texts)}") for words, texts in synonyms.items()]
     found = details or {}
     told += [f"{name} by {found[name]:.3g}" for name in ("recency", "language")
              if found.get(name, 1) != 1]  # fmt: skip

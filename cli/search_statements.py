@@ -61,7 +61,7 @@ PASSAGES: LiteralString = """
         blend.get_setting('gateway_url') AS url
 """
 FACETS: LiteralString = """
-    SELECT key, value, count, document_count, pool_size FROM blend.search_facets(
+    SELECT key, value, count, document_count, pool_size, count_estimate FROM blend.search_facets(
         query => %(query)s::text, keys => %(keys)s::text[], result_limit => %(limit)s::integer,
         collections => %(collections)s::text[], filter => %(filter)s::jsonb,
         profile => %(profile)s::text, options => %(options)s::jsonb,

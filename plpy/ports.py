@@ -100,6 +100,17 @@ class CandidateList(NamedTuple):
     perfect: float | None = None
 
 
+class Sample(NamedTuple):
+    """A sample of the chunks that have any of a query's lexemes, `total` in all.
+
+    Of `looked_at` chunks taken at random, `chunk_ids` are those that pass filter and conditions.
+    """
+
+    total: int
+    looked_at: int
+    chunk_ids: Sequence[int]
+
+
 class KnownRequest(NamedTuple):
     """Which of some lexemes, each of a configuration, does the vocabulary have?"""
 
@@ -150,6 +161,9 @@ class LexicalPort(Protocol):
 
     def find(self, request: ListRequest) -> CandidateList:
         """Find the best candidates by statistics that the request has."""
+
+    def sample(self, request: ListRequest) -> Sample:
+        """Take a sample of `depth` of what could be found."""
 
     def known(self, request: KnownRequest) -> Sequence[bool]:
         """Tell of each lexeme whether the vocabulary has it."""

@@ -11,7 +11,7 @@ from pgblend.cli.parameters import merge_pairs, pairs_option
 from pgblend.cli.search import SearchRequest, search_options
 from pgblend.cli.search_statements import FACETS
 
-_COLUMNS = ("key", "value", "count", "document_count")
+_COLUMNS = ("key", "value", "count", "document_count", "count_estimate")
 
 
 @click.command()

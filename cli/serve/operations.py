@@ -14,7 +14,7 @@ from pgblend.cli.serve.written import Written
 
 Body = dict[str, Any]
 Operation = Callable[[Door, Caller, Body], Coroutine[Any, Any, Body]]
-_FACET_COLUMNS = ("key", "value", "count", "document_count")
+_FACET_COLUMNS = ("key", "value", "count", "document_count", "count_estimate")
 _DEGRADED = Query("SELECT blend.last_search() -> 'degraded' AS degraded", {})
 _FEEDBACK: LiteralString = """
     SELECT blend.feedback(

@@ -14,7 +14,8 @@ class WordList(NamedTuple):
 
     `every_word`: passages have every word of the query, names aside; not looked at for documents
     and several languages. `may_be_named` is false where no document is called as the query asks.
-    `corrections` of each row say in JSON what stands for which lexeme.
+    `corrections` of each row say in JSON what stands for which lexeme, `synonyms` what words of the
+    query stand for.
     """
 
     found: CandidateList
@@ -22,6 +23,7 @@ class WordList(NamedTuple):
     may_be_named: bool = True
     corrections: Sequence[str | None] = ()
     meanings: Mapping[str, Meaning] = {}
+    synonyms: Sequence[Mapping[str, Sequence[str]]] = ()
 
 
 @dataclass(slots=True, eq=False, repr=False)

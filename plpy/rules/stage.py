@@ -69,7 +69,7 @@ def rules_stage(
     if not (named or settings.boosts or settings.decays):
         return fused, None
     changes: Changes = {}
-    fused, pinned = with_pinned(fused, named, facts, changes)
+    fused, pinned, lacking = with_pinned(fused, named, facts, changes)
     points, order = fused.points, fused.order
     if fused.chunk_ids:
         if settings.boosts:
@@ -79,7 +79,7 @@ def rules_stage(
         multiply(fused)
     ruled = Ruled(points, order, pinned, changes)
     fused.order, _ = ruled.pinned_first(fused.order, points)
-    log.done("rules", len(changes), {"named": len(named), "pinned": len(pinned)})
+    log.done("rules", len(changes), {"not_found": lacking} if lacking else None)
     return fused, ruled
 
 
@@ -88,18 +88,19 @@ def with_pinned(
     named: Mapping[str, str],
     facts: Facts,
     changes: Changes,
-) -> tuple[Fused, list[int]]:
-    """Return a pool that has the documents named, and their items in the order of their names.
+) -> tuple[Fused, list[int], list[str]]:
+    """Return a pool with the documents named, their items in the order of their names, and names.
 
-    `named` has the pattern of each name, a source key or URI. A document's best passage stands for
-    it, else the one nearest to the query, of those that pass the search's filter.
+    Those no document has that the search may find. `named` has the pattern of each name, a source
+    key or URI. A document's best passage stands for it, else the one nearest to the query, of those
+    that pass the search's filter.
     """
     if not named:
-        return fused, []
+        return fused, [], []
     rank_of = {name: rank for rank, name in enumerate(named)}
-    known = sorted(facts.named_documents(list(named)), key=lambda one: rank_of[one.name])
+    documents = sorted(facts.named_documents(list(named)), key=lambda one: rank_of[one.name])
     name_of: dict[int, str] = {}
-    for one in known:
+    for one in documents:
         name_of.setdefault(one.document_id, one.name)
     found: dict[int, int] = {}
     for item in fused.order:
@@ -113,7 +114,8 @@ def with_pinned(
         if document_id in found:
             pinned.append(item_of[found[document_id]])
             changes[pinned[-1]] = [{"pinned": named[name]}]
-    return fused, pinned
+    known = {one.name for one in documents if one.document_id in found}
+    return fused, pinned, [name for name in named if name not in known]
 
 
 def widened(fused: Fused, more: Sequence[NodePassage]) -> Fused:

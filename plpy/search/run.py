@@ -124,6 +124,8 @@ def gather(search: Search) -> Gathered:
             gathered = gathered_lists(lists)
         except ValueError as error:
             raise UserError(str(error), "expand_query gives the texts.") from None
+    if request.traced == "facets":
+        search.sample = arms.sample()
     if gathered.vector is not None and not search.words_found:
         hint = "these rows are the nearest by vectors; the option strict leaves them out"
         search.note("lexical", "no passage was found by its words", hint)
@@ -212,7 +214,7 @@ def refine(search: Search, pool: Pool, stored: StoredPassages) -> Ranking:
             fused,
             settings,
             needed,
-            len(fused.order) if request.traced == "pool" else first,
+            len(fused.order) if request.traced in ("pool", "facets") else first,
             stored.texts,
             order_of(reranker, pool),
             lambda items: ranking.relevances(items, pool, stored),

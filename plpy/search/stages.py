@@ -7,7 +7,7 @@ from os import urandom
 from time import monotonic, perf_counter, time
 
 from pgblend.plpy.models.stages import ModelStages
-from pgblend.plpy.ports import Held, Space
+from pgblend.plpy.ports import Held, Sample, Space
 from pgblend.plpy.search.degraded import go_on_without
 from pgblend.plpy.search.lexical import IndexState
 from pgblend.plpy.search.plan import arm_depth, check_cursor, of_arm, search_plan
@@ -46,6 +46,7 @@ class Search(StageLog):
         self.space: Space | None = None
         self.lexical_state = IndexState()
         self.words_found = True
+        self.sample: Sample | None = None
         is_logged = self.plan.layers.of_database.get("log_address") is not None
         self.search_id = new_id() if is_logged else None
         self.filter = self._filter()

@@ -24,7 +24,7 @@ def told_trace(search: Search, found: Found) -> str | None:
     """Return as JSON what the search did, for those who ask; None where nobody does.
 
     `traced` rerank tells what a reranker reads, page how each row came to its place, pool how each
-    candidate did.
+    candidate did, facets a sample of what has the words as well.
     """
     traced, request = search.request.traced, search.request
     if traced == "rerank":
@@ -59,6 +59,7 @@ def told_trace(search: Search, found: Found) -> str | None:
             "stages": [stage.told() for stage in search.stages],
             **{name: told for name, told in traces[0].items() if name != "rows"},
             **({"experiment": told_experiment(found)} if found.sides else {}),
+            **({"sample": search.sample._asdict()} if search.sample else {}),
         }
     )
 
@@ -103,7 +104,7 @@ def page_trace(search: Search, found: Found) -> dict[str, list[dict[str, Json]]]
     if ranking is None:
         return {}
     pool_facts = None
-    if search.request.traced == "pool":
+    if search.request.traced in ("pool", "facets"):
         items = pool.fused.order
         relevances = ranking.relevances(items, pool, found.stored)
         pool_facts = dict(zip(pool.fused.ids(items), relevances, strict=True)), ranking.dropped

@@ -80,7 +80,7 @@ def trace_candidates(
         for stage, order in places.items()
     }
     fused, final = points
-    is_blended = "blend" in places
+    is_blended = any("rerank" in of_item for of_item in addends.values())
     return [
         {
             "arms": {

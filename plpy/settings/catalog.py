@@ -108,6 +108,15 @@ class Boost(TypedDict):
     factor: Annotated[float, Number(0, 100)]
 
 
+class Synonyms(TypedDict, total=False):
+    """Words that stand for each other, or for others."""
+
+    words: Annotated[list[str], Items(Text(most=200), most=100)]
+    to: Annotated[list[str], Items(Text(most=200), most=100)]
+    language: Annotated[str | None, Nullable(Text(most=100))]
+    weight: Annotated[float, SHARE]
+
+
 class Decay(TypedDict, total=False):
     """What a score loses with the distance of a value from an origin."""
 
@@ -496,6 +505,15 @@ class SearchSettings:
     """How many questions an expansion may make of one that asks for several things (most; 0: none),
     and what their lists by words and by vectors weigh, as a share of the query's own. details say
     which of them a row answers."""
+
+    synonyms: Sequence[Synonyms] = setting(
+        [], Items(Fields(keys_of(Synonyms), required=["words"]), most=10_000)
+    )
+    """Words that the lexical arm takes for each other: [{"words": ["tv", "television"]}]. With `to`
+    those of `words` stand for these, and not the other way round. Several words are a phrase, which
+    the query has to have side by side; inflected forms count as `language` says, a text search
+    configuration (null: all). `weight` is what a synonym counts beside the word itself (1). A rare
+    one counts no more than the word."""
 
     timeouts_ms: dict[str, float] = numbers(
         {

@@ -13,6 +13,7 @@ from pgblend.plpy.ports import (
     Counts,
     KnownRequest,
     ListRequest,
+    Sample,
     SimilarLexeme,
     SimilarRequest,
 )
@@ -101,6 +102,10 @@ class ShardIndex:
         """Find the best candidates by statistics that the request has."""
         self.trips.left_ms = request.timeout_ms
         return self.store.listed("find", request)
+
+    def sample(self, request: ListRequest) -> Sample:
+        """Take no sample: what asks for one does not work on a coordinator yet."""
+        raise UserError("shards give no sample yet", "Ask a shard.", "0A000")
 
     def known(self, request: KnownRequest) -> Sequence[bool]:
         """Tell of each lexeme whether a vocabulary has it."""

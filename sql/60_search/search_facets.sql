@@ -34,6 +34,28 @@ BEGIN
 END;
 $function$;
 
+-- _facet_values: what facets count: one row for each chunk, key and value, or bucket of values.
+-- Dates of built-in fields are days in UTC. The rest is as _field_values has it.
+CREATE OR REPLACE FUNCTION pgblend._facet_values(chunk_ids bigint[], keys text[], buckets jsonb)
+RETURNS TABLE (key_place bigint, chunk_id bigint, document_id bigint, value jsonb)
+LANGUAGE sql
+STABLE PARALLEL SAFE
+ROWS 500
+BEGIN ATOMIC
+    SELECT
+        v.key_place,
+        v.chunk_id,
+        v.document_id,
+        pgblend._bucket_of(v.value, coalesce(
+            buckets -> keys[v.key_place],
+            CASE
+                WHEN keys[v.key_place] IN ('$date', '$ingested_at', '$modified_at')
+                    THEN '"date"'::jsonb
+            END
+        )) AS value
+    FROM pgblend._field_values(chunk_ids, keys) AS v;
+END;
+
 -- search_facets: how many of a search's candidates have each value of some keys.
 -- What is counted is the pool that pages are cut from, not one page. It has all candidates that
 -- the arms gave and that min_score, min_relevance and the other stages left: at most
@@ -47,6 +69,10 @@ $function$;
 -- value is then {"gte": from, "lt": to}, which can be put into a filter as well (ranges look
 -- at no arrays there); below the first bound and from the last on it has one of the two. Those with
 -- most passages are kept, and come in their order; what is no date, or no number, has none.
+-- count_estimate is about how many passages have the value among all that have any of the query's
+-- words and pass the filter, in the pool or not. It is exact up to 1,000 such passages. Beyond it
+-- comes from 1,000 of them taken at random: of a value that a share p has, the standard error is
+-- sqrt(p (1 - p) / 1000) of all. It is never below count, and NULL where BM25 ranks no words.
 -- Collections, filter, profile, options, query_embedding and errors are those of hybrid_search.
 -- offset counts for nothing, and no stage runs that could only reorder the pool. NULL or blank
 -- query: no rows.
@@ -68,7 +94,8 @@ RETURNS TABLE (
     value jsonb,
     count bigint,
     document_count bigint,
-    pool_size bigint
+    pool_size bigint,
+    count_estimate bigint
 )
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
@@ -80,6 +107,7 @@ DECLARE
     problem_hint text;
     search record;
     pool bigint[];
+    sample jsonb;
 BEGIN
     PERFORM pgblend._check_result_limit(result_limit);
     IF coalesce(cardinality(keys), 0) NOT BETWEEN 1 AND 100 OR array_position(keys, NULL) > 0 THEN
@@ -100,7 +128,8 @@ BEGIN
     search := pgblend._search(
         query, 0, collections, filter, profile,
         coalesce(options, '{}') || '{"expand": "off", "rerank": "off"}', query_embedding,
-        traced => 'pool');
+        traced => 'facets');
+    sample := search.trace -> 'sample';
     pool := ARRAY(
         SELECT (c ->> 'chunk_id')::bigint
         FROM jsonb_array_elements(search.trace -> 'candidates') AS c
@@ -109,17 +138,19 @@ BEGIN
     WITH counted AS (
         SELECT
             v.key_place,
-            (array_agg(b.value ORDER BY b.value::text COLLATE "C"))[1] AS value,
+            (array_agg(v.value ORDER BY v.value::text COLLATE "C"))[1] AS value,
             count(DISTINCT v.chunk_id) AS count,
             count(DISTINCT v.document_id) AS document_count
-        FROM pgblend._field_values(pool, keys) AS v
-        CROSS JOIN LATERAL (
-            SELECT pgblend._bucket_of(v.value, coalesce(
-                buckets -> keys[v.key_place],
-                CASE WHEN keys[v.key_place] IN ('$date', '$ingested_at', '$modified_at')
-                    THEN '"date"'::jsonb END)) AS value
-        ) AS b
-        GROUP BY v.key_place, b.value
+        FROM pgblend._facet_values(pool, keys, buckets) AS v
+        GROUP BY v.key_place, v.value
+    ),
+
+    estimated AS (
+        SELECT v.key_place, v.value, count(DISTINCT v.chunk_id) AS count
+        FROM pgblend._facet_values(ARRAY(
+            SELECT s::bigint FROM jsonb_array_elements_text(sample -> 'chunk_ids') AS s
+        ), keys, buckets) AS v
+        GROUP BY v.key_place, v.value
     ),
 
     ranked AS (
@@ -139,8 +170,13 @@ BEGIN
         r.value,
         r.count,
         r.document_count,
-        cardinality(pool)::bigint
+        cardinality(pool)::bigint,
+        CASE WHEN sample IS NOT NULL THEN greatest(r.count, round(
+            coalesce(e.count, 0) * (sample -> 'total')::numeric
+            / greatest((sample -> 'looked_at')::numeric, 1))::bigint) END
     FROM ranked AS r
+    LEFT JOIN estimated AS e
+        ON e.key_place = r.key_place AND e.value IS NOT DISTINCT FROM r.value
     WHERE r.value IS NULL OR r.place <= result_limit
     ORDER BY r.key_place, r.value IS NULL,
         CASE WHEN buckets ? keys[r.key_place] THEN coalesce(r.value -> 'gte', 'null') END, r.place;

@@ -281,6 +281,64 @@ def test_filters_of_news(
     assert 0 < len(found) < len(every)
 
 
+ESTIMATED = (
+    "SELECT value, count, count_estimate FROM search_facets(%s, %s, options => %s, filter => %s,"
+    " collections => '{c}')"
+)
+
+
+def estimates(db: Database, query: str, key: str, filter_: Any = None, **options: Any) -> Any:
+    given = json.dumps({"candidate_depth": 3, **options})
+    rows = db.rows(ESTIMATED, query, [key], given, filter_ and json.dumps(filter_))
+    return {json.dumps(value): (count, estimate) for value, count, estimate in rows}
+
+
+@pytest.fixture
+def many(db: Database) -> Database:
+    """4,000 passages with a word, a tenth of them red; every other has another word."""
+    db.rows("SELECT add_collection('c', 'english')")
+    chunks = [
+        {
+            "content": f"lamp {number}" + " of glass" * (number % 2),
+            "metadata": {"color": "red" if number % 10 == 0 else "blue", "n": number},
+        }
+        for number in range(4000)
+    ]
+    for start in range(0, 4000, 1000):
+        part = json.dumps(chunks[start : start + 1000])
+        db.rows("SELECT ingest_document('c', %s, '', chunks => %s)", f"d{start}", part)
+    return db
+
+
+def test_the_estimate_is_of_all_that_has_a_word(many: Database) -> None:
+    counted = estimates(many, "lamp", "color")
+    assert sum(count for count, _ in counted.values()) == 3
+    blue = next(estimate for value, (_, estimate) in counted.items() if value == '"blue"')
+    assert abs(blue - 3600) < 4 * 4000 * (0.9 * 0.1 / 1000) ** 0.5
+    many.rows("SELECT lexical_seal('c')")
+    assert estimates(many, "lamp", "color")['"blue"'][1] == blue
+
+
+def test_few_passages_are_counted_exactly(many: Database) -> None:
+    few = {"n": {"lt": 30}}
+    counted = estimates(many, "lamp 7", "color", {"and": [few, {"color": "red"}]})
+    # Of 4,000 passages with a word a sample is taken, of which few pass.
+    assert counted['"red"'][1] >= counted['"red"'][0] > 0
+    assert estimates(many, "7 17 27 30", "color") == {'"blue"': (2, 3), '"red"': (1, 1)}
+    many.rows("SELECT lexical_seal('c')")
+    assert estimates(many, "7 17 27 30", "color") == {'"blue"': (2, 3), '"red"': (1, 1)}
+    assert estimates(many, '"lamp 7"', "color")['"blue"'] == (1, 1)
+    many.rows("SELECT delete_document(id) FROM pgblend_data.document WHERE source_key = 'd0'")
+    assert estimates(many, "7 17 1500 30", "color") == {'"red"': (1, 1)}
+
+
+def test_without_words_there_is_no_estimate(many: Database) -> None:
+    options = {"lexical_method": "ts_rank_cd", "fuzzy": "off"}
+    found = estimates(many, "lamp", "color", **options)
+    assert {estimate for _, estimate in found.values()} == {None}
+    assert estimates(many, "lmap", "color")['"blue"'][1] >= 1  # put right: what was counted
+
+
 BUCKETS = (
     "SELECT key, value, count, document_count FROM search_facets(%s, %s,"
     " collections => '{c}', buckets => %s)"

@@ -182,7 +182,13 @@ def test_pinned_documents_come_first_found_or_not(shop: Database) -> None:
     assert [row[0] for row in found[:2]] == ["edge", "beam"]
     assert [row[1] for row in found[:2]] == [1, 1]
     assert found[0][2]["rules"] == [{"pinned": "RED  *"}]
-    assert sorted(row[0] for row in found) == sorted({*(row[0] for row in found)})
+    assert len({row[0] for row in found}) == len(found)
+
+
+def test_an_explanation_says_which_names_nothing_has(shop: Database) -> None:
+    stages = explained(shop, PINNED)["stages"]
+    (rules,) = (stage for stage in stages if stage["name"] == "rules")
+    assert rules["details"] == {"not_found": ["nowhere"]}
 
 
 def test_documents_are_named_by_their_uris_too(shop: Database) -> None:

@@ -101,6 +101,7 @@ SEARCH_SETTINGS = {
     "since": ["soon", 5, "2026-02-30", ""],
     "strict": ["true", 1],
     "strong_signal": [0.5, {"score": -1}, {"power": 1}],
+    "synonyms": [{}, [{}], [{"words": "tv"}], [{"words": ["a"], "weight": 2}], [{"to": ["a"]}]],
     "timeouts_ms": [5, {"embed": 0}, {"embed": "1s"}, {"coffee": 5}, {"total": None}],
     "title_weight": [-1, 101, []],
     "until": ["tomorrow", True],

@@ -47,6 +47,7 @@ function arms(row) {
   const found = ARMS.filter((arm) => row.arms[arm]);
   return h("ul", { class: "arms", "aria-label": "found by" }, found.map((arm) =>
     h("li", { class: `arm-${arm}` }, arm, " ", h("b", {}, String(row.arms[arm].rank)))),
+  Object.entries(row.arms.lexical?.synonyms ?? {}).map(([words, texts]) => h("li", { class: "rule", dir: "auto" }, `${words} as ${texts.join(", ")}`)),
   (row.details.rules ?? []).map((rule) => h("li", { class: "rule", dir: "auto" }, ruleText(rule))));
 }
 
