@@ -121,6 +121,7 @@ def _results(trace: Trace) -> Table:
     for result in trace.results:
         told = Text(result.title, style="bold")
         for name, text in (
+            ("answers", result.answers),
             ("found by", _found_by(result)),
             ("parts", _parts(result)),
             ("places", _way(trace, result)),
