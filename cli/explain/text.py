@@ -123,6 +123,7 @@ def _results(trace: Trace) -> Table:
         told = Text(result.title, style="bold")
         for name, text in (
             ("of profile", ", ".join(result.profiles)),
+            ("answers", result.answers),
             ("found by", _found_by(result)),
             ("parts", _parts(result)),
             ("places", _way(trace, result)),

@@ -130,6 +130,12 @@ class Result:
         return f"{name}:{lines}" if name else f"lines {lines}"
 
     @property
+    def answers(self) -> str:
+        """The sub-questions that it answers, on one line."""
+        told = (self.row.get("details") or {}).get("answers") or ()
+        return "; ".join(map(output.one_line, told))
+
+    @property
     def snippet(self) -> list[tuple[str, bool]]:
         """The snippet in pieces, each with whether it is a hit."""
         return output.marked_pieces(str(self.row.get("snippet") or ""))

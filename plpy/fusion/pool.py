@@ -32,7 +32,8 @@ class ArmList:
 
     `arm` is what the list is called (an expanded query has several of a kind). `notes` has more of
     a rank, from 1. `every_word` tells that passages have every word of the text, `named` that the
-    first passage's document is called so.
+    first passage's document is called so. `question` is the sub-question that was searched, None
+    for the query and its variants.
     """
 
     arm: str
@@ -43,6 +44,7 @@ class ArmList:
     every_word: bool = False
     named: bool = False
     meanings: Mapping[str, Meaning] = field(default_factory=dict)
+    question: str | None = None
 
     @property
     def by_vector(self) -> bool:
@@ -84,6 +86,11 @@ class Fused:
     total: float = 0.0
     feedback: Sequence[int] | None = None
     unmoved: Sequence[float] | None = None
+
+    @property
+    def whole(self) -> float:
+        """Return what the weights are shares of."""
+        return self.total or sum(self.weights) or 1.0
 
     def ids(self, items: Sequence[int]) -> list[int]:
         """Return the items' chunk ids."""

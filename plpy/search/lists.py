@@ -189,15 +189,11 @@ def _conditions(query: str) -> list[tuple[set[str], set[str]]]:
 
 
 class Gathered(NamedTuple):
-    """The lists, the query's vector, and what became of the expansion.
-
-    `questions` has the sub-question that a list answers, by the list's name.
-    """
+    """The lists, the query's vector, and what became of the expansion."""
 
     lists: Sequence[ArmList]
     vector: str | None
     expansion: str | None
-    questions: Mapping[str, str] = {}
 
 
 @dataclass(eq=False, repr=False)
@@ -299,7 +295,8 @@ class ListSearch:
         self, kind: str, name: str, weight: float, text: str = "", vector: str | None = None
     ) -> ArmList:
         """Return the list of an arm, and note it."""
-        found = self.arms.find(kind, name, weight, text, vector)
+        found = self.arms.find(kind, name, weight, "" if vector else text, vector)
+        found.question = text if "_question_" in name else None
         self.log.done(name, len(found.found.chunk_ids))
         return found
 
@@ -324,10 +321,9 @@ def gathered_lists(search: ListSearch) -> Gathered:
     search.vector = vectors.pop("vector", search.vector)
     own = search.by_vector()
     more += [
-        search.run(*arm[:3], vector=vectors[arm[1]])
+        search.run(*arm, vector=vectors[arm[1]])
         for arm in arms
         if arm[0] == "vector" and arm[1] in vectors
     ]
     lists = [*words[:1], *own, *words[1:]] if lexical else [*own, *words]
-    questions = {name: text for _, name, _, text in arms if "_question_" in name}
-    return Gathered([*lists, *more], search.vector, search.state, questions)
+    return Gathered([*lists, *more], search.vector, search.state)

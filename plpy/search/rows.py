@@ -1,7 +1,7 @@
 """The columns of a page's rows."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from pgblend.plpy.context.around import text_around
@@ -148,7 +148,7 @@ def page_details(
     of_all = details_of_all(search, gathered, ranking.basis)
     keys = pool.keys(page.items, ranking.points)
     changes = pool.ruled.changes if pool.ruled else {}
-    answers = [answered(item, pool, gathered.questions) for item in page.items]
+    answers = [answered(item, pool) for item in page.items]
     return [
         {
             **of_all,
@@ -166,15 +166,15 @@ def page_details(
     ]
 
 
-def answered(item: int, pool: Pool, questions: Mapping[str, str]) -> list[str]:
+def answered(item: int, pool: Pool) -> list[str]:
     """Return the sub-questions that an item answers, the best first.
 
     A list of theirs has it among the first ten, and nearer to the best score than to the least.
     """
     found = sorted(
-        (rank, questions[of_list.arm])
+        (rank, of_list.question)
         for of_list, ranks in zip(pool.lists, pool.fused.ranks, strict=True)
-        if of_list.arm in questions and (rank := ranks[item]) is not None and rank <= _FIRST
+        if of_list.question and (rank := ranks[item]) is not None and rank <= _FIRST
         if is_near_best(of_list.found.scores, rank)
     )
     return list(dict.fromkeys(text for _, text in found))

@@ -21,8 +21,7 @@ def fused_parts(lists: Sequence[ArmList], fused: Fused, rrf_k: float) -> dict[st
             for of_list, weight in zip(fused.ranks, fused.weights, strict=True)
         ]
     else:
-        total = fused.total or sum(fused.weights) or 1
-        shares = [weight / total for weight in fused.weights]
+        shares = [weight / fused.whole for weight in fused.weights]
         columns = [
             [share * score for score in of_list]
             for of_list, share in zip(fused.normal, shares, strict=True)

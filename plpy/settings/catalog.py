@@ -501,10 +501,10 @@ class SearchSettings:
     least gap above the second. BM25 counts as a share of what no passage can reach; with a scale
     above 0 as 1 / (1 + exp(-(BM25 - center) / scale))."""
 
-    sub_questions: SubQuestions = setting({"most": 0, "weight": 1}, Fields(keys_of(SubQuestions)))
+    sub_questions: SubQuestions = setting({"most": 0, "weight": 4}, Fields(keys_of(SubQuestions)))
     """How many questions an expansion may make of one that asks for several things (most; 0: none),
-    and what their lists by words and by vectors weigh, as a share of the query's own. details say
-    which of them a row answers."""
+    and how many times the query's own lists theirs count. In convex fusion a passage counts by its
+    best sub-question. details say which of them a row answers."""
 
     synonyms: Sequence[Synonyms] = setting(
         [], Items(Fields(keys_of(Synonyms), required=["words"]), most=10_000)

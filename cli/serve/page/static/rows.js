@@ -36,6 +36,7 @@ function drawRow(row, color, asked, context) {
       h("div", { class: "who" }, h("h3", {}, name), h("bdi", { class: "where" }, place(row))),
       h("span", { class: "score", title: "score" }, figure(row.score))),
     h("p", { class: "snippet", dir: "auto" }, snippet(row.snippet)),
+    ...(row.details.answers ? [h("p", { class: "small", dir: "auto" }, `Answers: ${row.details.answers.map(oneLine).join("; ")}`)] : []),
     h("div", { class: "acts" }, arms(row), context.overview.has_graph && h("button", { class: "quiet", type: "button", click: () => openGraph(row, title(row)) }, "Graph"),
       thumbs(row, asked.query, context.overview.may_write), explain),
     body);
