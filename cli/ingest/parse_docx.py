@@ -105,7 +105,8 @@ class _Reader:
                 continue  # a row of a table within a cell: its text is the cell's
             cells = [_text_of(cell) for cell in row.iterchildren(f"{_W}tc")]
             self._turn_pages(min(sum(cell.count(_PAGE_BREAK) for cell in cells), 1), False)
-            line = row_text([cell_text(cell.replace(_PAGE_BREAK, " ")) for cell in cells])
+            cells = [cell_text(cell.replace(_PAGE_BREAK, " ")) for cell in cells]
+            line = row_text(cells)
             if line.strip():
                 offset = self.builder.add(line, "\n\n" if first else "\n")
                 is_header = row.find(f"{_W}trPr/{_W}tblHeader") is not None

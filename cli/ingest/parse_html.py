@@ -91,25 +91,28 @@ def _check_depth(source: str) -> None:
 
 @dataclass
 class _OpenTable:
-    """A table while it is read; `cell` stands beside so many `rows` more."""
+    """A table while it is read, and where its rows begin."""
 
-    rows: TableRows
-    cell: str = ""
-    count: int = 0
+    node: LexborNode
+    rows: list[tuple[int, LexborNode]] = field(default_factory=list)
     is_layout: bool = False
 
-    def add_row(self, offset: int, row: LexborNode) -> None:
-        """Add a row of the page; one below a cell of several rows has that cell as its group."""
-        nodes = [node for node in row.iter() if node.tag in ("td", "th")]
-        cells = [_plain(node) for node in nodes]
-        is_head = row.parent is not None and row.parent.tag == "thead"
-        is_header = is_head or all(node.tag == "th" for node in nodes)
-        group = self.cell if self.count else ""
-        self.count = max(self.count - 1, 0)
-        self.rows.add(offset, cells, is_header, group)
-        if nodes and not self.count:
-            span = nodes[0].attributes.get("rowspan") or ""
-            self.cell, self.count = cells[0], int(span) - 1 if span.isdecimal() else 0
+    def collected(self) -> TableRows:
+        """Return the rows; those beside a cell of several rows have that cell as their group."""
+        caption = next((node for node in self.node.iter() if node.tag == "caption"), None)
+        rows = TableRows(_plain(caption) if caption else "")
+        spanning, count = "", 0
+        for offset, row in self.rows:
+            nodes = [node for node in row.iter() if node.tag in ("td", "th")]
+            cells = [_plain(node) for node in nodes]
+            is_head = row.parent is not None and row.parent.tag == "thead"
+            is_header = is_head or all(node.tag == "th" for node in nodes)
+            rows.add(offset, cells, is_header, spanning if count else "")
+            count = max(count - 1, 0)
+            if nodes and not count:
+                span = nodes[0].attributes.get("rowspan") or ""
+                spanning, count = cells[0], int(span[:4]) - 1 if span.isdecimal() else 0
+        return rows
 
 
 def _plain(node: LexborNode) -> str:
@@ -160,17 +163,15 @@ class _Writer:
         self.new_images.clear()
 
     def open_table(self, table: LexborNode) -> None:
-        """Begin to collect the rows of a table; those around it are no more than layout."""
-        for outer in self.open_tables:
-            outer.is_layout = True
-        caption = next((node for node in table.iter() if node.tag == "caption"), None)
-        rows = TableRows(_plain(caption) if caption else "")
-        self.open_tables.append(_OpenTable(rows))
+        """Begin a table; the one around it is no more than layout."""
+        if self.open_tables:
+            self.open_tables[-1].is_layout = True
+        self.open_tables.append(_OpenTable(table))
 
     def close_table(self) -> None:
-        """Keep the table that ends here."""
+        """Keep the table that ends here: its cells' texts are read once, of no layout."""
         closed = self.open_tables.pop()
-        if not closed.is_layout and (table := closed.rows.table(self.length)):
+        if not closed.is_layout and (table := closed.collected().table(self.length)):
             self.tables.append(table)
 
     def start_cell(self) -> None:
@@ -228,7 +229,7 @@ def _write(root: LexborNode, writer: _Writer) -> None:
         if tag == "table":
             writer.open_table(node)
         elif tag == "tr" and writer.open_tables:
-            writer.open_tables[-1].add_row(writer.position(), node)
+            writer.open_tables[-1].rows.append((writer.position(), node))
         stack.append((node, True))
         stack.extend((child, False) for child in reversed(list(node.iter(include_text=True))))
 

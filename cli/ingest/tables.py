@@ -3,11 +3,12 @@
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from itertools import takewhile
 
 from pgblend.cli.ingest.document import Heading, Row, Table
 
 _MOST_HEADER_ROWS = 3
+# Titles and header are among so many rows.
+_HEAD_ROWS = 16
 _LONGEST_CAPTION = 300
 _LONGEST_LABEL = 80
 _YEAR = re.compile(r"(1[89]|20)\d\d")
@@ -25,60 +26,59 @@ def is_amount(cell: str) -> bool:
 
 
 class TableRows:
-    """Collects a table's rows as they are read."""
+    """Collects a table's rows as they are read; the cells of the first alone are kept."""
 
     def __init__(self, caption: str = "") -> None:
         self._caption = caption
-        self._rows: list[tuple[int, list[str]]] = []
+        self._head: list[Sequence[str]] = []
+        self._rows: list[Row] = []
         self._header_rows = 0
-        self._spans: list[tuple[int, str]] = []
+        self._titles = 0
+        self._group = ""
+        self._columns = 0
+        self.has_amounts = False
 
     def add(
-        self, offset: int, cells: Iterable[str], is_header: bool = False, group: str = ""
+        self, offset: int, cells: Sequence[str], is_header: bool = False, group: str = ""
     ) -> None:
-        """Add a row; its `group` is the cell of an earlier row that stands beside this one too."""
+        """Add a row, each cell on one line; the first rows of one cell are titles.
+
+        Others of one cell name those after them, as `group` does, which is the cell of an earlier
+        row that stands beside this one too.
+        """
+        label = next((cell for cell in cells[:2] if cell and not is_amount(cell)), "")
+        label = label[:_LONGEST_LABEL]
         if is_header and self._header_rows == len(self._rows):
             self._header_rows += 1
-        if group:
-            self._spans.append((len(self._rows), group))
-        self._rows.append((offset, [" ".join(cell.split()) for cell in cells]))
+        if _is_alone(cells):
+            if self._titles == len(self._rows):
+                self._titles += 1
+            else:
+                self._group = label
+        if len(self._head) < _HEAD_ROWS:
+            self._head.append(cells)
+        self._columns = max(self._columns, len(cells))
+        self.has_amounts = self.has_amounts or any(map(is_amount, cells))
+        self._rows.append(Row(offset, label, group[:_LONGEST_LABEL] or self._group))
 
     @property
     def start(self) -> int:
         """Where the first row begins."""
-        return self._rows[0][0]
-
-    @property
-    def has_amounts(self) -> bool:
-        """Whether there are figures: what names columns after them is another table's."""
-        return any(is_amount(cell) for _, cells in self._rows[-2:] for cell in cells)
+        return self._rows[0].offset
 
     def table(self, end: int) -> Table | None:
         """Return the table; None where it is no more than a list or a layout."""
-        if len(self._rows) < 2 or max(len(cells) for _, cells in self._rows) < 2:
+        if len(self._rows) < 2 or self._columns < 2:
             return None
-        titles = list(takewhile(_is_alone, (cells for _, cells in self._rows)))
-        first = len(titles)
+        first = min(self._titles, len(self._head))
         count = self._header_rows - first
         if count <= 0:
-            count = _header_rows([cells for _, cells in self._rows[first:]])
+            count = _header_rows(self._head[first:])
         body = first + count
-        header = [" | ".join(filter(None, cells)) for _, cells in self._rows[first:body]]
-        caption = " ".join([self._caption, *("".join(cells) for cells in titles)]).strip()
-        rows = tuple(self._labelled(body))
-        return Table(
-            self.start, end, caption[:_LONGEST_CAPTION], "; ".join(filter(None, header)), rows
-        )
-
-    def _labelled(self, body: int) -> Iterable[Row]:
-        """Yield the rows with their labels; a row of one cell names those after it."""
-        spans = dict(self._spans)
-        group = ""
-        for place, (offset, cells) in enumerate(self._rows[body:], start=body):
-            label = next((cell for cell in cells[:2] if cell and not is_amount(cell)), "")
-            if _is_alone(cells):
-                group = label
-            yield Row(offset, label[:_LONGEST_LABEL], spans.get(place, group)[:_LONGEST_LABEL])
+        header = "; ".join(" | ".join(filter(None, cells)) for cells in self._head[first:body])
+        caption = " ".join([self._caption, *("".join(cells) for cells in self._head[:first])])
+        rows = tuple(self._rows[body:])
+        return Table(self.start, end, caption.strip()[:_LONGEST_CAPTION], header.strip("; "), rows)
 
 
 def _is_alone(cells: Sequence[str]) -> bool:

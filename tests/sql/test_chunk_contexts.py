@@ -1,9 +1,9 @@
 """What a table's rows are to be read with is searched and embedded with them, and shown apart."""
 
 import json
+from typing import Any
 
 import pytest
-from conftest import TwoCollections
 
 from support.database import Database
 
@@ -135,7 +135,7 @@ def test_a_client_of_another_encoding_writes_the_same_context(db: Database, enco
         db.rows("SELECT lexical_rebuild('c')")
 
 
-def test_a_reader_of_other_collections_sees_no_context(two_collections: TwoCollections) -> None:
+def test_a_reader_of_other_collections_sees_no_context(two_collections: Any) -> None:
     two_collections.admin.rows(
         "SELECT ingest_document('secret', 'k', '', content_hash => 'x',"
         """ chunks => '[{"content": "1 2", "context": "rainfall"}]')"""

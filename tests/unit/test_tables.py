@@ -99,6 +99,13 @@ def test_html_groups_are_cells_of_several_rows_and_rows_of_one_cell():
     ]
 
 
+@pytest.mark.parametrize("span", ["9" * 5000, "-1", "0", "x", ""])
+def test_any_rowspan_is_borne(span: str):
+    page = f"<table><tr><td rowspan='{span}'>a<td>b<td>1</tr><tr><td>c<td>2</tr></table>"
+    (table,) = parse(page, "x.html").tables
+    assert labels(table) == ["a", "c"]
+
+
 def test_tables_that_are_layout_are_none():
     page = """<table><tr><td>left</td><td>
         <table><tr><th>a</th><th>b</th></tr><tr><td>x</td><td>1</td></tr></table></td></tr></table>
