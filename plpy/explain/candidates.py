@@ -36,6 +36,8 @@ def _checks(facts: Mapping[str, Any]) -> Iterator[Loss]:
         yield _language(facts["document"], facts["settings"]["language"])
     if facts["failed_conditions"] is not None:
         yield _filter(facts["failed_conditions"])
+    if facts.get("hidden"):
+        yield _hidden(facts["hidden"])
     if facts["operators"] is not None:
         yield _operators(facts["operators"])
 
@@ -78,6 +80,11 @@ def _filter(failing: list[str]) -> Loss:
         "filter", False, f"It fails the filter's {' and '.join(failing)}.", failed=failing
     )
     return failed, "Leave that condition out, or change what the document says there."
+
+
+def _hidden(pattern: str) -> Loss:
+    failed = finding("rules", False, f'A rule hides it for queries like "{pattern}".')
+    return failed, "Take it out of the setting hidden."
 
 
 def _operators(operators: Mapping[str, Any]) -> Loss:

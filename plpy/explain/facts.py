@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pgblend.plpy.rules.patterns import without_hidden
+from pgblend.plpy.rules.patterns import for_query, without_hidden
 from pgblend.plpy.search.place import Asked, place_in_arm
 from pgblend.plpy.session import Database, Json, error_state
 from pgblend.plpy.settings.check import write_json
@@ -108,9 +108,10 @@ def gathered_facts(db: Database, call: Call) -> Facts:
     """Return what is said of a document and a search.
 
     {"document": None} for one that the caller cannot read. Else "document", "collections" (names of
-    those that are searched), "settings", "failed_conditions" and "operators". failed_conditions are
-    None without a filter. operators are None where the query has neither phrases nor exclusions, or
-    words do not count. Where the document's collection is searched, the very search is run:
+    those that are searched), "settings", "failed_conditions", "hidden" and "operators".
+    failed_conditions are None without a filter, hidden is the pattern of a rule that hides it.
+    operators are None where the query has neither phrases nor exclusions, or words do not count.
+    Where the document's collection is searched, the very search is run:
     "stages", "arms" (arm_facts), the document's "candidates" in the whole pool, "start" (how many
     results come before the page) and "result_limit".
     """
@@ -128,18 +129,21 @@ def gathered_facts(db: Database, call: Call) -> Facts:
         row = db.run(_PASSES, ["bigint", "jsonb"], id_, write_json(condition))[0]
         return bool(row["passes"])
 
-    filter_ = without_hidden(scope["filter"], settings["hidden"], call.query)
+    filter_ = scope["filter"]
+    hidden = for_query(settings["hidden"], call.query)
     facts = {
         "document": document,
         "collections": names,
         "settings": settings,
         "failed_conditions": filter_ and failed_conditions(passes, json.loads(filter_)),
+        "hidden": hidden.get(document["source_key"]) or hidden.get(document["uri"]),
         "operators": _operators(db, id_, call.query, ids, settings),
     }
     if document["collection"] not in names:
         return facts
     vector = call.query_embedding or _query_vector(db, call.query, scope["space"], settings)
-    asked = Asked("", id_, call.query, vector, scope["space"], ids, filter_, scope["settings"])
+    shown = without_hidden(filter_, settings["hidden"], call.query)
+    asked = Asked("", id_, call.query, vector, scope["space"], ids, shown, scope["settings"])
     return facts | _search_facts(db, call, asked, settings)
 
 

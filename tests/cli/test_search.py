@@ -271,3 +271,37 @@ def test_chunks_that_wait_for_vectors_are_noted_once(
     assert result.exit_code == 0
     assert result.stderr.count("no vector yet") == 1
     assert result.stderr.startswith("pgblend: note: ")
+
+
+RULES = (
+    *("--option", 'boosts=[{"filter": {"$source_key": "wine.md"}, "factor": 3}]'),
+    *("--option", 'pinned=[{"query": "prod*", "documents": ["sea.md", "file:///nowhere"]}]'),
+    *("--option", 'synonyms=[{"words": ["production", "ships"]}]'),
+)
+
+
+def test_a_row_says_what_rules_changed(pgblend: Pgblend, parse_valid: ParseValid) -> None:
+    found = parse_valid(pgblend("query", "production", *RULES, "--json"), "search-results")
+    assert [row["source_key"] for row in found["results"]][:2] == ["sea.md", "wine.md"]
+    table = " ".join(pgblend("query", "production", *RULES).stdout.split())
+    assert "pinned for prod*" in table
+    assert 'boost {"$source_key": "wine.md"} by 3' in table.replace("{ ", "{")
+    assert "production as ships" in table
+    written = pgblend("query", "production", *RULES, "--md").stdout
+    assert "pinned for prod\\*" in written
+    explained = " ".join(pgblend("query", "production", *RULES, "--explain").stderr.split())
+    assert "pinned" in explained
+    assert "file:///nowhere" in explained  # which nothing is called
+    assert "rules" in explained
+
+
+def test_rules_are_set_and_kept_with_their_history(pgblend: Pgblend) -> None:
+    rules = '[{"query": "*", "documents": ["sea.md"]}]'
+    assert pgblend("config", "set", "pinned", rules, "-c", "library").exit_code == 0
+    assert pgblend("search", "production", "--files").stdout.splitlines()[0] == "sea.md"
+    assert "sea.md" in pgblend("config", "history", "pinned", "-c", "library").stdout
+    wrong = pgblend("config", "set", "boosts", '[{"filter": {"a": {"is": 1}}, "factor": 2}]')
+    assert wrong.exit_code != 0
+    assert "is no operator here" in wrong.stderr
+    assert pgblend("config", "reset", "pinned", "-c", "library").exit_code == 0
+    assert "sea.md" not in pgblend("search", "production", "--files").stdout

@@ -242,3 +242,18 @@ def test_feedback_is_a_judgement_of_the_caller(door: Any, client: httpx.Client) 
     assert answer.json()["degraded"] == []
     admin.rows("SELECT revoke_collection('open', %s, 'write')", role)
     admin.rows(f"REVOKE pgblend_writer FROM {role}")
+
+
+def test_rules_show_what_the_caller_may_read_alone(door: Any, post: Post) -> None:
+    """A pinned document of another collection is not shown; a boost is told in its row."""
+    keys = door.admin.column("SELECT source_key FROM blend.documents")
+    options = {
+        "pinned": [{"query": "*", "documents": keys}],
+        "boosts": [{"filter": {"$collection": "open"}, "factor": 2}],
+    }
+    found = post("/v1/search", query="wine", options=options)["results"]
+    assert {row["collection"] for row in found} == {"open"}
+    own = [row["source_key"] for row in found]
+    assert len(own) == len({*own}) > 1
+    assert all({"pinned": "*"} in row["details"]["rules"] for row in found)
+    assert all(row["score"] == 1 for row in found)

@@ -63,6 +63,7 @@ def lexical_answers(
     return {
         "_query_lexemes(": lambda query, *_: parsed(query, configs),
         "_query_operands(": lambda *_: [],
+        "AS sequences": lambda _, texts: [{"sequences": ["\n".join(one.split()) for one in texts]}],
         "dead_digest": lambda _: [state],
         "FROM pgblend_data.segment AS s WHERE s.collection_id": lambda _: [],
         "SELECT EXISTS (": lambda _: [{"found": True}],

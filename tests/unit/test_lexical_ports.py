@@ -3,12 +3,14 @@
 from math import inf
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pgblend.plpy.lexical.arm import LexicalArm, Scope
 from pgblend.plpy.lexical.node import Node
+from pgblend.plpy.lexical.sample import sampled
 from pgblend.plpy.lexical.vocabulary import MOST_WORDS
 from support.fake_database import FakeDatabase
 from support.fake_index import Chunk, lexical_answers
@@ -28,6 +30,7 @@ CHUNKS = st.lists(
     max_size=30,
     unique_by=lambda chunk: (chunk.document, chunk.index),
 )
+SYNONYMS = [{"words": ["wine", "sea", "red harbour"]}, {"words": ["wien"], "to": ["wine"]}]
 QUERIES = st.lists(st.sampled_from(WORDS + MISSPELT), max_size=5).map(" ".join)
 
 
@@ -57,7 +60,7 @@ def test_two_nodes_are_one(
         for number in (0, 1)
     ]
     one, two = node(every, configs), Nodes([node(shard, configs) for shard in shards])
-    for options in ({}, {"by_document": True}, {"corrects_all": True}):
+    for options in ({}, {"by_document": True}, {"corrects_all": True}, {"synonyms": SYNONYMS}):
         whole, parted = (arm(port, configs, **options) for port in (one, two))
         assert parted.words(query, depth) == whole.words(query, depth)
         assert parted.corrected(query, depth) == whole.corrected(query, depth)
@@ -111,3 +114,28 @@ def test_what_a_word_stands_for_is_looked_up_once_until_a_chunk_is_added() -> No
     changed, looked_up = corrections("wien frnaces")
     assert looked_up
     assert changed != first
+
+
+@pytest.mark.parametrize("configs", [CONFIGS[:1], CONFIGS])
+@given(chunks=CHUNKS, words=st.lists(st.sampled_from(WORDS), max_size=3), most=st.integers(1, 9))
+@settings(max_examples=40)
+def test_a_sample_is_of_what_has_any_of_the_words(
+    configs: tuple[str, ...], chunks: list[Chunk], words: list[str], most: int
+) -> None:
+    every = {place: chunk for place, chunk in enumerate(chunks, 10) if chunk.config in configs}
+    having = {place for place, chunk in every.items() if {*words} & {*chunk.words}}
+    sample = arm(node(every, configs), configs).sample(" ".join(words), most)
+    assert (sample.total, sample.looked_at) == (len(having), min(len(having), most))
+    assert len(sample.chunk_ids) == sample.looked_at
+    assert {*sample.chunk_ids} <= having
+
+
+def test_a_sample_takes_none_before_others() -> None:
+    ids = np.arange(1, 100_001)
+    (taken,) = sampled([ids], 1000)
+    assert len(taken) == 1000
+    counts, _ = np.histogram(taken, 10, (1, 100_001))
+    assert counts.min() > 60  # 100 are expected, 10 the standard deviation
+    assert counts.max() < 140
+    halves = sampled([ids[::2], ids[1::2]], 1000)
+    assert sorted(np.concatenate(halves)) == sorted(taken)
