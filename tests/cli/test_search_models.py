@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -50,6 +51,24 @@ def test_the_same_rows_and_no_call_from_the_database(
         assert row[0] == other[0]
         assert row[1:3] == pytest.approx(other[1:3], abs=1e-5)
         assert row[3].keys() == other[3].keys()
+
+
+def test_sub_questions_of_a_chats_last_question(
+    pgblend: Pgblend, models: ModelProvider, tmp_path: Path
+) -> None:
+    parts = ["rollout of the release", "ships sail"]
+    models.reply = lambda _: json.dumps(EXPANSION | {"subQuestions": parts})
+    chat = tmp_path / "chat.json"
+    chat.write_text('[{"role": "user", "content": "What of the release?"}]', "utf-8")
+    split = ("--history", str(chat), "--option", 'sub_questions={"most": 4}', "--no-rerank")
+    in_database, from_here = (
+        json.loads(pgblend("query", QUERY, *split, *where, *OPTIONS).stdout)["results"]
+        for where in ([], ["--client-models"])
+    )
+    assert [row["source_key"] for row in from_here] == [row["source_key"] for row in in_database]
+    for row, other in zip(from_here, in_database, strict=True):
+        assert row["details"].get("answers") == other["details"].get("answers")
+    assert {name for row in from_here for name in row["details"].get("answers", [])} == set(parts)
 
 
 def test_the_query_joined_with_its_hypothetical_answer(

@@ -88,7 +88,9 @@ def test_a_chat_is_the_history_of_its_last_question(
 ) -> None:
     def reply(body: dict[str, Any]) -> str:
         if "response_format" not in body:
-            return f"#1: {REPLY}\n#2: NO ANSWER"
+            before = body["messages"][1]["content"].split("The production of wine")[0]
+            number = before.rsplit("--- passage ", 1)[1].split(" ", 1)[0]
+            return f"#1: {REPLY}\n#2: NO ANSWER".replace("[1:", f"[{number}:")
         return json.dumps(
             {"lexicalQueries": [], "vectorQueries": [], "hyde": "", "subQuestions": PARTS}
         )
@@ -105,7 +107,8 @@ def test_a_chat_is_the_history_of_its_last_question(
     answer = ask(chat, messages=[system, *before, question])
     assert answer.pgblend["degraded"] == []
     text = answer.choices[0].message.content
-    assert f"\n\nNo evidence was found for: {PARTS[1]}\n\n[1] Wine" in text
+    assert f"\n\nNo evidence was found for: {PARTS[1]}\n\n[" in text
+    assert "] Wine (wine:1)" in text
     assert [one["hasEvidence"] for one in answer.pgblend["questions"]] == [True, False]
     (expanded,) = [body for body in chat_models.bodies if "response_format" in body]
     read = json.loads(expanded["messages"][1]["content"])
