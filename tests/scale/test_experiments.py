@@ -1,0 +1,58 @@
+"""An experiment on a coordinator of shards shows what it shows on one node."""
+
+import json
+from typing import Any
+
+from support.database import Database
+from support.shards import Scale, run_command
+
+QUERY, VECTOR = "red wine", "[1,-2,3,-4,5,-6,7,-8]"
+OPTIONS = {"vector_scan": "exact", "mode": "fast", "fuzzy": "off"}
+BEGIN = """
+    SELECT blend.set_setting('log_address', '"localhost:9"');
+    SELECT blend.set_profile('words', settings => '{"weights": {"vector": 0}}');
+    SELECT blend.set_profile('vectors', settings => '{"weights": {"lexical": 0}}');
+    SELECT blend.start_experiment('words', 'vectors')
+"""
+END = """
+    SELECT blend.stop_experiment('words');
+    SELECT blend.drop_profile(p) FROM unnest('{words,vectors}'::text[]) AS p;
+    SELECT blend.reset_setting('log_address')
+"""
+
+
+def shown(database: Database, **options: Any) -> list[tuple[Any, ...]]:
+    """Return the rows of a search, each with its score, profiles and cursor."""
+    return database.rows(
+        "SELECT chunk_id, score, details -> 'profiles', details -> 'cursor'"
+        " FROM hybrid_search(%s, 20, profile => 'words', options => %s, query_embedding => %s)"
+        " ORDER BY rank",
+        QUERY,
+        json.dumps(OPTIONS | options),
+        VECTOR,
+    )
+
+
+def test_shards_are_one_node(two_shards: Scale) -> None:
+    two_shards.clear()
+    for place in range(12):
+        two_shards.add("books", f"k{place}", f"red wine of {'sea ' * place}{place}")
+    two_shards.embed("s", 8)
+    both = two_shards.one, two_shards.coordinator
+    for database in both:
+        database.rows(BEGIN)
+    run_command(two_shards.coordinator.url, "shards", "push")
+    try:
+        expected, found = map(shown, both)
+        assert found == expected
+        assert {tuple(row[2]) for row in expected} >= {("words",), ("vectors",)}
+        rest = shown(two_shards.coordinator, after=expected[4][3])
+        assert [row[0] for row in rest] == [row[0] for row in expected[5:]]
+        two_shards.coordinator.rows("SELECT click(gen_random_uuid(), %s)", expected[0][0])
+        status = "SELECT searches FROM experiment_status('words')"
+        assert two_shards.coordinator.value(status) == 0
+    finally:
+        for database in both:
+            database.rows(END)
+        run_command(two_shards.coordinator.url, "shards", "push")
+        two_shards.clear()
