@@ -14,6 +14,7 @@ from pgblend.cli.errors import UserError
 from pgblend.cli.files import write_file
 from pgblend.cli.ingest.language import configuration_named
 from pgblend.cli.parameters import Fraction, JsonObject, merge_pairs, pairs_option, parse_json
+from pgblend.cli.replica import wait_for_changes
 from pgblend.cli.search_models import ask_models
 from pgblend.cli.search_output import echo_results
 from pgblend.cli.search_request import SearchRequest as SearchRequest
@@ -241,6 +242,7 @@ def run_search(
     statement = _TRACED_SEARCH if presentation.is_traced else sql
     with open_database(database_url) as connection:
         warnings = collect_warnings(connection)
+        wait_for_changes(connection, request.options)
         if client_models:
             request = ask_models(connection, request, profile, _warner(warnings))
         parameters = request.parameters() | {"profile": profile, "only_arm": only_arm}

@@ -11,6 +11,7 @@ from pgblend.cli.ask.output import echo_answer, unchecked_text
 from pgblend.cli.ask.question import ask, ask_streamed
 from pgblend.cli.database import collect_warnings, open_database
 from pgblend.cli.parameters import merge_pairs
+from pgblend.cli.replica import wait_for_changes
 from pgblend.cli.search import SearchRequest, history_option, search_options
 
 
@@ -59,6 +60,7 @@ def command(
     is_streamed = output_format == "table" and answer is not False and sys.stdout.isatty()
     with open_database(database_url) as connection:
         warnings = collect_warnings(connection)
+        wait_for_changes(connection, request.options)
         if is_streamed:
             with unchecked_text() as show:
                 document = ask_streamed(connection, parameters, show)

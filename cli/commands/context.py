@@ -8,6 +8,7 @@ import click
 from pgblend.cli import output
 from pgblend.cli.database import collect_warnings, fetch_value, open_database
 from pgblend.cli.parameters import merge_pairs, pairs_option
+from pgblend.cli.replica import wait_for_changes
 from pgblend.cli.search import SearchRequest, history_option, search_options
 from pgblend.cli.search_output import place_of_part
 from pgblend.cli.search_statements import CONTEXT
@@ -78,6 +79,7 @@ def command(
     }
     with open_database(database_url) as connection:
         warnings = collect_warnings(connection)
+        wait_for_changes(connection, request.options)
         context = fetch_value(connection, CONTEXT, parameters)
     _echo(context, warnings, output_format)
 

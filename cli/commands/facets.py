@@ -8,6 +8,7 @@ import click
 from pgblend.cli import output
 from pgblend.cli.database import collect_warnings, fetch_search, open_database
 from pgblend.cli.parameters import merge_pairs, pairs_option
+from pgblend.cli.replica import wait_for_changes
 from pgblend.cli.search import SearchRequest, search_options
 from pgblend.cli.search_statements import FACETS
 
@@ -60,6 +61,7 @@ def command(
     parameters = request.parameters() | more
     with open_database(database_url) as connection:
         warnings = collect_warnings(connection)
+        wait_for_changes(connection, request.options)
         rows, degraded = fetch_search(connection, FACETS, parameters)
     pool_size = rows[0]["pool_size"] if rows else 0
     facets = [{column: row[column] for column in _COLUMNS} for row in rows]

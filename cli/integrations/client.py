@@ -27,6 +27,7 @@ from pgblend.cli.database import (
     resolve_database_url,
 )
 from pgblend.cli.ingest.embedding import FIRST_SPACE
+from pgblend.cli.replica import wait_for_changes
 from pgblend.cli.search_request import SearchRequest
 from pgblend.cli.search_statements import LEXICAL_SEARCH, SEARCH, VECTOR_SEARCH
 from pgblend.cli.worker.queue import store_vectors
@@ -131,6 +132,7 @@ class Client:
         """Return the rows of hybrid_search, or of one arm, which knows no profile."""
         parameters = request.parameters() | {"profile": profile}
         with self.connection() as connection:
+            wait_for_changes(connection, request.options)
             return fetch_rows(connection, _SEARCHES[arm], parameters)
 
     def make_collection(self, collection: str) -> None:

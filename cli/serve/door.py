@@ -5,6 +5,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
+from pgblend.cli.replica import IS_REPLAYED, changes_come
 from pgblend.cli.search_models import PLAN, ModelsAsked, Query, Step, model_steps
 from pgblend.cli.search_request import SearchRequest
 from pgblend.cli.serve.model_gateway import ModelGateway
@@ -52,6 +53,12 @@ class Door:
         stages: Collection[str] = ("expand", "rerank"),
     ) -> ModelsAsked:
         """Return the request with what models say for it; no transaction is open meanwhile."""
+
+        async def is_replayed(place: str) -> bool:
+            ((row,),) = await self.run(caller, Query(IS_REPLAYED, {"lsn": place}))
+            return bool(row["is_replayed"])
+
+        await changes_come(is_replayed, request.options)
         steps = model_steps(request, profile, stages)
         answer: Any = None
         while True:

@@ -4,6 +4,7 @@ from pgblend.plpy.session import Database, UserError
 
 _CALLED = {
     **{arm: f"the {arm} arm" for arm in ("lexical", "vector", "fuzzy")},
+    "replica": "the last changes",
     "shards": "some shards",
 }
 

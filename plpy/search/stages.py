@@ -20,6 +20,10 @@ from pgblend.plpy.stages import StageLog
 
 _FILTER = "SELECT pgblend._search_filter($1, $2)::text AS filter"
 _SEES_ALL = "SELECT pg_has_role('pgblend_admin', 'USAGE') AS found"
+_BEHIND = (
+    "SELECT CASE WHEN pg_is_in_recovery()"
+    " THEN pg_wal_lsn_diff($1::pg_lsn, pg_last_wal_replay_lsn())::bigint END AS behind"
+)
 _NO_SPACE = "pgblend ingest makes and fills one where a model gateway runs"
 _WAITING = "vector: some passages have no vector yet (pgblend ingest makes them)"
 
@@ -118,6 +122,8 @@ class Search(StageLog):
         settings = self.plan.settings
         check_cursor(settings.after)
         self._check_collections()
+        if settings.wait_for is not None:
+            self._check_replay(settings.wait_for)
         missing = self.store.begin(self.deadline, self.state.collection_ids, settings.strict)
         if missing is not None:
             self.note("shards", *missing, "PB014")
@@ -144,6 +150,14 @@ class Search(StageLog):
             raise UserError(problem, hint, "42501")
         self.db.warn(problem, hint)
         self.degraded.append(f"collections: {problem}; {hint}")
+
+    def _check_replay(self, place: str) -> None:
+        """Name what a standby has not replayed of what the search waited for."""
+        behind = self.db.run(_BEHIND, ["text"], place)[0]["behind"]
+        if behind is not None and behind > 0:
+            hint = "search again, or raise timeouts_ms, key total: commands wait as long"
+            problem = f"this standby is {behind} bytes of the log behind {place}"
+            self.note("replica", problem, hint, "PB015")
 
     def look_for_vectors(self, is_required: bool) -> None:
         """Find the space to search, and hold it; name that there are none, or not all of them."""

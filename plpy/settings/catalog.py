@@ -212,6 +212,9 @@ ADDRESS = Pattern(
     "localhost:port, the host's address in numbers with a port, or unix:/path",
     "address",
 )
+LSN = Pattern(
+    r"^[0-9A-Fa-f]{1,8}/[0-9A-Fa-f]{1,8}$", 'a place in the log, such as "0/16B3748"', "pg_lsn"
+)
 DATE = Known(
     "SELECT pgblend._iso_timestamp($1) IS NOT NULL AS found",
     'a date or a timestamp of ISO 8601, such as "2026-01-31"',
@@ -538,6 +541,10 @@ class SearchSettings:
 
     vector_scan: str = setting("auto", Text(["auto", "index", "exact"]))
     """How vectors are searched: by the HNSW index, by comparing all (exact), or as fits (auto)."""
+
+    wait_for: str | None = setting(None, LSN)
+    """What a standby must have replayed (pg_current_wal_insert_lsn() after a change). Commands and
+    pgblend serve wait for it; what is still missing when the search runs is named."""
 
     weights: dict[str, float] = numbers(
         {

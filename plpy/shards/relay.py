@@ -21,7 +21,8 @@ Merge = Callable[[Sequence[Rows], Sequence[Any]], Any]  # of each shard's rows, 
 
 _ADDED = {
     *("documents", "chunks", "chunks_without_vector", "waiting", "dead", "embedded", "claimed"),
-    *("retrying", "workers", "per_second", "sealed", "pending", "segments", "bytes"),
+    *("retrying", "workers", "per_second", "sealed", "pending", "segments", "bytes", "given_up"),
+    *("vectors", "missing", "table_bytes", "index_bytes", "summaries", "other"),
 }
 _LEAST, _MOST = {"oldest_at"}, {"remaining", "sealed_at", "failed_at"}
 _WORST = ("error", "building", "uninitialized", "ready", "empty")
@@ -100,8 +101,8 @@ def _added(answers: Sequence[Rows], _: Sequence[Any]) -> int:
     return sum(joined(answers))
 
 
-def _by_collection(answers: Sequence[Rows], _: Sequence[Any]) -> Rows:
-    return merged_by("collection_name", joined(answers))
+def _merged_by(key: str) -> Merge:
+    return lambda answers, _: merged_by(key, joined(answers))
 
 
 def _first(answers: Sequence[Rows], _: Sequence[Any]) -> Any:
@@ -138,5 +139,7 @@ _MERGES: Mapping[str, Merge] = {
     "_document_id": _first,
     "_neighbours": _heaviest,
     "_node_passages": _present,
-    "lexical_status": _by_collection,
+    "_summary_counts": _merged_by("collection"),
+    "count_vectors": _merged_by("name"),
+    "lexical_status": _merged_by("collection_name"),
 }

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 # Types of their arguments.
 ROUTINES: Mapping[str, Sequence[str]] = {
+    "_any_passage": (),
     "_chunks_around": ("bigint[]", "jsonb"),
     "_document_count": ("bigint",),
     "_document_id": ("bigint", "text"),
@@ -13,7 +14,9 @@ ROUTINES: Mapping[str, Sequence[str]] = {
     "_node_passages": ("bigint[]", "bigint[]", "jsonb", "text", "vector", "text"),
     "_passage_document": ("bigint",),
     "_passage_rows": ("bigint[]",),
+    "_summary_counts": ("text",),
     "chunk_embeddings": ("bigint[]", "text"),
+    "count_vectors": ("text",),
     "lexical_status": ("text",),
 }
 # The column that their rows are merged by; none: every shard has rows of its own.

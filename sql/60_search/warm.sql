@@ -11,8 +11,8 @@ DECLARE
     stored vector;
     search record;
 BEGIN
-    SELECT c.id, left(c.content, 200) AS words INTO sample FROM pgblend_data.chunk AS c LIMIT 1;
-    SELECT e.embedding INTO stored FROM blend.chunk_embeddings(ARRAY[sample.id]) AS e;
+    SELECT p.* INTO sample FROM pgblend._any_passage() AS p LIMIT 1;
+    SELECT e.embedding INTO stored FROM blend.chunk_embeddings(ARRAY[sample.chunk_id]) AS e;
     search := pgblend._search(
         coalesce(nullif(btrim(sample.words), ''), 'pgblend'), 10, NULL, NULL, NULL,
         CASE WHEN stored IS NULL

@@ -6,10 +6,9 @@ Every search, as a reader and with all models, gives the primary's rows there.
 import fcntl
 import json
 import re
-import shutil
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,14 +19,13 @@ from psycopg.conninfo import make_conninfo
 
 from pgblend.cli.database import connect
 from pgblend.cli.main import cli
-from pgblend.cli.server import ports
 from pgblend.cli.server.cluster import Cluster
-from pgblend.cli.server.state import password_file
 from pgblend.migrations import runner
 from support.database import Database, add_documents, embed_waiting
 from support.model_library import EXPANSION, QUERY, WEAK, fill, use_models
 from support.model_provider import GatewayProcess, ModelProvider
 from support.server import temporary_cluster
+from support.standby import follow, replica, url_of
 from support.waiting import wait_until
 
 pytestmark = [
@@ -86,35 +84,6 @@ def reply(body: dict[str, Any]) -> str:
     before, _, _ = body["messages"][1]["content"].partition("deploy the service")
     number = before.rsplit("--- passage ", 1)[1].split(" ", 1)[0]
     return f'With care [{number}: "to production with care"].'
-
-
-@contextmanager
-def replica(primary: Cluster, name: str = "standby") -> Iterator[Cluster]:
-    """A streaming standby in a folder beside the primary's."""
-    standby = Cluster(primary.directory.with_name(name), durable=False)
-    standby.prepare()
-    shutil.copy(password_file(primary.directory), password_file(standby.directory))
-    ports.make_private(standby.data, standby.account)
-    source = make_conninfo("", **primary.connection_parameters() | {"dbname": "replication"})
-    backup = [standby.binaries["pg_basebackup"], "-R", "--checkpoint=fast", "--no-sync"]
-    try:
-        standby.account.run([*backup, "-d", source, "-D", standby.data])
-        standby.start()
-        yield standby
-    finally:
-        standby.stop()
-        shutil.rmtree(standby.directory)
-
-
-def url_of(cluster: Cluster, **more: str) -> str:
-    return make_conninfo("", **cluster.connection_parameters() | more)
-
-
-def follow(primary: Database, standby: Database) -> None:
-    """Wait until all that was committed on the primary is seen on the standby."""
-    target = primary.value("SELECT pg_current_wal_flush_lsn()")
-    replayed = "SELECT pg_last_wal_replay_lsn() >= %s::pg_lsn"
-    wait_until(lambda: standby.value(replayed, target))
 
 
 @dataclass(frozen=True)
@@ -372,3 +341,45 @@ def test_a_standby_that_is_promoted_goes_on(place: Place) -> None:
         add_documents(db, "c", [("zeppelin", "", "a zeppelin")])
         assert db.column("SELECT source_key FROM lexical_search('zeppelin')") == ["zeppelin"]
     assert place.reader.column("SELECT title FROM documents WHERE source_key = 'zeppelin'") == []
+
+
+WAITING = "SELECT source_key, degraded FROM lexical_search('airship', options => %s)"
+
+
+def test_a_search_says_how_far_behind_it_is(place: Place) -> None:
+    """Replay stands still: what was committed since is named, and found once it is there."""
+    with connect(place.superuser_url) as connection:
+        holder = Database(connection)
+        holder.rows("SELECT pg_wal_replay_pause()")
+        wait_until(lambda: holder.value("SELECT pg_get_wal_replay_pause_state()") == "paused")
+        try:
+            add_documents(place.admin, "c", [("airship", "", "an airship above the sea")])
+            lsn = place.admin.value("SELECT pg_current_wal_insert_lsn()")
+            options = json.dumps({"wait_for": lsn, "strict": False})
+            for source_key, told in place.standby.rows(WAITING, options):
+                assert source_key != "airship"
+                assert told[0].startswith("replica: this standby is ")
+            said = place.standby.error(WAITING, json.dumps({"wait_for": lsn, "strict": True}))
+            assert said.sqlstate == "PB015"
+            assert f"of the log behind {lsn}" in str(said.message_primary)
+            asked = ["--database-url", place.standby.url, "search", "airship", "--json"]
+            given = ["--option", f"wait_for={lsn}", "--option", 'timeouts_ms={"total": 300}']
+            late = json.loads(CliRunner().invoke(cli, [*asked, *given]).stdout)
+            assert "airship" not in [row["source_key"] for row in late["results"]]
+            assert f"of the log behind {lsn}" in late["degraded"][0]
+        finally:
+            holder.rows("SELECT pg_wal_replay_resume()")
+    found = json.loads(CliRunner().invoke(cli, [*asked, *given[:2]]).stdout)
+    assert [row["source_key"] for row in found["results"]] == ["airship"]
+    assert found["degraded"] == []
+    assert place.standby.rows(WAITING, options) == [("airship", [])]
+    assert place.reader.rows(WAITING, options) == [("airship", [])]  # the primary has it all
+    place.admin.rows("SELECT delete_document('c', 'airship')")
+    follow(place.admin, place.standby)
+
+
+def test_what_is_waited_for_is_checked(place: Place) -> None:
+    for wrong in ("soon", 5):
+        said = place.reader.error(WAITING, json.dumps({"wait_for": wrong}))
+        assert said.sqlstate == "22023"
+        assert "a place in the log" in str(said.message_primary)

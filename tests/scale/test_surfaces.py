@@ -87,6 +87,34 @@ def test_a_view_shows_what_one_node_shows(stored: Scale, view: str) -> None:
                                 "document_metadata", "embedding_dead_letters"}  # fmt: skip
 
 
+def test_vectors_are_counted(stored: Scale) -> None:
+    query = "SELECT name, chunks, vectors, waiting, dead, missing FROM count_vectors()"
+    assert shown(stored.coordinator, query) == shown(stored.one, query)
+    assert stored.coordinator.value("SELECT part FROM warm()") == "session"
+
+
+def test_judged_queries_are_the_coordinator_s_own(stored: Scale) -> None:
+    """Their figures are one node's; a passage of any shard can be judged."""
+    measured = []
+    for database in (stored.one, stored.coordinator):
+        database.rows("SELECT add_judged_set('j', 'books')")
+        for key, grade in (("k0", 2), ("k1", 1)):
+            database.rows("SELECT record_judgement('j', 'red wine', %s, %s)", key, grade)
+        said = database.error("SELECT record_judgement('j', 'red wine', 'nothing', 1)")
+        assert "there is no document" in str(said.message_primary)
+        database.rows("SELECT evaluate_queries(pgblend._start_run('j', 'lexical', NULL, '{}', 10))")
+        columns = "query_key, source_keys, scores, passages"
+        measured.append(shown(database, f"SELECT {columns} FROM evaluation_queries"))
+        database.rows(
+            "SELECT pgblend._note_feedback('the sea', s.chunk_id, 1)"
+            " FROM lexical_search('sea', collections => '{books}') AS s"
+        )
+        noted = "SELECT source_key, grade FROM judgements WHERE judged_set = 'feedback: books'"
+        assert {tuple(row) for row in database.rows(noted)} == {("k2", 1), ("k3", 1)}
+        database.rows("SELECT remove_judged_set('j')")
+    assert measured[0] == measured[1]
+
+
 def test_lexical_status_adds_up(stored: Scale) -> None:
     columns = "collection_name, status, chunks, pending + sealed AS live"
     query = f"SELECT {columns} FROM lexical_status() ORDER BY 1"

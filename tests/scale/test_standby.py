@@ -1,0 +1,53 @@
+"""A coordinator on a read-only standby finds what the primary's finds."""
+
+import json
+
+import psycopg
+import pytest
+
+from pgblend.cli.database import connect
+from pgblend.migrations import runner
+from support.database import Database
+from support.server import temporary_cluster
+from support.shards import run_command
+from support.standby import follow, replica, url_of
+
+pytestmark = pytest.mark.slow
+
+SEARCHES = (
+    "SELECT * FROM hybrid_search('red wine', query_embedding => '[1,2,3,4,5,6,7,8]')",
+    "SELECT * FROM lexical_search('white wine')",
+    "SELECT key, value, count FROM search_facets('wine', '{$collection}')",
+    "SELECT source_key FROM documents ORDER BY 1",
+)
+
+
+def test_a_coordinator_on_a_standby(plproxy: None) -> None:
+    with temporary_cluster(wal_level="replica", max_wal_senders="4") as primary:
+        urls = {name: url_of(primary, dbname=name) for name in ("whole", "b0", "b1")}
+        at = url_of(primary, dbname="postgres")
+        with psycopg.connect(at, autocommit=True) as admin:
+            admin.execute("CREATE DATABASE whole")
+            runner.upgrade(urls["whole"])
+            for name in ("b0", "b1"):
+                admin.execute(f"CREATE DATABASE {name} TEMPLATE whole".encode())
+        with connect(urls["whole"]) as connection:
+            coordinator = Database(connection)
+            coordinator.rows("SELECT add_collection('books', 'english')")
+            coordinator.rows("SELECT create_embedding_space('s', 'm', 8, probe => false)")
+        named = (f"{name}={urls[name]}" for name in ("b0", "b1"))
+        run_command(urls["whole"], "shards", "add", *named)
+        for name, text in (("b0", "red wine of France"), ("b1", "wine, red and white")):
+            with connect(urls[name]) as shard:
+                shard.execute("SELECT ingest_document('books', %s, %s)", [name, text])
+        with replica(primary) as standby:
+            places = (urls["whole"], url_of(standby, dbname="whole"))
+            here, there = (Database(connect(url)) for url in places)
+            with here.connection, there.connection:
+                follow(here, there)
+                assert there.value("SELECT pg_is_in_recovery()")
+                options = json.dumps({"wait_for": "0/1"})
+                for search in SEARCHES:
+                    assert there.rows(search) == here.rows(search), search
+                    assert here.rows(search)
+                assert there.rows("SELECT rank FROM lexical_search('wine', options => %s)", options)
