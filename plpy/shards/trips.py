@@ -21,6 +21,7 @@ _SHARDS = (
 _ASK = "SELECT a.shard, a.answer FROM pgblend._ask_shards($1, $2) AS a"
 
 _CANCELLED = "57014"
+_ELSEWHERE = "40001"  # shards were changed: the search begins again, and knows
 _NO_ANSWER = (
     "pgblend shards status tells which ones answer; a role goes to shards by a login of its own:"
     " pgblend shards grant ROLE"
@@ -118,7 +119,7 @@ class Trips:
         try:
             rows = self.db.run(_ASK, ["integer[]", "text[]"], list(calls), trips)
         except self.db.Problem as error:
-            if error_state(error) == _CANCELLED:
+            if error_state(error) in (_CANCELLED, _ELSEWHERE):
                 raise
             raise UserError(
                 f"a shard did not answer: {error_message(error)}", _NO_ANSWER, "08000"
