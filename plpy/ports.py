@@ -154,7 +154,7 @@ class LexicalPort(Protocol):
     def known(self, request: KnownRequest) -> Sequence[bool]:
         """Tell of each lexeme whether the vocabulary has it."""
 
-    def similar(self, request: SimilarRequest) -> Sequence[SimilarLexeme]:
+    def similar(self, requests: Sequence[SimilarRequest]) -> Sequence[Sequence[SimilarLexeme]]:
         """Find lexemes that others may stand for, those of one place side by side."""
 
 

@@ -203,24 +203,34 @@ class LexicalArm:
         self, terms: QueryTerms, unknown: Sequence[Sequence[str]], deadline: Deadline
     ) -> list[Guess]:
         """Return what the unknown lexemes may stand for."""
-        guesses: list[Guess] = []
-        for part, lexemes in zip(terms.parts, unknown, strict=True):
-            if not lexemes:
+        asked: list[tuple[Part, list[str], SimilarRequest]] = []
+        for part, of_part in zip(terms.parts, unknown, strict=True):
+            if not of_part:
                 continue
-            words = words_of_lexemes(self.db, terms.query, part.config, lexemes)
             pairs = [
                 (word, lexeme)
-                for word, lexeme in zip(words, lexemes, strict=True)
+                for word, lexeme in zip(
+                    words_of_lexemes(self.db, terms.query, part.config, of_part),
+                    of_part,
+                    strict=True,
+                )
                 if len(lexeme) in LENGTHS and len(word) <= LENGTHS[-1]
             ]
             if not pairs:
                 continue
-            asked = [word for word, _ in pairs], [lexeme for _, lexeme in pairs]
+            words, lexemes = [word for word, _ in pairs], [lexeme for _, lexeme in pairs]
             ids, left_ms = self.scope.collection_ids, deadline.left_ms()
-            similar = self.port.similar(SimilarRequest(ids, part.config, *asked, left_ms))
-            for place, (_, lexeme) in enumerate(pairs):
-                of_lexeme = [one for one in similar if one.place == place]
-                guesses += guesses_of(part.config, lexeme, of_lexeme)
+            request = SimilarRequest(ids, part.config, words, lexemes, left_ms)
+            asked.append((part, lexemes, request))
+        answers = self.port.similar([request for *_, request in asked]) if asked else ()
+        guesses = [
+            guess
+            for (part, lexemes, _), similar in zip(asked, answers, strict=True)
+            for place, lexeme in enumerate(lexemes)
+            for guess in guesses_of(
+                part.config, lexeme, [one for one in similar if one.place == place]
+            )
+        ]
         deadline.check()
         return guesses
 

@@ -110,8 +110,12 @@ class Node:
         """Tell of each lexeme whether the vocabulary has it."""
         return known_lexemes(self.db, request)
 
-    def similar(self, request: SimilarRequest) -> Sequence[SimilarLexeme]:
+    def similar(self, requests: Sequence[SimilarRequest]) -> Sequence[Sequence[SimilarLexeme]]:
         """Find lexemes that others may stand for; PB009 where the time is over."""
+        return [self.similar_of(request) for request in requests]
+
+    def similar_of(self, request: SimilarRequest) -> Sequence[SimilarLexeme]:
+        """Find lexemes that those of one configuration may stand for."""
         opened, check = self._begin(request.collection_ids, request.timeout_ms)
         check()
         return similar_lexemes(self.db, opened, request)

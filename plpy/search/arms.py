@@ -15,6 +15,8 @@ from pgblend.plpy.search.stages import Search
 from pgblend.plpy.session import Json, error_state
 from pgblend.plpy.settings.catalog import SearchSettings
 
+LIKE_A_NAME = re.compile(r"\w[^\w\s]\w|_")
+
 
 def candidate_arms(
     item: int, lists: Sequence[ArmList], ranks: Sequence[Sequence[int | None]]
@@ -158,8 +160,9 @@ class Arms:
 
     def _is_named(self, text: str, chunk_ids: Sequence[int]) -> bool:
         """Tell whether the first chunk is of a document that is called so; a quick look first."""
-        is_name = re.search(r"\w[^\w\s]\w|_", text)
-        if self.search.settings.fusion != "convex" or not chunk_ids or not is_name:
+        if self.search.settings.fusion != "convex" or not chunk_ids:
+            return False
+        if not LIKE_A_NAME.search(text):
             return False
         return self.search.store.is_named(text, chunk_ids[0])
 

@@ -97,6 +97,9 @@ class StoreNode:
     def __init__(self, db: Database) -> None:
         self.db = db
 
+    def begin(self, deadline: float, collection_ids: Sequence[int], is_strict: bool) -> None:
+        """Do nothing: all of this store is here."""
+
     def passages(self, request: PassagesRequest) -> list[Passage]:
         """Return the passages that are there."""
         values = request.chunk_ids, request.collection_ids

@@ -92,6 +92,9 @@ class Search(StageLog):
         settings = self.plan.settings
         check_cursor(settings.after)
         self._check_collections()
+        missing = self.store.begin(self.deadline, self.state.collection_ids, settings.strict)
+        if missing is not None:
+            self.note("shards", *missing, "PB014")
         if settings.weights["vector"] > 0:
             self.look_for_vectors(self.plan.needs_vectors)
         for stage, problem in self.plan.not_run.items():

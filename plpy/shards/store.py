@@ -30,6 +30,7 @@ from pgblend.plpy.shards.trips import Call, Trips
 
 if TYPE_CHECKING:
     from pgblend.plpy.lexical.arm import LexicalArm, Scope
+    from pgblend.plpy.shards.absent import Absence
 
 _BINDS = (
     "SELECT EXISTS (SELECT FROM unnest($2) AS l (name)"
@@ -42,8 +43,8 @@ MOST_READ_AHEAD = 100  # passages whose text and cosine come together
 class ShardStore:
     """Answers by trips; it remembers where each candidate is."""
 
-    def __init__(self, db: Database) -> None:
-        self.db, self.trips = db, Trips(db)
+    def __init__(self, db: Database, absent: dict[int, str]) -> None:
+        self.db, self.trips = db, Trips(db, absent)
         self.expected: VectorRequest | None = None
         self.vector: tuple[str, str] | None = None  # space, the query's own
         self.lists: dict[Any, CandidateList] = {}
@@ -52,6 +53,18 @@ class ShardStore:
         self.hashes: dict[int, str] = {}
         self.read: dict[int, Passage] = {}
         self.cosines_read: dict[int, float | None] = {}
+        self.named_query: str | None = None  # of the list that is asked for next
+        self.named: dict[tuple[str, int], bool] = {}
+
+    def begin(
+        self, deadline: float, collection_ids: Sequence[int], is_strict: bool
+    ) -> "Absence | None":
+        """Find out which shards there are to ask; return what is missing."""
+        self.trips.likely = [
+            ("configurations", collection_ids),
+            ("check_index", collection_ids, is_strict),
+        ]
+        return self.trips.begin(deadline)
 
     # Lists
 
@@ -93,8 +106,14 @@ class ShardStore:
             (name, request._replace(depth=share))
             for (name, request), share in zip(wanted, shares, strict=True)
         ]
+        query = self.named_query
+        if query is not None:  # of the best of the first list
+            calls.insert(1, ("first_named", query))
         (*columns, hashes), changed = trips.checked([*calls, ("hashes",)])
         self.hashes.update(pairs(hashes))
+        if query is not None:
+            first = dict(one for one in columns.pop(1) if one)
+            self.named.update(((query, chunk_id), named) for chunk_id, named in first.items())
         lists = [
             {number: CandidateList(*one) for number, one in zip(trips.shards, column, strict=True)}
             for column in columns
@@ -149,6 +168,8 @@ class ShardStore:
 
     def is_named(self, query: str, chunk_id: int) -> bool:
         """Tell whether a passage's document is called as the query asks."""
+        if (query, chunk_id) in self.named:
+            return self.named[query, chunk_id]
         answers = self.trips.ask({self.place[chunk_id]: [("is_named", query, chunk_id)]})
         return any(chain(*answers.values()))
 

@@ -20,9 +20,9 @@ BEGIN
     LOOP
         BEGIN
             PERFORM pgblend._check_addressed(shards);
-            IF known.front_version IS DISTINCT FROM (asked ->> 'version')::bigint THEN
+            IF coalesce(known.front_version < (asked ->> 'version')::bigint, true) THEN
                 RAISE EXCEPTION
-                    'shard % does not have the last changes of collections, grants or settings',
+                    'shard % lacks the last changes of settings, grants or collections',
                     coalesce(known.number::text, 'this database')
                     USING ERRCODE = '55000',
                     HINT = 'An admin of the coordinator runs: pgblend shards push';

@@ -24,6 +24,8 @@ CALLS = {
     "_collection_settings": "('{}')",
     "_chunks_around": f"({IDS}, {SETTINGS})",
     "_document_ages": "('{1}')",
+    "_document_count": "(NULL)",
+    "_document_id": "(NULL, 'k')",
     "_document_row": "(c, 'k', 'x', NULL, NULL, NULL, NULL, NULL, NULL, NULL)"
     " FROM pgblend_data.collection AS c",
     "_documents_decide": f"('d.id = 1', '{{}}', {IDS})",
@@ -55,6 +57,8 @@ CALLS = {
     "_node_facts": "('{4,5}')",
     "_node_id": "('document:1')",
     "_node_name": "(4)",
+    "_passage_document": "(1)",
+    "_passage_rows": f"({IDS})",
     "_plain_query": "('a \"b\"')",
     "_probe_start": "('{1,2}')",
     "_probe_text": "()",

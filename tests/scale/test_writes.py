@@ -33,10 +33,10 @@ _CRASH = """
 
 
 @pytest.fixture
-def scale(three_shards: Scale) -> Scale:
+def scale(writing_shards: Scale) -> Scale:
     """Return one node, and a coordinator of three shards, without documents."""
-    three_shards.clear()
-    return three_shards
+    writing_shards.clear()
+    return writing_shards
 
 
 @contextmanager
