@@ -7,7 +7,7 @@ PYTEST := $(VENV)/bin/python -m pytest
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install-size setup setup-run demo test quick faults clients frameworks scale relevance all bench bench-publish bench-hybrid bench-lexical lint format up down freeze docs site golden clean
+.PHONY: help install-size setup setup-run demo demo-cluster test quick faults clients frameworks scale relevance all bench bench-publish bench-hybrid bench-lexical lint format up down freeze docs site golden clean
 
 help: ## Show the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | column -t -s "$$(printf '\t')"
@@ -24,6 +24,11 @@ setup-run: ## Install what running needs, and no more
 
 demo: setup-run ## Search the PostgreSQL manual: server, gateway, ingest, three queries
 	docker/demo.sh $(PGBLEND)
+
+demo-cluster: setup-run ## A coordinator with three shards behind pgbouncer; one stops and comes back (root at first)
+	docker/plproxy.sh
+	command -v pgbouncer || [ -x /usr/sbin/pgbouncer ] || apt-get install --yes --no-install-recommends pgbouncer
+	docker/cluster/demo.sh $(PGBLEND)
 
 test: quick ## Tier 1 (make quick), what CI runs
 

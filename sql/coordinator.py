@@ -1,10 +1,10 @@
 """What a coordinator of shards has in the place of one node's routines.
 
 Stubs of sql/shards/ stand for routines of their names: they ask shards. So do those that are made
-here of routines and views that shards are asked for as a whole (plpy/shards/routines.py). Whatever
-else is granted and reaches a table of the store, by the calls that rights.py follows, gets a body
-that refuses, so that nothing is answered from tables that are empty there; the tables themselves
-refuse as well (_guard_store).
+here of routines and views that shards are asked for as a whole (plpy/shards/routines.py); those
+that change documents, the ROUTED, call themselves on shards. Whatever else is granted and reaches a
+table of the store, by the calls that rights.py follows, gets a body that refuses, so that nothing
+is answered from tables that are empty there; the tables themselves refuse as well (_guard_store).
 """
 
 import re
@@ -24,7 +24,16 @@ STORE_TABLES = (
 )
 # What shards have a copy of.
 FRONT_TABLES = ("collection", "collection_grant", "embedding_space", "profile", "setting")
-_PORT = "_ask_shards"
+# Called on shards (_on_shards): on that of the source_key, that which has the document_id, or all,
+# whose answers are put together.
+ROUTED = (
+    *("add_links", "count_vectors", "delete_document", "index_embedding_space", "ingest_document"),
+    *("lexical_rebuild", "lexical_seal", "link_mentions", "queue_missing_vectors"),
+    *("reset_metadata", "resolve_links", "retry_embeddings", "set_metadata", "set_summary"),
+)
+_PORTS = {"_ask_shards", "_tell_shards"}
+# Stubs about the tables that stand for those of the shards' embedding spaces.
+_STAND_INS = {"_create_embedding_table", "_drop_embedding_table", "_guard_table"}
 _PROGRAM = "00_program"
 _FRONT = r"(?:space|worker|allowance)\b"  # tables about embeddings that are not of the store
 _STORE = re.compile(
@@ -35,9 +44,29 @@ _CREATES = re.compile(
     r"(\nAS (\$\w*\$).*?\3;|\nBEGIN ATOMIC\n.*?\nEND;|\nRETURN .*?;\n)",
     re.DOTALL | re.MULTILINE,
 )
+_ARGUMENTS = re.compile(r"\((.*?)\)\nRETURNS ", re.DOTALL)
+_RETURNS = re.compile(r"\nRETURNS (?:TABLE \((.*?)\)|(\w+))(?=\n)", re.DOTALL)
+_HEAD = (
+    (r"\nLANGUAGE \w+", "\nLANGUAGE plpgsql"),
+    (r" PARALLEL \w+", " PARALLEL UNSAFE"),
+    (r"\n(STRICT|SECURITY DEFINER|SET [^\n]*)(?=\n|$)", ""),
+)
+_ROUTE = """
+AS $function$
+BEGIN
+    {answer}
+    FROM pgblend._on_shards('blend.{name}', jsonb_build_object({arguments})) AS a (answer){rest};
+END;
+$function$;
+"""
+# Answers of several shards as one, by the type of the result; a NULL is one of all.
+_TOGETHER = {
+    "bigint": "CASE WHEN bool_and(a.answer <> 'null') THEN sum((a.answer #>> '{}')::bigint) END",
+    "boolean": "bool_or((a.answer #>> '{}')::boolean)",
+    "jsonb": "(array_agg(a.answer))[1]",
+}
 _ROWS = re.compile(r"\nRETURNS TABLE \((.*?)\)\n(?=[A-Z])", re.DOTALL)
 _VALUE = re.compile(r"\nRETURNS (\w+)\n")
-_OF_ONE_NODE = re.compile(r"\n(STRICT|SECURITY DEFINER|SET [^\n]*)(?=\n|$)")
 _REFUSAL = """
 AS $function$
 BEGIN
@@ -60,6 +89,7 @@ def coordinator_objects(objects: list[SourceObject]) -> list[SourceObject]:
     """Return what a coordinator has in the place of one node's objects."""
     stubs = {one.name: one for one in objects_of(files("pgblend.sql") / "shards")}
     first = [relaying(stubs.pop(one.name, one)) for one in objects]
+    first = [replace(one, text=routed(one)) if one.name in ROUTED else one for one in first]
     start = next(place for place, one in enumerate(first) if one.stage > _PROGRAM)
     first[start:start] = stubs.values()
     text = f"SELECT pgblend._relay_views('{{{', '.join(VIEWS)}}}');\n"
@@ -74,8 +104,9 @@ def reaching_store(objects: list[SourceObject]) -> set[str]:
     modules = program_modules()
     calls = called(code, modules)
     touching = {name for name, text in {**code, **modules}.items() if touches_store(text)}
+    touching -= {one.name for one in objects if one.stage == "shards"} & _STAND_INS
     entries = set().union(*(granted(access, role) for role in ROLES))
-    ends = {_PORT, *VIEWS}
+    ends = {*_PORTS, *VIEWS}
     return {
         name
         for name in (entries & code.keys()) - VIEWS.keys()
@@ -92,11 +123,49 @@ def refusing(one: SourceObject) -> str:
     """Return the text of a routine whose bodies refuse, with the same signatures; views as is."""
 
     def body(found: re.Match[str]) -> str:
-        head = re.sub(r"\nLANGUAGE \w+", "\nLANGUAGE plpgsql", found[1])
-        head = _OF_ONE_NODE.sub("", head)
-        return head + _REFUSAL.format(name=one.name)
+        return head_of(found[1]) + _REFUSAL.format(name=one.name)
 
     return _CREATES.sub(body, one.text)
+
+
+def routed(one: SourceObject) -> str:
+    """Return the text of a routine whose bodies call it on shards, with the same signatures."""
+
+    def body(found: re.Match[str]) -> str:
+        return head_of(found[1]) + route(one.name, found[1])
+
+    return _CREATES.sub(body, one.text)
+
+
+def head_of(head: str) -> str:
+    """Return the head of a routine as that of one in PL/pgSQL that reaches other servers."""
+    for pattern, text in _HEAD:
+        head = re.sub(pattern, text, head)
+    return head
+
+
+def route(name: str, head: str) -> str:
+    """Return the body that calls a routine on shards.
+
+    Rows of several shards with the same texts become one, whose numbers are sums.
+    """
+    arguments, returns = _ARGUMENTS.search(head), _RETURNS.search(head)
+    if arguments is None or returns is None:
+        raise ValueError(f"{name} has no arguments or no result: it cannot be routed")
+    given = [one.split()[:2] for one in arguments[1].split(",")]
+    texts = "jsonb", "[]"  # a JSON null is no NULL, and an array is none of JSON
+    values = [f"'{own}', {own}{'::text' if kind.endswith(texts) else ''}" for own, kind in given]
+    columns, scalar = returns.groups()
+    answer, rest = f"RETURN {_TOGETHER.get(scalar, '')}", ""
+    if columns:
+        typed = [one.split() for one in columns.split(",")]
+        sums = [f"sum(r.{own})::{kind}" if kind != "text" else f"r.{own}" for own, kind in typed]
+        is_one = {"source_key", "document_id"} & {own for own, _ in given}
+        answer = f"RETURN QUERY SELECT {'r.*' if is_one else ', '.join(sums)}"
+        rest = f"\n    CROSS JOIN LATERAL jsonb_to_record(a.answer) AS r ({columns})"
+        keys = ", ".join(f"r.{own}" for own, kind in typed if kind == "text")
+        rest += "" if is_one else f"\n    GROUP BY {keys} ORDER BY {keys}"
+    return _ROUTE.format(answer=answer, name=name, arguments=", ".join(values), rest=rest)
 
 
 def relaying(one: SourceObject) -> SourceObject:
@@ -108,8 +177,7 @@ def relaying(one: SourceObject) -> SourceObject:
         name = found[0].partition("(")[0].rpartition(".")[2]
         if name not in ROUTINES:
             return ""  # what the routine alone calls
-        head = re.sub(r"\nLANGUAGE \w+", "\nLANGUAGE plpgsql", found[1])
-        head = _OF_ONE_NODE.sub("", head).replace(" PARALLEL SAFE", " PARALLEL UNSAFE")
+        head = head_of(found[1])
         places = ", ".join(f"${place}" for place in range(1, len(ROUTINES[name]) + 1))
         answer = f"pgblend._relayed('{name}', jsonb_build_array({places}))"
         rows, value = _ROWS.search(head), _VALUE.search(head)

@@ -6,9 +6,10 @@ from typing import Any
 import click
 
 from pgblend.cli import output
-from pgblend.cli.database import call, fetch_rows, open_database
+from pgblend.cli.database import fetch_rows, open_database
 from pgblend.cli.errors import UserError
 from pgblend.cli.parameters import merge_pairs, pairs_option
+from pgblend.cli.shards.front import change
 
 _COLUMNS = (
     "name",
@@ -67,7 +68,7 @@ def add(
     Examples:
       pgblend collection add docs --setting chunk_size_tokens=200
     """
-    call(
+    change(
         database_url,
         "SELECT blend.add_collection(%(name)s::text, %(config)s::text, %(settings)s::jsonb)",
         {"name": name, "config": text_config, "settings": json.dumps(merge_pairs(setting))},
@@ -89,7 +90,7 @@ def remove(database_url: str | None, name: str, yes: bool) -> None:
     if not yes:
         click.confirm(f"Delete collection {name} with all its documents?", abort=True, err=True)
     sql = "SELECT blend.remove_collection(%(name)s::text)"
-    if not call(database_url, sql, {"name": name}):
+    if not change(database_url, sql, {"name": name}):
         raise UserError(f"there is no collection {name!r}", hint="run: pgblend collection list")
     click.echo(f"removed collection {name}", err=True)
 
@@ -115,7 +116,7 @@ def grant(database_url: str | None, name: str, role: str, privilege: str) -> Non
     Examples:
       pgblend collection grant docs alice --privilege write
     """
-    call(
+    change(
         database_url,
         "SELECT blend.grant_collection(%(name)s::text, %(role)s::name, %(privilege)s::text)",
         {"name": name, "role": role, "privilege": privilege},
@@ -135,7 +136,7 @@ def revoke(database_url: str | None, name: str, role: str, privilege: str) -> No
     Examples:
       pgblend collection revoke docs alice
     """
-    was_granted = call(
+    was_granted = change(
         database_url,
         "SELECT blend.revoke_collection(%(name)s::text, %(role)s::name, %(privilege)s::text)",
         {"name": name, "role": role, "privilege": privilege},

@@ -11,6 +11,7 @@ import click
 from pgblend.cli import output
 from pgblend.cli.database import call, fetch_rows, fetch_value, open_database
 from pgblend.cli.parameters import json_or_text, shorten
+from pgblend.cli.shards.front import change, changing_front
 
 _COLUMNS = ("name", "value", "source", "scope", "description")
 _HISTORY_COLUMNS = (
@@ -235,7 +236,7 @@ def import_settings(database_url: str | None, file: Path | None, env: bool, dry_
         raise click.UsageError("give a FILE or --env")
     sections = read_settings_environment(os.environ) if file is None else read_settings_file(file)
     with (
-        open_database(database_url) as connection,
+        changing_front(database_url) as connection,
         connection.transaction(force_rollback=dry_run),
     ):
         for name, profile in sections["profiles"].items():  # first: a setting may name one
@@ -254,7 +255,7 @@ def import_settings(database_url: str | None, file: Path | None, env: bool, dry_
 def _store(database_url: str | None, settings: dict[str, Any], collection: str | None) -> None:
     """Set values for the database or for one collection."""
     parameters = {"settings": json.dumps(settings), "collection": collection}
-    call(database_url, _SET if collection is None else _SET_COLLECTION, parameters)
+    change(database_url, _SET if collection is None else _SET_COLLECTION, parameters)
 
 
 def _of(collection: str | None) -> str:

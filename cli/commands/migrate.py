@@ -21,16 +21,20 @@ def command() -> None:
 @click.argument("revision", default="head")
 @click.pass_obj
 def up(database_url: str | None, revision: str) -> None:
-    """Upgrade the database, to the newest revision unless one is named.
+    """Upgrade the database, to the newest revision unless one is named; its shards before it.
 
     \b
     Examples:
       pgblend migrate up
       pgblend --database-url postgresql://me@host/db migrate up
     """
+    from pgblend.cli.shards.places import places_before
     from pgblend.migrations import runner
 
     url = resolve_database_url(database_url)
+    for place in places_before(url):
+        runner.upgrade(place.url, revision)
+        click.echo(f"shard {place.name} is upgraded", err=True)
     runner.upgrade(url, revision)
     click.echo(f"the database is at revision {runner.status(url)['current']}", err=True)
 

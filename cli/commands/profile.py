@@ -6,9 +6,10 @@ from typing import Any
 import click
 
 from pgblend.cli import output
-from pgblend.cli.database import Connection, call, fetch_rows, fetch_value, open_database
+from pgblend.cli.database import Connection, fetch_rows, fetch_value, open_database
 from pgblend.cli.errors import UserError
 from pgblend.cli.parameters import merge_pairs, pairs_option, shorten
+from pgblend.cli.shards.front import change, changing_front
 
 _COLUMNS = ("name", "built_in", "description")
 _LIST = "SELECT * FROM blend.profiles ORDER BY name"
@@ -85,7 +86,7 @@ def set_profile(
     Examples:
       pgblend profile set mine --from balanced --setting rrf_k=20
     """
-    with open_database(database_url) as connection:
+    with changing_front(database_url) as connection:
         settings = _find(connection, base)["settings"] if base else {}
         settings |= merge_pairs(setting)
         settings = {key: value for key, value in settings.items() if value is not None}
@@ -108,7 +109,7 @@ def drop(database_url: str | None, name: str) -> None:
     Examples:
       pgblend profile drop mine
     """
-    if not call(database_url, _DROP, {"name": name}):
+    if not change(database_url, _DROP, {"name": name}):
         raise UserError(f"there is no profile {shorten(name)}", hint="run: pgblend profile list")
     click.echo(f"dropped profile {name}", err=True)
 

@@ -10,14 +10,17 @@ from pgblend.cli.database import (
     open_database,
     resolve_database_url,
 )
-from pgblend.cli.errors import UserError
+from pgblend.cli.errors import ExitCode, UserError
+from pgblend.cli.shards.check import check_asks_password, problems_of
 from pgblend.cli.shards.front import push_front
 from pgblend.cli.shards.places import (
     Place,
+    become_shard,
     check_may_coordinate,
     given_places,
     places_of,
-    without_login,
+    ways_to,
+    with_one_login,
 )
 
 _COLUMNS = ("number", "name", "buckets", "state", "documents", "front_version")
@@ -27,10 +30,18 @@ _OF_SHARD = """
     FROM pgblend_data.shard_self AS s
 """
 _VERSION = "SELECT f.version FROM pgblend_data.shard_front AS f"
-_BECOME = "SELECT pgblend._become_shard(%(number)s, %(tables)s::text[])"
-_PLACE = "SELECT pgblend._place_shards(%(names)s::text[], %(places)s::text[])"
+_EXTENSION = "SELECT pgblend._make_plproxy()"
+_PLACE = "SELECT pgblend._place_shards(%(names)s::text[], %(places)s::text[], %(directs)s::text[])"
 _GUARD = "SELECT pgblend._guard_store(%(tables)s::text[], %(fronts)s::text[])"
 _MAP = "SELECT pgblend._map_user(%(role)s::text, %(user)s::text, %(password)s::text)"
+
+
+_pooler_option = click.option(
+    "--pooler",
+    metavar="HOST:PORT",
+    help="Searches go by this pooler, which knows each shard as a database of its name; this "
+    "command line goes by the URLs.",
+)
 
 
 @click.group()
@@ -47,8 +58,9 @@ def command() -> None:
 
 @command.command()
 @click.argument("shards", nargs=-1, required=True, metavar="NAME=URL…")
+@_pooler_option
 @click.pass_obj
-def add(database_url: str | None, shards: tuple[str, ...]) -> None:
+def add(database_url: str | None, shards: tuple[str, ...], pooler: str | None) -> None:
     """Make this database the coordinator of shards, all of which are named at once.
 
     Each shard is an empty database at the same revision (pgblend migrate up). All URLs have the
@@ -66,22 +78,18 @@ def add(database_url: str | None, shards: tuple[str, ...]) -> None:
     with open_database(url) as coordinator:
         check_may_coordinate(coordinator)
         given = given_places(shards)
-        parted = [without_login(one) for one in given.values()]
-        logins = [login for _, login in parted]
-        if any(login != logins[0] for login in logins) or "user" not in logins[0]:
-            raise UserError(
-                "the URLs have different users or passwords, or no user",
-                hint="one login holds for all shards: give it in each URL",
-            )
+        connections, login = with_one_login(given)
+        ways = ways_to(given, connections, pooler)
         found = [Place(place, name, one) for place, (name, one) in enumerate(given.items())]
+        fetch_rows(coordinator, _EXTENSION)
         for place in found:
-            with connect(place.url) as shard:
-                fetch_rows(shard, _BECOME, {"number": place.number, "tables": list(STORE_TABLES)})
+            check_asks_password(coordinator, place.name, place.url)
+            become_shard(place)
         with coordinator.transaction():
-            placed = {"names": list(given), "places": [one for one, _ in parted]}
+            placed = {"names": list(given), "places": ways.connections, "directs": ways.directs}
             fetch_rows(coordinator, _PLACE, placed)
             role = fetch_value(coordinator, "SELECT current_user")
-            fetch_rows(coordinator, _MAP, {"role": role, "password": None, **logins[0]})
+            fetch_rows(coordinator, _MAP, {"role": role, "password": None, **login})
     runner.apply(url)
     with connect(url) as coordinator:
         guarded = {"tables": list(STORE_TABLES), "fronts": list(FRONT_TABLES)}
@@ -126,6 +134,54 @@ def push(database_url: str | None) -> None:
         for place in places_of(connection):
             version = push_front(connection, place)
             click.echo(f"{place.name}: version {version}", err=True)
+
+
+@command.command()
+@click.argument("name")
+@click.argument("shards", nargs=-1, metavar="NAME=URL…")
+@click.option("--cancel", is_flag=True, help="Let it take documents again; it stays as it is.")
+@_pooler_option
+@click.pass_obj
+def split(
+    database_url: str | None, name: str, shards: tuple[str, ...], cancel: bool, pooler: str | None
+) -> None:
+    """Let new shards have what the shard NAME has, each a part; one alone takes all of it.
+
+    New shards are empty databases at the same revision. Searches go on, and so do ingests, but
+    those of this shard wait while its last changes are copied. Killed in the middle, it is run
+    again. The old database stays as it is, takes no documents, and may be dropped.
+
+    \b
+    Examples:
+      pgblend shards split b1 b3=postgresql://admin@10.0.0.13/search b4=postgresql://admin@10.0.0.14/search
+    """
+    from pgblend.cli.shards.split import cancel_split, split_shard
+
+    if cancel == bool(shards):
+        raise click.UsageError("give NAME=URL of new shards, or --cancel")
+    with open_database(database_url) as coordinator:
+        if cancel:
+            cancel_split(coordinator, name)
+        else:
+            split_shard(coordinator, name, shards, pooler, lambda text: click.echo(text, err=True))
+
+
+@command.command()
+@output.output_options("json", "csv", "md")
+@click.pass_context
+def check(ctx: click.Context, output_format: str) -> None:
+    """Look for what is wrong: shards away or behind, documents at the wrong shard, open doors.
+
+    Exit code 1: something is.
+
+    \b
+    Examples:
+      pgblend shards check
+    """
+    with open_database(ctx.obj) as coordinator:
+        problems = list(problems_of(coordinator))
+    output.echo_list("problems", problems, ("name", "problem"), output_format)
+    ctx.exit(ExitCode.ERROR if problems else ExitCode.OK)
 
 
 @command.command()

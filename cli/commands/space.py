@@ -5,16 +5,23 @@ from typing import Any
 import click
 
 from pgblend.cli import output
-from pgblend.cli.database import call, fetch_rows, fetch_value, open_database
+from pgblend.cli.database import (
+    call,
+    fetch_rows,
+    fetch_value,
+    open_database,
+    resolve_database_url,
+)
 from pgblend.cli.errors import UserError
 from pgblend.cli.extras import require
+from pgblend.cli.shards.front import change, changing_front
 
 STORAGES = ("auto", "vector", "halfvec", "binary")
 _SPACES = """
     SELECT s.name, s.active, s.model, s.dimensions, s.storage, c.chunks, c.vectors, c.waiting,
         c.dead, c.missing, c.table_bytes, c.index_bytes, s.ef_search, s.recall, s.probed_at,
         s.created_at
-    FROM blend.embedding_spaces AS s
+    FROM pgblend_data.embedding_space AS s
     CROSS JOIN LATERAL blend.count_vectors(s.name) AS c
     ORDER BY s.name
 """
@@ -38,10 +45,10 @@ _COMPARED = ("arm", "metric", "mean_a", "mean_b", "difference", "low", "high", "
 _CREATE = """
     SELECT blend.create_embedding_space(
         %(name)s::text, %(model)s::text, %(dimensions)s::integer, %(storage)s::text,
-        %(active)s OR NOT EXISTS (SELECT FROM blend.embedding_spaces AS s WHERE s.active),
+        %(active)s OR NOT EXISTS (SELECT FROM pgblend_data.embedding_space AS s WHERE s.active),
         %(probe)s)
 """
-_STORAGE = "SELECT s.storage FROM blend.embedding_spaces AS s WHERE s.name = %(name)s"
+_STORAGE = "SELECT s.storage FROM pgblend_data.embedding_space AS s WHERE s.name = %(name)s"
 _SWITCH = "SELECT blend.switch_embedding_space(%(name)s::text, %(even_incomplete)s)"
 _TUNE = "SELECT * FROM blend.tune_embedding_space(%(name)s::text, %(sample)s)"
 _INDEX = "SELECT blend.index_embedding_space(%(name)s::text, %(indexed)s)"
@@ -187,7 +194,7 @@ def create(
         "active": active,
         "probe": not no_probe,
     }
-    with open_database(database_url) as connection:
+    with changing_front(database_url) as connection:
         found = fetch_value(connection, _CREATE, given)
         chosen = fetch_value(connection, _STORAGE, {"name": name})
     click.echo(
@@ -211,13 +218,16 @@ def fill(database_url: str | None, name: str, output_format: str) -> None:
     Examples:
       pgblend space fill second
     """
-    from pgblend.cli.ingest.fill_space import fill_space
+    from pgblend.cli.ingest.fill_space import Filled, fill_space
     from pgblend.cli.ingest.progress import progress_bars
+    from pgblend.cli.ingest.stores import Stores
 
-    with open_database(database_url) as first, open_database(database_url) as second:
+    url, filled = resolve_database_url(database_url), Filled()
+    with Stores(url) as first, Stores(url) as second:
         with progress_bars() as start_bar:
-            filled = fill_space([first, second], name, start_bar)
-        row = _space(fetch_rows(first, _SPACES), name)
+            for pair in zip(first.all().values(), second.all().values(), strict=True):
+                fill_space([*pair], name, start_bar, filled)
+        row = _space(fetch_rows(first.front, _SPACES), name)
     if output_format == "json":
         output.echo_json({"embedded": filled.embedded, "refused": filled.refused, "space": row})
     else:
@@ -309,7 +319,7 @@ def switch(database_url: str | None, name: str, even_incomplete: bool) -> None:
     Examples:
       pgblend space switch second
     """
-    before = call(database_url, _SWITCH, {"name": name, "even_incomplete": even_incomplete})
+    before = change(database_url, _SWITCH, {"name": name, "even_incomplete": even_incomplete})
     click.echo(f"searches use {name}{_instead(before, name)}", err=True)
 
 
@@ -379,7 +389,7 @@ def drop(database_url: str | None, name: str, yes: bool, even_active: bool) -> N
     """
     if not yes:
         click.confirm(f"Delete embedding space {name} with its vectors?", abort=True, err=True)
-    if not call(database_url, _DROP, {"name": name, "even_active": even_active}):
+    if not change(database_url, _DROP, {"name": name, "even_active": even_active}):
         raise UserError(f"there is no embedding space {name!r}", hint=_NO_SPACE)
     click.echo(f"dropped embedding space {name}", err=True)
 

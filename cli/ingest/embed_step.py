@@ -35,12 +35,14 @@ _SUMMARIES = "summaries"
 class EmbedStep:
     """Asks the gateway that the settings name; without one it says so in the report.
 
-    The chunks of this run are those of the collection after `last_chunk`.
+    The chunks of this run are those of the collection after `last_chunk`. Spaces are made at
+    `front_url`.
     """
 
     def __init__(
         self,
         connections: list[Connection],
+        front_url: str,
         collection_id: int | None,
         last_chunk: int,
         report: Report,
@@ -49,6 +51,7 @@ class EmbedStep:
         self._own = {"collection_id": collection_id, "after": last_chunk}
         self._stored = 0
         self._connections = connections
+        self._front_url = front_url
         self._report = report
         self._start_bar = start_bar
 
@@ -96,7 +99,7 @@ class EmbedStep:
 
     def _spaces(self, connection: Connection, client: GatewayClient) -> list[Space]:
         """Return the embedding spaces; the first one is made for the model of the settings."""
-        if not ensure_first_space(connection, client):
+        if not ensure_first_space(connection, client, self._front_url):
             self._report.degrade(
                 _EMBEDDINGS,
                 "there is no embedding space yet, and only an admin can make one",
@@ -113,8 +116,8 @@ class EmbedStep:
                 self._embed_space(space, client)
         finally:
             embedded = waiting - fetch_value(connection, _OWN_WAITING, self._own)
-            self._report.embedded = embedded
-            self._report.embedded_others = max(self._stored - embedded, 0)
+            self._report.embedded += embedded
+            self._report.embedded_others += max(self._stored - embedded, 0)
 
     def _embed_space(self, space: Space, client: GatewayClient) -> None:
         move_bar = self._start_bar("Embedding", space.waiting, "chunks")

@@ -4,9 +4,10 @@ import threading
 import time
 from collections.abc import Callable
 
-from pgblend.cli.database import Connection, fetch_value
+from pgblend.cli.database import Connection, connect, fetch_value
 from pgblend.cli.ingest.gateway_client import GatewayClient
 from pgblend.cli.ingest.spaces import Space, get_setting
+from pgblend.cli.shards.front import push_changes
 from pgblend.cli.worker.batch import Outcome, embed_batch
 from pgblend.cli.worker.queue import Queue
 
@@ -37,16 +38,23 @@ def create_first_space(connection: Connection, client: GatewayClient, model: str
         )
 
 
-def ensure_first_space(connection: Connection, client: GatewayClient) -> bool:
-    """Make the first space where there are chunks and none; False where only an admin may."""
+def ensure_first_space(connection: Connection, client: GatewayClient, front_url: str) -> bool:
+    """Make the first space where there are chunks and none; False where only an admin may.
+
+    It is made at `front_url`: this database, or the coordinator of this shard.
+    """
     row = connection.execute(
         "SELECT EXISTS (SELECT FROM pgblend_data.chunk)"
         " AND NOT EXISTS (SELECT FROM pgblend_data.embedding_space)"
     ).fetchone()
-    if row and row[0]:
-        if not may_create_spaces(connection):
+    if not (row and row[0]):
+        return True
+    with connect(front_url) as front:
+        if not may_create_spaces(front):
             return False
-        create_first_space(connection, client, get_setting(connection, "embedding_model"))
+        if not fetch_value(front, "SELECT EXISTS (SELECT FROM pgblend_data.embedding_space)"):
+            create_first_space(front, client, get_setting(front, "embedding_model"))
+        push_changes(front)
     return True
 
 

@@ -22,8 +22,10 @@ class Filled:
     reason: str = ""
 
 
-def fill_space(connections: list[Connection], name: str, start_bar: StartBar) -> Filled:
-    """Embed what has no vector in the space, also what went past the queue.
+def fill_space(
+    connections: list[Connection], name: str, start_bar: StartBar, filled: Filled
+) -> None:
+    """Embed what has no vector in the space, also what went past the queue, and count it.
 
     UserError where there is no such space, no gateway, or a model that fails; what was stored
     stays.
@@ -36,7 +38,6 @@ def fill_space(connections: list[Connection], name: str, start_bar: StartBar) ->
             "no model gateway is set",
             hint="start one (`pgblend gateway`) and name it: pgblend config set gateway_url URL",
         )
-    filled = Filled()
     move_bar = start_bar(f"Embedding {name}", space.waiting, "chunks")
 
     def advance(outcome: Outcome) -> None:
@@ -50,4 +51,3 @@ def fill_space(connections: list[Connection], name: str, start_bar: StartBar) ->
             embed_waiting(space, client, connections, advance)
     except GatewayUnavailableError as error:
         raise UserError(error.reason, hint=error.hint) from None
-    return filled

@@ -150,7 +150,9 @@ class _Attempt:
             offers = [Offer(*offer) for offer in answer["offers"]]
             wanted = self._handlers.choose(offers)
             self._open = [offers[index] for index, _ in wanted]
-            self._batch = Batch([offer.label for offer in offers])
+            self._batch = Batch(
+                [offer.label for offer in offers], [offer.source_key for offer in offers]
+            )
             self._process.send({"wanted": wanted})
         elif "describe" in answer:
             self._process.send(self._handlers.describe(answer["describe"]))

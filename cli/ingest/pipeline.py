@@ -8,13 +8,12 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from pgblend.cli.database import Connection
 from pgblend.cli.ingest.lane import Handlers, Lane, Offer, Task, Wanted, make_tasks
 from pgblend.cli.ingest.report import Problem, Report
 from pgblend.cli.ingest.settings import ParserConfig
 from pgblend.cli.ingest.source_file import SourceFile
 from pgblend.cli.ingest.spool import Batch
-from pgblend.cli.ingest.store import forget, look_up, store, stored_messages, stored_places
+from pgblend.cli.ingest.stores import Stores
 
 # Starting a parsing process takes a quarter of a second: another one for so many bytes.
 _BYTES_PER_PROCESS = 4_000_000
@@ -27,8 +26,8 @@ class Pipeline:
 
     def __init__(
         self,
-        reader: Connection,
-        writers: Sequence[Connection],
+        reader: Stores,
+        writers: Sequence[Stores],
         collection: str,
         collection_id: int | None,
         config: ParserConfig,
@@ -38,7 +37,7 @@ class Pipeline:
     ) -> None:
         self._describe = describe
         self._reader = reader
-        self._writers: queue.Queue[Connection] = queue.Queue()
+        self._writers: queue.Queue[Stores] = queue.Queue()
         for writer in writers:
             self._writers.put(writer)
         self._writer_count = len(writers)
@@ -94,7 +93,7 @@ class Pipeline:
         for start in range(0, len(files), _LOOKED_UP_FILES):
             some = files[start : start + _LOOKED_UP_FILES]
             sources = [(file.source_key, file.modified_at()) for file in some]
-            stored = stored_places(self._reader, self._collection_id, sources)
+            stored = self._reader.stored_places(self._collection_id, sources)
             for place, file in enumerate(some):
                 if place in stored:
                     self._report.count("unchanged")
@@ -129,8 +128,8 @@ class Pipeline:
 
     def _choose(self, offers: Sequence[Offer]) -> list[Wanted]:
         """Return what is new or changed; of what grows, also the messages that are stored."""
-        found = look_up(
-            self._reader, self._collection_id, [(offer.source_key, offer.label) for offer in offers]
+        found = self._reader.look_up(
+            self._collection_id, [(offer.source_key, offer.label) for offer in offers]
         )
         wanted: list[Wanted] = []
         growing = [
@@ -138,7 +137,7 @@ class Pipeline:
             for offer, known in zip(offers, found, strict=True)
             if offer.grows and known.content_hash not in (None, offer.content_hash)
         ]
-        messages = stored_messages(self._reader, self._collection_id, growing) if growing else {}
+        messages = self._reader.stored_messages(self._collection_id, growing) if growing else {}
         with self._lock:
             for place, (offer, known) in enumerate(zip(offers, found, strict=True)):
                 if known.owner == "other":
@@ -158,7 +157,7 @@ class Pipeline:
         return wanted
 
     def _forget(self, offers: Sequence[Offer]) -> None:
-        forget(self._reader, [offer.source_key for offer in offers])
+        self._reader.forget([offer.source_key for offer in offers])
 
     def _hand_over(self, batch: Batch) -> None:
         """Give a batch to a free writer, and wait for one."""
@@ -186,9 +185,9 @@ class Pipeline:
                 self._new.discard(label)
         batch.close()
 
-    def _store(self, writer: Connection, batch: Batch) -> None:
+    def _store(self, writer: Stores, batch: Batch) -> None:
         try:
-            outcomes = store(writer, self._collection, batch)
+            outcomes = writer.store(self._collection_id, self._collection, batch)
             with self._lock:
                 for outcome in outcomes:
                     self._new.discard(outcome.label)

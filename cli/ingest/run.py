@@ -1,13 +1,14 @@
 """One run of `pgblend ingest`, from the paths to the report."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 
 import click
 
-from pgblend.cli.database import Connection, connect, fetch_value
+from pgblend.cli.database import Connection, fetch_value
 from pgblend.cli.errors import ExitCode, UserError
 from pgblend.cli.extras import how_to_install, missing
 from pgblend.cli.ingest.discovery import discover
@@ -22,8 +23,10 @@ from pgblend.cli.ingest.settings import FieldMap, Limits, ParserConfig
 from pgblend.cli.ingest.source_file import SourceFile
 from pgblend.cli.ingest.spaces import get_setting, needs_vectors, read_spaces
 from pgblend.cli.ingest.store import CollectionInfo, read_collection, text_configurations
+from pgblend.cli.ingest.stores import Stores
 from pgblend.cli.ingest.vision import Vision, how_to_read
-from pgblend.cli.model_languages import HINT, told, unknown_languages
+from pgblend.cli.model_languages import HINT, Unknown, told, unknown_languages
+from pgblend.cli.shards.front import push_changes
 
 # The server indexes the words, which is most of the work: two of its processes share it.
 WRITERS = 2
@@ -72,20 +75,21 @@ class Run:
         for problem in problems:
             self.report.add(problem)
         with ExitStack() as stack:
-            connections = [stack.enter_context(connect(self._url)) for _ in range(1 + WRITERS)]
+            stores = [stack.enter_context(Stores(self._url)) for _ in range(1 + WRITERS)]
+            connections = [one.front for one in stores]
             configurations = text_configurations(connections[0])
             language_finder(request.language, configurations)  # refuses an unknown one
             collection = self._collection(connections[0])
-            last_chunk = fetch_value(connections[0], _LAST_CHUNK)
-            unknown = unknown_languages(connections[0], request.collection)
-            self._store(connections, collection, files, sorted(configurations))
+            databases = stores[0].all()
+            last_chunks = {
+                number: fetch_value(one, _LAST_CHUNK) for number, one in databases.items()
+            }
+            unknown = self._unknown_languages(databases.values())
+            self._store(stores, collection, files, sorted(configurations))
             if request.prune and collection.id is not None:
-                self.report.documents["pruned"] = prune(
-                    connections[0],
-                    collection.id,
-                    request.paths,
-                    request.dry_run,
-                    request.follow_links,
+                gone = request.paths, request.dry_run, request.follow_links
+                self.report.documents["pruned"] = sum(
+                    prune(one, collection.id, *gone) for one in databases.values()
                 )
             if not request.dry_run:
                 # Two writers may have stored documents that link to each other at the same time.
@@ -97,17 +101,40 @@ class Run:
                 connections[-1].execute("SELECT blend.lexical_seal(%s)", [request.collection])
             if request.dry_run:
                 self._estimate_cost(connections[0])
-            elif request.embed and needs_vectors(connections[0]):
+            elif request.embed:
+                self._embed(stores, collection.id, last_chunks)
+            if not request.dry_run and (request.entities or collection.entities):
+                for database in stores[0].all().values():
+                    self._find_entities(database)
+            databases = stores[0].all()
+            if more := self._unknown_languages(databases.values()) - unknown:
+                self.report.degrade("languages", told(more), HINT)
+            self.report.waiting = sum(
+                space.waiting for one in databases.values() for space in read_spaces(one)
+            )
+
+    def _embed(
+        self, stores: list[Stores], collection_id: int | None, last_chunks: dict[int, int]
+    ) -> None:
+        """Give vectors to what waits in each database."""
+        databases = [one.all() for one in stores]
+        for number, database in databases[0].items():
+            if needs_vectors(database):
                 from pgblend.cli.ingest.embed_step import EmbedStep  # HTTP takes its time
 
                 EmbedStep(
-                    connections, collection.id, last_chunk, self.report, self._start_bar
+                    [one[number] for one in databases],
+                    self._url,
+                    collection_id,
+                    last_chunks.get(number, 0),
+                    self.report,
+                    self._start_bar,
                 ).run()
-            if not request.dry_run and (request.entities or collection.entities):
-                self._find_entities(connections[0])
-            if more := unknown_languages(connections[0], request.collection) - unknown:
-                self.report.degrade("languages", told(more), HINT)
-            self.report.waiting = sum(space.waiting for space in read_spaces(connections[0]))
+
+    def _unknown_languages(self, databases: Iterable[Connection]) -> set[Unknown]:
+        """Return the languages that no database's model knows."""
+        found = (unknown_languages(one, self._request.collection) for one in databases)
+        return {*chain.from_iterable(found)}
 
     def _estimate_cost(self, connection: Connection) -> None:
         model = get_setting(connection, "embedding_model")
@@ -143,6 +170,7 @@ class Run:
             text_config = self._request.text_config or "english"
             if _make_collection(connection, name, text_config):
                 click.echo(f"pgblend: made collection {name!r} ({text_config})", err=True)
+                push_changes(connection)
             collection = read_collection(connection, name)
         if collection.id is not None and self._request.text_config is not None:
             _check_text_config(connection, name, self._request.text_config)
@@ -150,14 +178,14 @@ class Run:
 
     def _store(
         self,
-        connections: list[Connection],
+        stores: list[Stores],
         collection: CollectionInfo,
         files: list[SourceFile],
         configurations: Sequence[str],
     ) -> None:
         request = self._request
         vision_model, gateway_url = (
-            get_setting(connections[0], name) for name in ("vision_model", "gateway_url")
+            get_setting(stores[0].front, name) for name in ("vision_model", "gateway_url")
         )
         config = ParserConfig(
             collection.chunk_settings,
@@ -171,8 +199,8 @@ class Run:
             self._roots,
         )
         pipeline = Pipeline(
-            reader=connections[0],
-            writers=() if self._request.dry_run else connections[1:],
+            reader=stores[0],
+            writers=() if self._request.dry_run else stores[1:],
             collection=self._request.collection,
             collection_id=collection.id,
             config=config,

@@ -1,16 +1,16 @@
 """Documents between parser and database: in memory while they are small, else in a file."""
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 _MEMORY_BYTES = 8 << 20
 
 
 class Batch:
-    """The prepared documents of one batch, by their place in `labels`."""
+    """The prepared documents of one batch, by their place in `labels` and source `keys`."""
 
-    def __init__(self, labels: list[str]) -> None:
-        self.labels = labels
+    def __init__(self, labels: list[str], keys: Sequence[str] = ()) -> None:
+        self.labels, self.keys = labels, keys
         self.chunks: dict[int, int] = {}
         self.tokens = 0
         self._parts: list[tuple[int, int, int]] = []
@@ -29,12 +29,12 @@ class Batch:
         """Give up a document of which parts are there."""
         self.chunks.pop(place, None)
 
-    def parts(self, only: int | None = None) -> Iterator[tuple[int, int, bytes]]:
-        """Yield (place, part, payload) of the complete documents, or of one of them."""
+    def parts(self, only: Collection[int] | None = None) -> Iterator[tuple[int, int, bytes]]:
+        """Yield (place, part, payload) of the complete documents, or of some of them."""
         self._spool.seek(0)
         for place, part, size in self._parts:
             payload = self._spool.read(size)
-            if place in self.chunks and only in (None, place):
+            if place in self.chunks and (only is None or place in only):
                 yield place, part, payload
 
     def close(self) -> None:

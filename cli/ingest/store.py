@@ -10,6 +10,7 @@ from pgblend.cli.ingest.payload import CHUNK_COLUMNS
 from pgblend.cli.ingest.settings import ChunkSettings
 from pgblend.cli.ingest.spool import Batch
 
+MOVED = "PB016"  # a shard that is being split or moved takes nothing
 # COPY takes the bulk, typed; one statement stores it.
 _STAGE = """
     CREATE TEMP TABLE IF NOT EXISTS document_stage (
@@ -168,17 +169,22 @@ def forget(connection: Connection, keys: Sequence[str]) -> None:
     connection.execute(_FORGET, [list(keys)])
 
 
-def store(connection: Connection, collection: str, batch: Batch) -> list[Outcome]:
-    """Store a batch in one transaction; if that fails, each document in its own.
+def store(
+    connection: Connection, collection: str, batch: Batch, places: Sequence[int] | None = None
+) -> list[Outcome]:
+    """Store a batch, or what is at some places of it, in one transaction.
+
+    If that fails, each document is stored in its own.
 
     When all of several documents fail alike, the fault is not theirs: that is raised.
     """
     connection.execute(_STAGE)
     try:
-        return _store_together(connection, collection, batch)
+        return _store_together(connection, collection, batch, places)
     except Exception as error:
         _explain(connection, error)
-    outcomes = [_store_alone(connection, collection, batch, place) for place in batch.chunks]
+    own = batch.chunks if places is None else places
+    outcomes = [_store_alone(connection, collection, batch, place) for place in own]
     errors = {outcome.error for outcome in outcomes}
     if len(outcomes) > 1 and len(errors) == 1 and "" not in errors:
         raise UserError(errors.pop())
@@ -187,7 +193,7 @@ def store(connection: Connection, collection: str, batch: Batch) -> list[Outcome
 
 def _store_alone(connection: Connection, collection: str, batch: Batch, place: int) -> Outcome:
     try:
-        return _store_together(connection, collection, batch, place)[0]
+        return _store_together(connection, collection, batch, [place])[0]
     except Exception as error:
         user_error = _explain(connection, error)
         hint = f"; {user_error.hint}" if user_error.hint else ""
@@ -195,7 +201,7 @@ def _store_alone(connection: Connection, collection: str, batch: Batch, place: i
 
 
 def _store_together(
-    connection: Connection, collection: str, batch: Batch, only: int | None = None
+    connection: Connection, collection: str, batch: Batch, only: Sequence[int] | None
 ) -> list[Outcome]:
     with connection.transaction(), connection.cursor() as cursor:
         with cursor.copy(_COPY_DOCUMENTS) as copy:
@@ -231,7 +237,7 @@ def _append(connection: Connection, document_id: int, place: int, rows: bytes) -
 def _explain(connection: Connection, error: Exception) -> UserError:
     """Translate what the database said about a document; raise what is not about documents."""
     user_error = translate(error)
-    if user_error is None:
+    if user_error is None or getattr(error, "sqlstate", None) == MOVED:
         raise error
     if connection.closed:
         raise user_error from error

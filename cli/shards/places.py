@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import Any
 
-from pgblend.cli.database import Connection, fetch_rows, fetch_value, parts_of, whole_url
+from pgblend.cli.database import Connection, connect, fetch_rows, fetch_value, parts_of, whole_url
 from pgblend.cli.errors import UserError
 
 _PLACES = """
-    SELECT s.number, s.name, o.option_value AS place, u.umoptions AS login
+    SELECT s.number, s.name, coalesce(s.direct, o.option_value) AS place, u.umoptions AS login
     FROM pgblend_data.shard AS s
     CROSS JOIN pg_catalog.pg_foreign_server AS f
     CROSS JOIN LATERAL pg_catalog.pg_options_to_table(f.srvoptions) AS o
@@ -16,6 +16,8 @@ _PLACES = """
     ORDER BY s.number
 """
 _HAS_DOCUMENTS = "SELECT EXISTS (SELECT FROM pgblend_data.document)"
+_BECOME = "SELECT pgblend._become_shard(%(number)s, %(tables)s::text[])"
+_MAY_HAVE_SHARDS = "SELECT to_regclass('pgblend_data.shard') IS NOT NULL"
 _IS_COORDINATOR = "SELECT EXISTS (SELECT FROM pgblend_data.shard)"
 
 
@@ -30,13 +32,25 @@ class Place:
 
 def places_of(connection: Connection) -> list[Place]:
     """Return the shards of a coordinator; UserError where there are none."""
-    rows = fetch_rows(connection, _PLACES)
-    if not rows:
+    found = find_places(connection)
+    if not found:
         raise UserError(
             "this database has no shards",
             hint="pgblend shards add NAME=URL … makes it their coordinator",
         )
+    return found
+
+
+def find_places(connection: Connection) -> list[Place]:
+    """Return the shards of a coordinator, none of another database."""
+    rows = fetch_rows(connection, _PLACES)
     return [Place(row["number"], row["name"], url_of(row)) for row in rows]
+
+
+def places_before(url: str) -> list[Place]:
+    """Return the shards of a database that may be at any revision, or at none."""
+    with connect(url, check=False) as connection:
+        return find_places(connection) if fetch_value(connection, _MAY_HAVE_SHARDS) else []
 
 
 def url_of(row: dict[str, Any]) -> str:
@@ -77,3 +91,46 @@ def without_login(url: str) -> tuple[str, dict[str, str]]:
         if key in parts:
             login[key] = str(parts.pop(key))
     return whole_url("", **{key: str(value) for key, value in parts.items()}), login
+
+
+def with_one_login(given: dict[str, str]) -> tuple[list[str], dict[str, str]]:
+    """Return the connection strings of shards without a login, and the one that all have."""
+    parted = [without_login(url) for url in given.values()]
+    logins = [login for _, login in parted]
+    if any(login != logins[0] for login in logins) or "user" not in logins[0]:
+        raise UserError(
+            "the URLs have different users or passwords, or no user",
+            hint="one login holds for all shards: give it in each URL",
+        )
+    return [connection for connection, _ in parted], logins[0]
+
+
+@dataclass(frozen=True)
+class Ways:
+    """Connection strings of shards, without a login: the coordinator's, and the command line's.
+
+    The latter are None where they are the same.
+    """
+
+    connections: list[str]
+    directs: list[str | None]
+
+
+def ways_to(given: dict[str, str], connections: list[str], pooler: str | None) -> Ways:
+    """Return how shards are reached; a pooler, HOST:PORT, knows each as a database of its name."""
+    if pooler is None:
+        return Ways(connections, [None] * len(connections))
+    host, _, port = pooler.rpartition(":")
+    if not (host and port.isdigit()):
+        raise UserError(f"pooler {pooler!r}: expected HOST:PORT")
+    return Ways(
+        [whole_url("", host=host, port=port, dbname=name) for name in given], [*connections]
+    )
+
+
+def become_shard(place: Place) -> None:
+    """Make an empty database a shard; a second time nothing changes."""
+    from pgblend.sql.coordinator import STORE_TABLES
+
+    with connect(place.url) as shard:
+        fetch_rows(shard, _BECOME, {"number": place.number, "tables": [*STORE_TABLES]})

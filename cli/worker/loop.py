@@ -15,6 +15,8 @@ from pgblend.cli.ingest.embedding import ensure_first_space
 from pgblend.cli.ingest.gateway_client import GatewayClient, GatewayUnavailableError
 from pgblend.cli.ingest.spaces import Space, get_setting
 from pgblend.cli.ingest.summaries import sum_up_batch
+from pgblend.cli.shards.front import push_changes
+from pgblend.cli.shards.places import Place, find_places
 from pgblend.cli.worker.backoff import Backoff
 from pgblend.cli.worker.batch import Outcome, embed_batch
 from pgblend.cli.worker.queue import Queue
@@ -29,6 +31,7 @@ _SEAL_AT_LEAST = 1000
 _SUMMARIES = "the model of summaries"
 _CALIBRATE_SECONDS = 600.0
 _SLICE_SECONDS = 0.5
+_FRONT_SECONDS = 1.0
 # A notification may be missed, and what failed comes due without one: look by itself.
 _LONGEST_REST_SECONDS = 30.0
 
@@ -53,12 +56,15 @@ class Totals:
 
 
 class Worker:
-    """`concurrency` sessions, each with one batch at a time; `say` tells people what goes wrong."""
+    """`concurrency` sessions, each with one batch at a time; `say` tells people what goes wrong.
+
+    On a coordinator it has as many for each of its shards, and gives these what changes.
+    """
 
     def __init__(
         self, url: str, until: Until, concurrency: int, batch_size: int, say: Callable[[str], None]
     ) -> None:
-        self._url = url
+        self.front_url = url
         self._until = until
         self._concurrency = concurrency
         self._batch_size = batch_size
@@ -68,37 +74,83 @@ class Worker:
         self._backoffs: dict[str, Backoff] = {}
         self._errors: list[BaseException] = []
         self._calibrates_at = 0.0
+        self._ended = self._moved = False
+        self._places: list[Place] = []
         self.totals = Totals()
 
     def stop(self) -> None:
         """Take nothing more; what is at the model is still stored."""
+        self._ended = True
         self._stopping.set()
 
     def run(self) -> None:
         """Work until the end; the first error that no waiting mends is raised."""
+        while not self._ended:
+            self._moved = False
+            self._stopping.clear()
+            self._served(self._read_places)
+            if not self._ended:
+                self._serve(self._places)
+            if not self._moved:
+                break
+        if self._errors:
+            raise self._errors[0]
+
+    def _serve(self, places: list[Place]) -> None:
+        """Have sessions work, until all have ended."""
+        urls = [place.url for place in places] or [self.front_url]
         threads = [
-            threading.Thread(target=self._session, args=[number == 0], daemon=True)
+            threading.Thread(target=self._session, args=[url, number == 0], daemon=True)
+            for url in urls
             for number in range(self._concurrency)
         ]
+        keeper = threading.Thread(target=self._keep_front, daemon=True)
+        if places:
+            keeper.start()
         for thread in threads:
             thread.start()
         for thread in threads:
             while thread.is_alive():  # a signal is seen between two joins
                 thread.join(_SLICE_SECONDS)
-        if self._errors:
-            raise self._errors[0]
+        self._stopping.set()
+        if places:
+            keeper.join()
 
-    def _session(self, seals: bool) -> None:
+    def _session(self, url: str, seals: bool) -> None:
+        """Serve a database."""
+
+        def serve(connection: Connection) -> None:
+            with Queue(connection) as queue:
+                _Session(self, queue, seals).serve()
+
+        self._served(serve, url)
+
+    def _read_places(self, front: Connection) -> None:
+        self._places = find_places(front)
+
+    def _keep_front(self) -> None:
+        """Give shards what changes; have all begin anew where there are other shards."""
+
+        def keep(front: Connection) -> None:
+            while not self._stopping.is_set():
+                if push_changes(front):
+                    self._say("gave shards what has changed")
+                if find_places(front) != self._places:
+                    self._moved = True
+                    self._stopping.set()
+                self._stopping.wait(_FRONT_SECONDS)
+
+        self._served(keep)
+
+    def _served(self, serve: Callable[[Connection], None], url: str = "") -> None:
         """Serve on a connection, and on a new one where the server was away."""
         backoff = Backoff()
         while not self._stopping.is_set():
             try:
-                with (
-                    connect(self._url, application_name="pgblend worker") as connection,
-                    Queue(connection) as queue,
-                ):
+                name = "pgblend worker"
+                with connect(url or self.front_url, application_name=name) as connection:
                     backoff.succeed()
-                    _Session(self, queue, seals).serve()
+                    serve(connection)
                 return
             except BaseException as error:
                 advice = error if isinstance(error, UserError) else translate(error)
@@ -199,7 +251,7 @@ class _Session:
             return False
         with GatewayClient(url, attempts=1) as client:
             try:
-                ensure_first_space(self._connection, client)
+                ensure_first_space(self._connection, client, self._worker.front_url)
             except GatewayUnavailableError as error:
                 self._unavailable("", error)
                 return False

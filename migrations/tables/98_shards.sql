@@ -4,6 +4,8 @@
 CREATE TABLE pgblend_data.shard (
     number integer NOT NULL,
     name text NOT NULL,
+    pushed_version bigint NOT NULL DEFAULT -1,
+    direct text,
     CONSTRAINT shard_pkey PRIMARY KEY (number),
     CONSTRAINT shard_name_key UNIQUE (name),
     CONSTRAINT shard_number_check CHECK (number BETWEEN 0 AND 255)
@@ -12,6 +14,12 @@ COMMENT ON TABLE pgblend_data.shard IS
 'The shards of this coordinator; where they are is in the options of the server pgblend_shards.';
 COMMENT ON COLUMN pgblend_data.shard.number IS
 'Its partition of that server, and its block of ids: number * 2^40 + 1 and on.';
+
+COMMENT ON COLUMN pgblend_data.shard.pushed_version IS
+'Version of the front that it was last given.';
+
+COMMENT ON COLUMN pgblend_data.shard.direct IS
+'Connection string of the command line, where searches go by a pooler; NULL: theirs.';
 
 CREATE TABLE pgblend_data.shard_bucket (
     bucket smallint NOT NULL,
@@ -36,8 +44,19 @@ CREATE TABLE pgblend_data.shard_self (
     is_only boolean NOT NULL DEFAULT true,
     number integer NOT NULL,
     front_version bigint NOT NULL,
+    is_moved boolean NOT NULL DEFAULT false,
     CONSTRAINT shard_self_pkey PRIMARY KEY (is_only),
     CONSTRAINT shard_self_is_only_check CHECK (is_only)
 );
 COMMENT ON TABLE pgblend_data.shard_self IS
 'Which shard of a coordinator this database is, and of which version its front is.';
+COMMENT ON COLUMN pgblend_data.shard_self.is_moved IS
+'Whether it takes no changes of documents: it is being split or moved, or was.';
+
+CREATE TABLE pgblend_data.shard_copy (
+    document_id bigint NOT NULL,
+    marker bigint NOT NULL,
+    CONSTRAINT shard_copy_pkey PRIMARY KEY (document_id)
+);
+COMMENT ON TABLE pgblend_data.shard_copy IS
+'While this database gets what a shard has: which version of each document it has.';

@@ -5,12 +5,14 @@ from sqlalchemy import text
 
 from pgblend.migrations.replace_routines import execute_script, replace_routines, snapshot
 from pgblend.migrations.scripts import read_script, read_tables, table_names
+from pgblend.sql import render
 
 revision = "0011"
 down_revision = None
 branch_labels = None
 depends_on = None
 
+IS_COORDINATOR = text("SELECT EXISTS (SELECT FROM pgblend_data.shard)")
 SPACES = text("SELECT format('pgblend_data.%I', table_name) FROM pgblend_data.embedding_space")
 
 
@@ -23,7 +25,11 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     connection = op.get_bind()
+    is_coordinator = connection.execute(IS_COORDINATOR).scalar_one()
     execute_script(connection, read_script("drop_callers.sql"))
+    if is_coordinator:
+        execute_script(connection, read_script("drop_coordinator.sql"))
+        replace_routines(connection, None, render(of_coordinator=True))
     replace_routines(connection, None, snapshot(revision))
     tables = [*table_names(), *connection.execute(SPACES).scalars()]
     execute_script(connection, f"DROP TABLE {', '.join(tables)};")

@@ -7,21 +7,22 @@ from typing import Any
 
 from pgblend.plpy.ports import CandidateList
 
-RARE = 1e-4
+ONE_OF = 10_000  # searches
 
 
 @cache
 def share_of(depth: int, shards: int) -> int:
-    """Return how many of the best `depth` one shard holds at most, but in one of 10,000 searches.
+    """Return how many of the best `depth` one shard holds at most, but in ONE_OF searches.
 
     Documents are spread by a hash, so the number is binomial.
     """
     if shards == 1 or depth > 1000:
         return depth
     at_most = 0
+    rare = ONE_OF * shards
     for count in range(depth + 1):
         at_most += comb(depth, count) * (shards - 1) ** (depth - count)
-        if at_most >= (1 - RARE / shards) * shards**depth:
+        if at_most * rare >= (rare - 1) * shards**depth:
             return count
     return depth
 

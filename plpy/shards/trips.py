@@ -36,6 +36,7 @@ _SHARDS = (
 _ASK = "SELECT a.shard, a.answer FROM pgblend._ask_shards($1, $2) AS a"
 
 _TIME_OVER = "55P03"
+_ELSEWHERE = "40001"  # shards were changed: the search begins again, and knows
 
 Call = Sequence[Any]  # name, arguments
 Merge = Callable[[Sequence[Any]], Any]
@@ -214,7 +215,7 @@ class Trips:
         except self.db.Problem as error:
             message, state = error_message(error), error_state(error)
             is_own = "] REMOTE " not in message
-            if is_own and state == CANCELLED:
+            if state == _ELSEWHERE or (is_own and state == CANCELLED):
                 raise
             if is_own and state == _TIME_OVER:
                 message = f"no answer within {limit_ms:.0f} ms"

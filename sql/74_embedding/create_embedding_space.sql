@@ -98,6 +98,25 @@ BEGIN
 END;
 $function$;
 
+-- _most_chunks: how many chunks the database has that has the most of them: this one.
+CREATE OR REPLACE FUNCTION pgblend._most_chunks()
+RETURNS bigint
+LANGUAGE sql
+STABLE PARALLEL SAFE
+RETURN (SELECT count(*) FROM pgblend_data.chunk);
+
+-- _queue_all: queue all chunks for a new space, and wake the workers.
+CREATE OR REPLACE FUNCTION pgblend._queue_all(space text)
+RETURNS void
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+AS $function$
+BEGIN
+    PERFORM blend.queue_missing_vectors(space);
+    PERFORM pgblend._wake_workers();
+END;
+$function$;
+
 -- create_embedding_space: register a model's vectors: make a table, an HNSW index and a queue of
 -- all chunks; returns the dimensions.
 -- The model gives one vector through the gateway. Its dimensions must be the given ones, and its
@@ -142,7 +161,7 @@ BEGIN
     END IF;
     IF storage = 'auto' THEN
         SELECT s.storage INTO storage
-        FROM pgblend._storages((SELECT count(*) FROM pgblend_data.chunk), dimensions) AS s
+        FROM pgblend._storages(pgblend._most_chunks(), dimensions) AS s
         WHERE s.fits ORDER BY s.most_dimensions LIMIT 1;
     END IF;
     IF coalesce(active, true) THEN
@@ -153,8 +172,7 @@ BEGIN
     PERFORM pgblend._note_probe(name, probed);
     -- From here on no other session writes chunks (the table refers to them), so none is missed.
     PERFORM pgblend._create_embedding_table(name);
-    PERFORM blend.queue_missing_vectors(name);
-    PERFORM pgblend._wake_workers();
+    PERFORM pgblend._queue_all(name);
     RETURN dimensions;
 END;
 $function$;

@@ -16,6 +16,7 @@ SET plan_cache_mode = force_generic_plan
 AS $python$
 from pgblend.plpy.shards.answer import answered
 
+db.run("SELECT pgblend._check_addressed($1)", ["integer[]"], shards)
 return [
     (number, db.answer(answered, request))
     for number, request in zip(shards, requests, strict=True)

@@ -1,7 +1,8 @@
 -- _apply_front: make collections, grants, settings, profiles and spaces of a shard what they are on
 -- its coordinator.
--- `front` is what _front gives there. A collection or space that the coordinator no longer has
--- goes; one with documents is an error. Only an admin's command calls it.
+-- `front` is what _front gives there. A collection or space that the coordinator no longer has goes
+-- with all that is in it. An older front than the shard has is an error, since a coordinator that
+-- was restored would take away what came after. Only an admin's command and the worker call it.
 CREATE OR REPLACE FUNCTION pgblend._apply_front(number integer, version bigint, front jsonb)
 RETURNS void
 LANGUAGE plpgsql
@@ -9,7 +10,14 @@ VOLATILE PARALLEL UNSAFE
 AS $function$
 DECLARE
     space pgblend_data.embedding_space;
+    known bigint := (SELECT s.front_version FROM pgblend_data.shard_self AS s);
 BEGIN
+    IF known > version THEN
+        RAISE EXCEPTION 'this shard has version % of collections, grants and settings, not %',
+            known, version
+            USING ERRCODE = '55000',
+            HINT = 'A coordinator that was restored from a backup lacks changes: make them again.';
+    END IF;
     INSERT INTO pgblend_data.setting (name, value)
     SELECT s.name, s.value
     FROM jsonb_populate_recordset(NULL::pgblend_data.setting, front -> 'setting') AS s
@@ -24,7 +32,8 @@ BEGIN
     WHERE (profile.description, profile.settings) <> (excluded.description, excluded.settings);
     DELETE FROM pgblend_data.profile AS p
     WHERE p.name NOT IN (SELECT f ->> 'name' FROM jsonb_array_elements(front -> 'profile') AS f);
-    DELETE FROM pgblend_data.collection AS c
+    PERFORM blend.remove_collection(c.name)
+    FROM pgblend_data.collection AS c
     WHERE c.id NOT IN (
         SELECT (f ->> 'id')::bigint FROM jsonb_array_elements(front -> 'collection') AS f);
     INSERT INTO pgblend_data.collection (id, name, text_search_config, settings, created_at)
@@ -59,7 +68,8 @@ BEGIN
         UPDATE pgblend_data.embedding_space AS e SET active = false
         WHERE e.active AND space.active AND e.name <> space.name;
         UPDATE pgblend_data.embedding_space AS e
-        SET active = space.active, ef_search = space.ef_search, probe = space.probe
+        SET active = space.active, ef_search = space.ef_search, probe = space.probe,
+            probed_at = space.probed_at
         WHERE e.name = space.name;
     END LOOP;
     INSERT INTO pgblend_data.shard_self (number, front_version) VALUES (number, version)

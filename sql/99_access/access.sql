@@ -90,6 +90,9 @@ GRANT DELETE ON pgblend_data.model_call TO pgblend_admin;
 GRANT SELECT, DELETE ON pgblend_data.click, pgblend_data.search_log TO pgblend_admin;
 GRANT INSERT (profile, rival, settings, rival_settings), UPDATE (stopped_at, stopped_by, outcome)
 ON pgblend_data.experiment TO pgblend_admin;
+-- To give shards what has changed.
+GRANT UPDATE (pushed_version) ON pgblend_data.shard TO pgblend_admin;
+GRANT INSERT, UPDATE ON pgblend_data.shard_self TO pgblend_admin;
 GRANT SELECT ON pgblend_data.key_reference TO pgblend_admin;
 -- What the gateway's own connection may do; it reads a log's times to drop what is old.
 GRANT SELECT, INSERT, DELETE ON pgblend_data.model_answer TO pgblend_gateway;
@@ -115,7 +118,7 @@ blend.lexical_search, blend.lexical_status, blend.mmr_select, blend.normalize_sc
 blend.rank_bonus, blend.recency_decay, blend.rerank_candidates, blend.rerank_passages, blend.rrf,
 blend.search_diagnose, blend.search_explain, blend.search_facets, blend.setting_catalog,
 blend.vector_search, blend.warm,
-pgblend._answer_shards, pgblend._search_plan, pgblend._summary_counts
+pgblend._answer_shards, pgblend._carry_out, pgblend._search_plan, pgblend._summary_counts
 TO pgblend_reader;
 
 GRANT EXECUTE ON FUNCTION
@@ -141,5 +144,6 @@ blend.probe_embedding_space, blend.queue_missing_vectors, blend.remove_collectio
 blend.reset_setting, blend.revoke_collection, blend.set_collection_settings, blend.set_profile,
 blend.set_setting, blend.set_settings, blend.start_experiment, blend.stop_experiment,
 blend.switch_embedding_space, blend.tune_embedding_space,
-pgblend._embedding_inputs, pgblend._probe_text, pgblend._storages
+pgblend._apply_front, pgblend._embedding_inputs, pgblend._front, pgblend._probe_text,
+pgblend._storages
 TO pgblend_admin;

@@ -24,6 +24,24 @@ BEGIN
 END;
 $function$;
 
+-- _guard_table: make a table refuse to be read and written; a second time nothing changes.
+CREATE OR REPLACE FUNCTION pgblend._guard_table(table_name text)
+RETURNS void
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+AS $function$
+BEGIN
+    -- Calls in text: _refuse_rows (a table by name).
+    EXECUTE format(
+        'CREATE FOREIGN TABLE IF NOT EXISTS pgblend_data.%I () INHERITS (pgblend_data.%I)
+        SERVER pgblend_elsewhere', table_name || '_elsewhere', table_name);
+    EXECUTE format(
+        'CREATE OR REPLACE TRIGGER %I BEFORE INSERT ON pgblend_data.%I
+        FOR EACH STATEMENT EXECUTE FUNCTION pgblend._refuse_rows()',
+        table_name || '_00_refuse_rows', table_name);
+END;
+$function$;
+
 -- _guard_store: make a coordinator's own tables of the store refuse to be read and written.
 -- Each gets a child on a server of a wrapper without handler, which no statement that reads the
 -- table can be planned with: the error names the wrapper, whose name says where documents are.
@@ -41,19 +59,11 @@ BEGIN
         CREATE SERVER pgblend_elsewhere
         FOREIGN DATA WRAPPER "documents are on the shards: see docs/shards.md, which";
     END IF;
-    FOR guarded IN
-        SELECT t.name FROM unnest(tables) AS t (name)
+    PERFORM pgblend._guard_table(t.name)
+    FROM (
+        SELECT unnest(tables) AS name
         UNION ALL SELECT s.table_name FROM pgblend_data.embedding_space AS s
-    LOOP
-        -- Calls in text: _refuse_rows (a table by name).
-        EXECUTE format(
-            'CREATE FOREIGN TABLE IF NOT EXISTS pgblend_data.%I () INHERITS (pgblend_data.%I)
-            SERVER pgblend_elsewhere', guarded || '_elsewhere', guarded);
-        EXECUTE format(
-            'CREATE OR REPLACE TRIGGER %I BEFORE INSERT ON pgblend_data.%I
-            FOR EACH STATEMENT EXECUTE FUNCTION pgblend._refuse_rows()',
-            guarded || '_00_refuse_rows', guarded);
-    END LOOP;
+    ) AS t;
     FOREACH guarded IN ARRAY fronts LOOP
         -- Calls in text: _count_change (a table by name).
         EXECUTE format(

@@ -25,6 +25,7 @@ SECURITY_DEFINER = {
     "_seal_batch": CLAIMED,
     "_seal_missing": CLAIMED,
     "_collection_add_locks": "a trigger: the number of the new collection",
+    "_refuse_moved": "a trigger that locks a row which nobody but the owner may change",
     "_create_embedding_table": "its names and types are the registry's, quoted; only admins",
     "index_embedding_space": "its names and types are the registry's, quoted; only admins",
     "_embedding_allowance": "fills a space's bucket by the admins' setting; base types alone",

@@ -34,8 +34,9 @@ ROUTINES = {
     "frameworks": {"_filtered_ids"},
     "doctor": {"_load_program"},
     "shards": {
-        *("_apply_front", "_become_shard", "_front", "_guard_store", "_map_user"),
-        "_place_shards",
+        *("_apply_front", "_become_shard", "_bucket", "_document_markers", "_front"),
+        *("_guard_store", "_make_plproxy", "_map_user", "_place_shards", "_replace_shard"),
+        "_trusts",
     },
 }
 

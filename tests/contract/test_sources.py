@@ -111,7 +111,7 @@ def test_statements_built_as_text_say_what_they_call_and_why() -> None:
 
 
 def test_triggers_stand_beside_their_functions() -> None:
-    """But constraint triggers, which no statement replaces, and those on users' tables."""
+    """But constraint triggers, which nothing replaces, and those of users' tables or of shards."""
     made = re.compile(
         r"^CREATE OR REPLACE TRIGGER [^;]*? EXECUTE FUNCTION pgblend\.(\w+)\(\);", re.M
     )
@@ -120,7 +120,7 @@ def test_triggers_stand_beside_their_functions() -> None:
         for name in made.findall(source.text):
             assert name == source.name
             alone.discard(name)
-    assert alone == {"_chunk_seal", "_table_changed", "_table_truncated"}
+    assert alone == {"_chunk_seal", "_refuse_moved", "_table_changed", "_table_truncated"}
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=identify)

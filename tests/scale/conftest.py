@@ -63,6 +63,20 @@ def two_shards(server: Server, template: str, plproxy: None) -> Iterator[Scale]:
         yield made
 
 
+@pytest.fixture(scope="module")
+def writing_shards(server: Server, template: str, plproxy: None) -> Iterator[Scale]:
+    """Return one node, and a coordinator of three shards that number their rows themselves."""
+    with made_scale(server, template, 3) as made:
+        yield made
+
+
+@pytest.fixture
+def fresh_shards(server: Server, template: str, plproxy: None) -> Iterator[Scale]:
+    """Return one node, and a coordinator of two shards, for one test."""
+    with made_scale(server, template, 2) as made:
+        yield made
+
+
 @pytest.fixture(scope="session")
 def three_shards(server: Server, template: str, plproxy: None) -> Iterator[Scale]:
     """Return one node and three shards that have the same forty documents."""

@@ -8,6 +8,7 @@ from pgblend.plpy.shards.routines import ROUTINES
 from pgblend.plpy.shards.routines import VIEWS as RELAYED_VIEWS
 from pgblend.sql import SourceObject, code_of, objects_of, render, source_objects
 from pgblend.sql.coordinator import (
+    ROUTED,
     STORE_TABLES,
     coordinator_objects,
     reaching_store,
@@ -47,14 +48,29 @@ def without(stub: str) -> list[SourceObject]:
 
 def test_what_is_granted_reaches_a_store_table_through_a_port_only() -> None:
     assert not reaching_store(COORDINATOR)
-    assert not REFUSED & (SEARCHES | ROUTINES.keys())
-    assert {"ingest_document", "delete_document", "_store_staged"} <= REFUSED
+    assert not REFUSED & (SEARCHES | ROUTINES.keys() | {*ROUTED})
+    assert {"attach_table", "forget_document", "_store_staged"} <= REFUSED
 
 
-@pytest.mark.parametrize("stub", ["_run_search"])
-def test_a_stub_that_was_forgotten_is_found(stub: str) -> None:
+@pytest.mark.parametrize(
+    ("stub", "found"),
+    [
+        ("_run_search", SEARCHES),
+        ("_create_embedding_table", {"create_embedding_space"}),
+        ("_drop_embedding_table", {"drop_embedding_space"}),
+        ("_empty_collection", {"remove_collection"}),
+        ("_most_chunks", {"create_embedding_space"}),
+    ],
+)
+def test_a_stub_that_was_forgotten_is_found(stub: str, found: set[str]) -> None:
     assert stub in STUBS
-    assert reaching_store(without(stub)) >= SEARCHES
+    assert reaching_store(without(stub)) >= found
+
+
+def test_routes_that_were_forgotten_are_found() -> None:
+    own = {one.name: one for one in OBJECTS}
+    naive = [own[one.name] if one.name in ROUTED else one for one in COORDINATOR]
+    assert reaching_store(naive) >= {*ROUTED}
 
 
 def test_refusals_that_were_forgotten_are_found() -> None:
@@ -84,7 +100,7 @@ def test_store_tables_are_all_but_the_front(db: Database) -> None:
         *("embedding_worker", "evaluation_result", "evaluation_run", "experiment"),
         *("judged_query", "judged_set", "judgement"),
         *("key_reference", "model_answer", "model_call", "profile", "search_log", "setting"),
-        *("setting_history", "shard", "shard_bucket", "shard_front", "shard_self"),
+        *("setting_history", "shard", "shard_bucket", "shard_copy", "shard_front", "shard_self"),
     }
     tables = db.column(
         "SELECT c.relname FROM pg_class AS c WHERE c.relkind = 'r'"
@@ -116,8 +132,8 @@ def test_store_tables_refuse_on_a_coordinator(two_shards: Scale) -> None:
 
 
 def test_what_does_not_work_yet_says_so(two_shards: Scale) -> None:
-    said = two_shards.coordinator.error("SELECT ingest_document('books', 'k', 'text')")
-    assert said.message_primary == f"ingest_document {REFUSAL}"
+    said = two_shards.coordinator.error("SELECT forget_document(1)")
+    assert said.message_primary == f"forget_document {REFUSAL}"
     assert "docs/shards.md" in str(said.message_hint)
     bodies = dict(two_shards.coordinator.rows("SELECT proname, prosrc FROM pg_proc"))
     assert all(REFUSAL in bodies[name] for name in REFUSED)

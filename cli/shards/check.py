@@ -1,0 +1,64 @@
+"""What is wrong with the shards of a coordinator."""
+
+from collections.abc import Iterator
+
+from pgblend.cli.database import Connection, connect, fetch_rows, fetch_value
+from pgblend.cli.errors import UserError
+from pgblend.cli.shards.places import Place, places_of, without_login
+
+_OF_SHARD = """
+    SELECT s.number, s.front_version, s.is_moved, (
+        SELECT count(*) FROM pgblend_data.document AS d
+        WHERE d.bucket <> ALL(%(buckets)s::smallint[])) AS misplaced
+    FROM pgblend_data.shard_self AS s
+"""
+_BUCKETS = "SELECT b.bucket FROM pgblend_data.shard_bucket AS b WHERE b.shard = %(number)s"
+_VERSION = "SELECT f.version FROM pgblend_data.shard_front AS f"
+_TRUSTS = "SELECT pgblend._trusts(%(connection)s::text, %(user)s::text)"
+_TRUST = "asks for no password: whoever may search could search as anybody"
+
+
+def check_asks_password(coordinator: Connection, name: str, url: str) -> None:
+    """Raise UserError where a shard lets the coordinator's server in without a password."""
+    if _trusts(coordinator, url):
+        raise UserError(
+            f"shard {name} {_TRUST}",
+            hint="let its pg_hba.conf ask the coordinator's host for scram-sha-256; not trust",
+        )
+
+
+def problems_of(coordinator: Connection) -> Iterator[dict[str, object]]:
+    """Yield a shard's name and a problem, for each problem."""
+    version = fetch_value(coordinator, _VERSION)
+    for place in places_of(coordinator):
+        rows = fetch_rows(coordinator, _BUCKETS, {"number": place.number})
+        buckets = [row["bucket"] for row in rows]
+        for problem in _of_shard(place, version, buckets):
+            yield {"name": place.name, "problem": problem}
+        if _trusts(coordinator, place.url):
+            yield {"name": place.name, "problem": _TRUST}
+
+
+def _of_shard(place: Place, version: int, buckets: list[int]) -> Iterator[str]:
+    try:
+        with connect(place.url) as shard:
+            rows = fetch_rows(shard, _OF_SHARD, {"buckets": buckets})
+    except UserError as error:
+        yield error.message
+        return
+    if not rows or rows[0]["number"] != place.number:
+        yield f"is not shard {place.number} of this coordinator"
+        return
+    (found,) = rows
+    if found["front_version"] != version:
+        yield "lacks changes: pgblend shards push"
+    if found["is_moved"]:
+        yield "takes no changes: run its split again, or with --cancel"
+    if found["misplaced"]:
+        yield f"has {found['misplaced']:,} documents that belong to another shard"
+
+
+def _trusts(coordinator: Connection, url: str) -> bool:
+    connection, login = without_login(url)
+    given = {"connection": connection, "user": login.get("user")}
+    return bool(fetch_value(coordinator, _TRUSTS, given))

@@ -1,0 +1,46 @@
+-- _carry_out: call routines for a coordinator, by the caller's rights.
+-- A row for each request, with its shard's number as given and {"value": [row, …]} or {"error":
+-- [SQLSTATE, message, hint]}: then nothing of this request was done. A request is {"version",
+-- "routine", "arguments": {name: text}}, the version that of the coordinator's front. Nothing in it
+-- is trusted: whoever may search may write one.
+CREATE OR REPLACE FUNCTION pgblend._carry_out(shards integer[], requests text[])
+RETURNS TABLE (shard integer, answer text)
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+ROWS 1
+AS $function$
+DECLARE
+    known pgblend_data.shard_self;
+    asked jsonb;
+    problem_hint text;
+BEGIN
+    SELECT s.* INTO known FROM pgblend_data.shard_self AS s;
+    FOR shard, asked IN
+        SELECT r.number, r.request::jsonb FROM unnest(shards, requests) AS r (number, request)
+    LOOP
+        BEGIN
+            PERFORM pgblend._check_addressed(shards);
+            IF coalesce(known.front_version < (asked ->> 'version')::bigint, true) THEN
+                RAISE EXCEPTION
+                    'shard % lacks the last changes of settings, grants or collections',
+                    coalesce(known.number::text, 'this database')
+                    USING ERRCODE = '55000',
+                    HINT = 'An admin of the coordinator runs: pgblend shards push';
+            END IF;
+            -- Calls in text: none (a routine that the caller may call, or not).
+            EXECUTE format(
+                'SELECT jsonb_build_object(''value'', coalesce(jsonb_agg(to_jsonb(r)), ''[]''))
+                FROM %I.%I(%s) AS r',
+                split_part(asked ->> 'routine', '.', 1), split_part(asked ->> 'routine', '.', 2), (
+                    SELECT string_agg(format('%I => %L', a.key, a.value), ', ')
+                    FROM jsonb_each_text(asked -> 'arguments') AS a))
+            INTO answer;
+        EXCEPTION WHEN OTHERS THEN
+            GET STACKED DIAGNOSTICS problem_hint = PG_EXCEPTION_HINT;
+            answer := jsonb_build_object(
+                'error', jsonb_build_array(SQLSTATE, SQLERRM, problem_hint));
+        END;
+        RETURN NEXT;
+    END LOOP;
+END;
+$function$;
