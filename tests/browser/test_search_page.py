@@ -126,7 +126,7 @@ def test_facets_filter_and_the_address_keeps_them(visit: Visit) -> None:
 
 def test_a_row_says_which_rules_changed_it(site: Site, visit: Visit) -> None:
     rules = {"pinned": [{"query": "zebra*", "documents": ["errors.md"]}],
-             "boosts": [{"filter": {"$uri": "errors.md"}, "factor": 2}],
+             "boosts": [{"filter": {"$source_key": "errors.md"}, "factor": 2}],
              "synonyms": [{"words": ["crossing"], "to": ["error"]}]}  # fmt: skip
     site.admin.rows("SELECT set_settings(%s)", json.dumps(rules))
     try:
@@ -134,7 +134,7 @@ def test_a_row_says_which_rules_changed_it(site: Site, visit: Visit) -> None:
         one.search("zebra crossing")
         first = one.page.locator(".row").first
         expect(first).to_contain_text("pinned for zebra*")
-        expect(first).to_contain_text('boost {"$uri":"errors.md"} by 2')
+        expect(first).to_contain_text('boost {"$source_key":"errors.md"} by 2')
         expect(one.page.locator(".row", has_text="crossing as error").first).to_be_visible()
         first.get_by_role("button", name="Explain").click()
         expect(first.locator("table.parts")).to_contain_text("pinned")
