@@ -42,6 +42,7 @@ _JUDGED = """
     INNER JOIN blend.documents AS d ON d.source_key = j.source_key
     WHERE j.judged_set = %(set)s AND d.collection = %(collection)s
 """
+_IS_THERE = "SELECT EXISTS (SELECT FROM blend.collections AS c WHERE c.name = %(collection)s)"
 _HAS_SET = "SELECT EXISTS (SELECT FROM blend.judged_sets AS s WHERE s.name = %(set)s)"
 _ADD = "SELECT blend.add_judged_set(%(set)s, %(collection)s, %(description)s)"
 _RECORD = """
@@ -81,6 +82,11 @@ def learn(connection: Connection, collection: str) -> Learned:
 
     Where people judged and where clicks have a verdict, it has a grade; nothing else.
     """
+    if not fetch_value(connection, _IS_THERE, {"collection": collection}):
+        raise UserError(
+            f"there is no collection {collection!r} that you may read",
+            hint="run: pgblend collection list",
+        )
     with connection.transaction():
         found = fetch_rows(connection, _SHOWN, {"collection": collection, "ranks": RANKS})
         rows = [Shown(**row) for row in found]

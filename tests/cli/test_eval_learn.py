@@ -156,6 +156,8 @@ def test_nothing_to_learn_of(committed: Database, pgblend: Pgblend) -> None:
     committed.rows("SELECT add_collection('c')")
     result = pgblend("eval", "learn", "-c", "c")
     assert (result.exit_code, "0 clicks" in result.stderr) == (1, True)
+    lacking = pgblend("eval", "learn", "-c", "nowhere")
+    assert (lacking.exit_code, "no collection 'nowhere'" in lacking.stderr) == (1, True)
     both = pgblend("eval", "tune", "--feedback", "c", "--set", "x")
     assert (both.exit_code, "one of --set and --feedback" in both.stderr) == (2, True)
     assert pgblend("eval", "tune").exit_code == 2
