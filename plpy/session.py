@@ -2,6 +2,8 @@
 
 import re
 from collections.abc import Callable, Hashable, Mapping, MutableMapping, Sequence
+from contextlib import suppress
+from time import monotonic
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar
 
 Key = TypeVar("Key", bound=Hashable)
@@ -40,6 +42,8 @@ def keep_value(kept: MutableMapping[Key, Value], key: Key, value: Value, most: i
 Row = Mapping[str, Any]
 Rows = Sequence[Row]
 MOST_PLANS = 100
+CANCELLED = "57014"
+LOCK_TIMEOUT = 2  # of TimeoutId in utils/timeout.h, the same in all versions
 
 
 def error_state(error: Any) -> str:
@@ -82,6 +86,9 @@ class Database(Protocol):
     def run(self, statement: str, types: list[str], *values: object) -> Rows:
         """Run a statement, prepared once a session, and return its rows."""
 
+    def run_within(self, ms: float, statement: str, types: list[str], *values: object) -> Rows:
+        """Run a statement that waits for others; it ends with 55P03 once its time is over."""
+
     def warn(self, message: str, hint: str | None = None) -> None:
         """Send a WARNING to the client."""
 
@@ -111,6 +118,28 @@ class Backend:
             plan = keep_value(self.plans, statement, prepared, MOST_PLANS)
         rows: Rows = plan.execute(list(values))
         return rows
+
+    def run_within(self, ms: float, statement: str, types: list[str], *values: object) -> Rows:
+        """Run a statement that waits for others; it ends with 55P03 once its time is over.
+
+        The server's own timer ends it, that of lock_timeout: a statement_timeout that is set inside
+        a function has no effect, and would have PL/Proxy wait for shards to be cancelled.
+        """
+        from ctypes import PyDLL  # few need it
+
+        timers, began = PyDLL(None), monotonic()
+        timers.enable_timeout_after(LOCK_TIMEOUT, max(1, int(ms)))
+        try:
+            return self.run(statement, types, *values)
+        finally:
+            timers.disable_timeout(LOCK_TIMEOUT, False)
+            if (monotonic() - began) * 1000 >= ms:
+                self._let_pass()
+
+    def _let_pass(self) -> None:
+        """End a trivial statement in the place of the next one, if the timer has just run out."""
+        with suppress(*self.Problem):
+            self.run("SELECT pg_sleep(0)", [])
 
     def warn(self, message: str, hint: str | None = None) -> None:
         """Send a WARNING to the client."""

@@ -1,15 +1,17 @@
 """What a coordinator of shards has in the place of one node's routines.
 
-Stubs of sql/shards/ stand for routines of their names: they ask shards. Whatever else is granted
-and reaches a table of the store, by the calls that rights.py follows, gets a body that refuses, so
-that nothing is answered from tables that are empty there. Views stay: the tables below them refuse
-(_guard_store).
+Stubs of sql/shards/ stand for routines of their names: they ask shards. So do those that are made
+here of routines and views that shards are asked for as a whole (plpy/shards/routines.py). Whatever
+else is granted and reaches a table of the store, by the calls that rights.py follows, gets a body
+that refuses, so that nothing is answered from tables that are empty there; the tables themselves
+refuse as well (_guard_store).
 """
 
 import re
 from dataclasses import replace
 from importlib.resources import files
 
+from pgblend.plpy.shards.routines import ROUTINES, VIEWS
 from pgblend.sql import SourceObject, code_of, objects_of
 from pgblend.sql.program import program_modules
 from pgblend.sql.rights import ROLES, called, granted, reached
@@ -23,6 +25,7 @@ STORE_TABLES = (
 # What shards have a copy of.
 FRONT_TABLES = ("collection", "collection_grant", "embedding_space", "profile", "setting")
 _PORT = "_ask_shards"
+_PROGRAM = "00_program"
 _FRONT = r"(?:space|worker|allowance)\b"  # tables about embeddings that are not of the store
 _STORE = re.compile(
     rf"pgblend_data\.(?:{'|'.join(STORE_TABLES)})\b|pgblend_data\.(?:[{{%]|embedding_(?!{_FRONT}))"
@@ -32,6 +35,9 @@ _CREATES = re.compile(
     r"(\nAS (\$\w*\$).*?\3;|\nBEGIN ATOMIC\n.*?\nEND;|\nRETURN .*?;\n)",
     re.DOTALL | re.MULTILINE,
 )
+_ROWS = re.compile(r"\nRETURNS TABLE \((.*?)\)\n(?=[A-Z])", re.DOTALL)
+_VALUE = re.compile(r"\nRETURNS (\w+)\n")
+_OF_ONE_NODE = re.compile(r"\n(STRICT|SECURITY DEFINER|SET [^\n]*)(?=\n|$)")
 _REFUSAL = """
 AS $function$
 BEGIN
@@ -41,13 +47,23 @@ BEGIN
 END;
 $function$;
 """
+_RELAY = """
+AS $function$
+BEGIN
+    RETURN {};
+END;
+$function$;
+"""
 
 
 def coordinator_objects(objects: list[SourceObject]) -> list[SourceObject]:
     """Return what a coordinator has in the place of one node's objects."""
     stubs = {one.name: one for one in objects_of(files("pgblend.sql") / "shards")}
-    first = [stubs.pop(one.name, one) for one in objects]
-    first[-1:-1] = stubs.values()  # before 99_access
+    first = [relaying(stubs.pop(one.name, one)) for one in objects]
+    start = next(place for place, one in enumerate(first) if one.stage > _PROGRAM)
+    first[start:start] = stubs.values()
+    text = f"SELECT pgblend._relay_views('{{{', '.join(VIEWS)}}}');\n"
+    first.insert(-1, SourceObject("shards", "views", "relayed_views", text))  # before 99_access
     entries = reaching_store(first)
     return [replace(one, text=refusing(one)) if one.name in entries else one for one in first]
 
@@ -57,9 +73,19 @@ def reaching_store(objects: list[SourceObject]) -> set[str]:
     access, code = code_of(objects)
     modules = program_modules()
     calls = called(code, modules)
-    touching = {name for name, text in {**code, **modules}.items() if _STORE.search(text)}
+    touching = {name for name, text in {**code, **modules}.items() if touches_store(text)}
     entries = set().union(*(granted(access, role) for role in ROLES))
-    return {name for name in entries & code.keys() if reached({name}, calls, {_PORT}) & touching}
+    ends = {_PORT, *VIEWS}
+    return {
+        name
+        for name in (entries & code.keys()) - VIEWS.keys()
+        if reached({name}, calls, ends) & touching - VIEWS.keys()
+    }
+
+
+def touches_store(text: str) -> bool:
+    """Tell whether a routine, view or module names a table of the store."""
+    return _STORE.search(text) is not None
 
 
 def refusing(one: SourceObject) -> str:
@@ -67,7 +93,30 @@ def refusing(one: SourceObject) -> str:
 
     def body(found: re.Match[str]) -> str:
         head = re.sub(r"\nLANGUAGE \w+", "\nLANGUAGE plpgsql", found[1])
-        head = re.sub(r"\n(STRICT|SECURITY DEFINER|SET [^\n]*)(?=\n|$)", "", head)
+        head = _OF_ONE_NODE.sub("", head)
         return head + _REFUSAL.format(name=one.name)
 
     return _CREATES.sub(body, one.text)
+
+
+def relaying(one: SourceObject) -> SourceObject:
+    """Return a routine that shards are asked for as a whole with a body that asks them."""
+    if one.name not in ROUTINES:
+        return one
+
+    def body(found: re.Match[str]) -> str:
+        name = found[0].partition("(")[0].rpartition(".")[2]
+        if name not in ROUTINES:
+            return ""  # what the routine alone calls
+        head = re.sub(r"\nLANGUAGE \w+", "\nLANGUAGE plpgsql", found[1])
+        head = _OF_ONE_NODE.sub("", head).replace(" PARALLEL SAFE", " PARALLEL UNSAFE")
+        places = ", ".join(f"${place}" for place in range(1, len(ROUTINES[name]) + 1))
+        answer = f"pgblend._relayed('{name}', jsonb_build_array({places}))"
+        rows, value = _ROWS.search(head), _VALUE.search(head)
+        if rows:
+            return head + _RELAY.format(
+                f"QUERY SELECT r.* FROM json_to_recordset({answer}) AS r ({rows[1]})"
+            )
+        return head + _RELAY.format(f"({answer} #>> '{{}}')::{value[1] if value else 'json'}")
+
+    return replace(one, text=_CREATES.sub(body, one.text))

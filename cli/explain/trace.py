@@ -108,6 +108,11 @@ class Result:
         """What is comparable between queries; None without a basis for it."""
         return self.row.get("relevance")
 
+    @property
+    def profiles(self) -> list[str]:
+        """In an experiment: the profiles that gave it."""
+        return list((self.row.get("details") or {}).get("profiles") or ())
+
     @cached_property
     def title(self) -> str:
         """The title on one line, or else the key, or the document's number."""
@@ -156,6 +161,7 @@ class Trace:
     degraded: tuple[str, ...]
     total_ms: float
     results: tuple[Result, ...]
+    rival: str = ""  # the profile that an experiment compares it with
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> "Trace":
@@ -176,6 +182,7 @@ class Trace:
             degraded=degraded,
             total_ms=total_ms,
             results=tuple(_result(entry) for entry in document["results"]),
+            rival=str((document.get("experiment") or {}).get("rival") or ""),
         )
 
     @property

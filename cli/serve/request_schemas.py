@@ -94,7 +94,13 @@ FACETS = closed_object(
             "minItems": 1,
             "maxItems": 100,
             "description": "Keys of metadata, or $collection, $language, $date and others.",
-        }
+        },
+        "buckets": {
+            "type": "object",
+            "default": {},
+            "description": "How values of a key are put together: day, week, month, quarter or"
+            ' year of dates, or rising bounds: {"price": [10, 20]}.',
+        },
     },
 )
 DIAGNOSE = closed_object(
@@ -117,6 +123,10 @@ FEEDBACK = closed_object(
             "description": "Above 0: relevant; null takes it back.",
         },
     },
+)
+CLICK = closed_object(
+    ["search_id", "chunk_id"],
+    {name: FEEDBACK["properties"][name] for name in ("search_id", "chunk_id")},
 )
 # What chat clients send beside counts for nothing: the model, its settings and prompt are ask's.
 CHAT: Schema = {

@@ -44,17 +44,18 @@ def answer_messages(
 ) -> list[dict[str, str]]:
     """Return the messages of a chat call: rules, then the passages and the question.
 
-    `parts` have citation, text and what passage_label reads. Each stands between lines with a mark
-    that is made of all of them. So no text can end its own passage or begin another. `questions`
-    are what the query was split into.
+    `parts` have citation, text, context and what passage_label reads. Each stands between lines
+    with a mark that is made of all of them. So no text can end its own passage or begin another.
+    `questions` are what the query was split into.
     """
-    texts = "\0".join([query, *(str(part["text"]) for part in parts)])
+    texts = "\0".join([query, *(f"{part.get('context', '')}{part['text']}" for part in parts)])
     mark = hashlib.sha256(texts.encode("utf-8", "surrogatepass")).hexdigest()[:8]
     passages = []
     for part in parts:
         name = f"passage {part['citation']} of {mark}"
         begin = f"--- {name}: {passage_label(part)}"
-        passages.append(f"{begin}\n{part['text']}\n--- end of {name}")
+        text = "\n".join(filter(None, (part.get("context"), part["text"])))
+        passages.append(f"{begin}\n{text}\n--- end of {name}")
     told = "\n\n".join(passages)
     return [
         {"role": "system", "content": answer_rules(bool(questions))[0]},

@@ -33,7 +33,7 @@ def context_markdown(parts: Sequence[Mapping[str, Any]]) -> str:
 def _body(part: Mapping[str, Any]) -> str:
     text = str(part["text"])
     if part["kind"] != "code":
-        return text
+        return "\n\n".join(filter(None, (part.get("context"), text)))
     longest = max((len(fence) for fence in FENCE.findall(text)), default=2)
     fence = "`" * (longest + 1)
     return f"{fence}\n{text}\n{fence}"
@@ -65,6 +65,8 @@ def context_document(request: Mapping[str, Any]) -> dict[str, Any]:
     }
     settings, hits = dict(request["settings"]), request["hits"]
     overheads = {document: _overhead(row, request["format"]) for document, row in documents.items()}
+    for owner, more in _context_tokens(request["chunks"]).items():
+        overheads[owner] += more
     fixed, questions = 0, request.get("questions") or ()
     if request["format"] == "messages":
         asked = _at_most(asked_parts(request["query"], questions))
@@ -111,6 +113,16 @@ def _overhead(document: Mapping[str, Any], shape: str) -> int:
     if shape == "markdown":
         return _at_most(markdown_heading(part)) + MARKDOWN_TOKENS
     return _at_most(passage_label(part)) + MESSAGE_TOKENS
+
+
+def _context_tokens(chunks: Sequence[Mapping[str, Any]]) -> dict[int, int]:
+    """Return how many tokens the longest context of each document has at most."""
+    found: dict[int, int] = {}
+    for chunk in chunks:
+        if context := chunk.get("context"):
+            tokens = _at_most(context) + 2
+            found[chunk["document_id"]] = max(found.get(chunk["document_id"], 0), tokens)
+    return found
 
 
 def _at_most(text: str) -> int:

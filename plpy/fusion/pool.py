@@ -14,7 +14,8 @@ class WordList(NamedTuple):
 
     `every_word`: passages have every word of the query, names aside; not looked at for documents
     and several languages. `may_be_named` is false where no document is called as the query asks.
-    `corrections` of each row say in JSON what stands for which lexeme.
+    `corrections` of each row say in JSON what stands for which lexeme, `synonyms` what words of the
+    query stand for.
     """
 
     found: CandidateList
@@ -22,6 +23,7 @@ class WordList(NamedTuple):
     may_be_named: bool = True
     corrections: Sequence[str | None] = ()
     meanings: Mapping[str, Meaning] = {}
+    synonyms: Sequence[Mapping[str, Sequence[str]]] = ()
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -58,7 +60,8 @@ class Fused:
     the list lacks the item.
 
     By item: `sums`, what fusion gave with all that follows, of at most `attainable`; `points`, the
-    same in [0, 1]; `bonus`; `recency` and `language`, factors (None without their settings).
+    same in [0, 1]; `bonus`; factors (None without their settings): `recency`, `language`, `boost`
+    and `decay`.
     `order` has the items, best first. By list: `normal` scores by item in convex fusion, 0 where
     the list lacks the item; else None. And `weights`, of which parts are shares of the `total` (0:
     of their sum). `feedback` has the chunk ids that the query's vector was moved to, `unmoved` the
@@ -76,6 +79,8 @@ class Fused:
     bonus: Sequence[float] = ()
     recency: Sequence[float] | None = None
     language: Sequence[float] | None = None
+    boost: Sequence[float] | None = None
+    decay: Sequence[float] | None = None
     normal: Sequence[Sequence[float]] | None = None
     weights: Sequence[float] = ()
     total: float = 0.0

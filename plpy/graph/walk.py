@@ -17,6 +17,19 @@ class Walk(NamedTuple):
     is_cut: bool
 
     @property
+    def columns(self) -> tuple[Any, ...]:
+        """Return nodes, distances, and the edges that led there: from, is_reverse, type, weight.
+
+        Of a walk that remembers one way to each node; then whether there were more.
+        """
+        ways = [nearest for (nearest,) in self.found.values()]
+        via, _, reverses, types, weights = zip(
+            *(edge or (None,) * 5 for *_, edge in ways), strict=True
+        )
+        columns = self.found, [distance for distance, *_ in ways], via, reverses, types, weights
+        return *map(list, columns), self.is_cut
+
+    @property
     def ways(self) -> list[tuple[int, int, int]]:
         """Return (node, distance, seed) of the ways to nodes."""
         return [

@@ -2,7 +2,10 @@
 
 from pgblend.plpy.session import Database, UserError
 
-_ARMS = ("lexical", "vector", "fuzzy")
+_CALLED = {
+    **{arm: f"the {arm} arm" for arm in ("lexical", "vector", "fuzzy")},
+    "shards": "some shards",
+}
 
 
 def go_on_without(
@@ -20,5 +23,6 @@ def go_on_without(
     reason = problem
     if hint is not None:
         reason += f" {hint}" if problem.endswith((".", "!", "?")) else f"; {hint}"
-    db.warn(f"searching without the {stage} {'arm' if stage in _ARMS else 'stage'}: {reason}")
+    without = _CALLED.get(stage, f"the {stage} stage")
+    db.warn(f"searching without {without}: {reason}")
     return f"{stage}: {reason}"

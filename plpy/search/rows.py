@@ -147,6 +147,7 @@ def page_details(
         copies = copies_on_page(page.items, fused, contents, stored.holders)
     of_all = details_of_all(search, gathered, ranking.basis)
     keys = pool.keys(page.items, ranking.points)
+    changes = pool.ruled.changes if pool.ruled else {}
     answers = [answered(item, pool) for item in page.items]
     return [
         {
@@ -154,6 +155,7 @@ def page_details(
             **({"recency": fused.recency[item]} if fused.recency else {}),
             **({"language": fused.language[item]} if fused.language else {}),
             **(pool.places.of(chunk_id) if pool.places else {}),
+            **({"rules": changes[item]} if item in changes else {}),
             **({"answers": questions} if questions else {}),
             "cursor": dict(zip(_CURSOR, (*key, settings.candidate_depth), strict=True)),
             **({"copies": of_item} if of_item else {}),

@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 class StorePort(PassagePort, Protocol):
     """Where a search finds and reads passages."""
 
+    def begin(
+        self, deadline: float, collection_ids: Sequence[int], is_strict: bool
+    ) -> tuple[str, str] | None:
+        """Hear when a search of collections must be over; return what is missing, and a hint."""
+
     def arm(self, scope: "Scope", cache_bytes: int) -> "LexicalArm":
         """Return the lexical arm of a search, of which a session keeps so many bytes of postings.
 

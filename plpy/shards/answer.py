@@ -1,8 +1,8 @@
 """What a shard answers: calls of its own store, all under one snapshot and by the caller's rights.
 
-A trip is {"left_ms": milliseconds that the search has, "version": that of the coordinator's front,
-"calls": [[name, argument, …], …]}. Its answer is a list of {"value": …} or {"error": [SQLSTATE,
-message, hint, table]}, one for each call.
+A trip is {"wire": its form, "left_ms": milliseconds that the search has, "version": that of the
+coordinator's front, "calls": [[name, argument, …], …]}. Its answer is a list of {"value": …} or
+{"error": [SQLSTATE, message, hint, table]}, one for each call; or a text: why there is none.
 Nothing in a trip is trusted: whoever may search can write one.
 """
 
@@ -16,15 +16,18 @@ from pgblend.plpy.ports import (
     CandidateList,
     CosinesRequest,
     CountRequest,
+    DistancesRequest,
     Held,
     HoldersRequest,
     KnownRequest,
     LanguagesRequest,
     ListRequest,
     LiteralRequest,
+    NamesRequest,
     NeighboursRequest,
     NodesRequest,
     PassagesRequest,
+    PassingRequest,
     SimilarRequest,
     Space,
     VectorRequest,
@@ -32,10 +35,20 @@ from pgblend.plpy.ports import (
 )
 from pgblend.plpy.search.node import StoreNode
 from pgblend.plpy.search.state import read_state
-from pgblend.plpy.session import Database, UserError, error_fields, error_message, error_state
-from pgblend.plpy.shards.wire import built
+from pgblend.plpy.session import (
+    CANCELLED,
+    Database,
+    UserError,
+    error_fields,
+    error_message,
+    error_state,
+)
+from pgblend.plpy.shards.routines import ROUTINES, VIEWS
+from pgblend.plpy.shards.wire import WIRE, built
 
-_SELF = "SELECT s.number, s.front_version AS version FROM pgblend_data.shard_self AS s"
+_SELF = "SELECT s.front_version AS version FROM pgblend_data.shard_self AS s"
+_LACKS = "it lacks the last changes of settings, grants or collections: pgblend shards push"
+_OLDER = "its revision is older than the coordinator's: pgblend migrate up there"
 _CONFIGURATIONS = """
     SELECT coalesce(array_agg(DISTINCT l.text_search_config), '{}') AS configs
     FROM pgblend_data.collection_language AS l WHERE l.collection_id = ANY($1)"""
@@ -56,19 +69,25 @@ class Shard:
             "check_index": self.check_index,
             "count": self.asked(CountRequest, self.index.count),
             "known": self.asked(KnownRequest, self.index.known),
-            "similar": self.asked(SimilarRequest, self.index.similar),
+            "similar": self.asked(SimilarRequest, self.index.similar_of),
             "find": self.listed(ListRequest, self.index.find),
             "nearest": self.nearest,
             "literal": self.listed(LiteralRequest, self.store.literal),
             "hashes": self.hashes,
             "hold": self.hold,
             "has_chunks": self.store.has_chunks,
+            "first_named": self.first_named,
             "is_named": self.store.is_named,
             "around": self.store.around,
+            "routine": self.routine,
+            "view": self.view,
             "passages": self.asked(PassagesRequest, self.store.passages),
             "holders": self.asked(HoldersRequest, self.store.holders),
             "ages_days": self.asked(AgesRequest, self.store.ages_days),
             "languages": self.asked(LanguagesRequest, self.store.languages),
+            "passing": self.asked(PassingRequest, self.store.passing),
+            "distances": self.asked(DistancesRequest, self.store.distances),
+            "named_documents": self.asked(NamesRequest, self.store.named_documents),
             "cosines": self.of_space(CosinesRequest, self.store.cosines),
             "vectors": self.of_space(VectorsRequest, self.store.vectors),
             "neighbours": self.asked(NeighboursRequest, self.store.neighbours),
@@ -81,6 +100,8 @@ class Shard:
         try:
             value = self.calls[name](*arguments)
         except self.db.Problem as error:
+            if error_state(error) == CANCELLED:  # the coordinator waits for the end of it all
+                raise
             return {"error": error_of(error)}
         return {"value": list(value.items()) if isinstance(value, dict) else value}
 
@@ -151,6 +172,34 @@ class Shard:
         """Keep a space from being dropped; tell what it has."""
         return self.store.hold(self.space(name, collection_ids)[0], collection_ids, True)
 
+    def first_named(self, query: str) -> tuple[int, bool] | None:
+        """Return the first of the trip's candidates, and whether it is called as the query asks."""
+        if not self.candidates:
+            return None
+        return self.candidates[0], self.store.is_named(query, self.candidates[0])
+
+    def routine(self, name: str, arguments: Sequence[Any]) -> list[Any]:
+        """Return what a routine gives that coordinators ask for: its rows, or its value."""
+        types = list(ROUTINES[name])
+        values = [
+            json.dumps(value) if kind == "jsonb" and value is not None else value
+            for kind, value in zip(types, arguments, strict=True)
+        ]
+        schema = "pgblend" if name.startswith("_") else "blend"
+        places = ", ".join(f"${place}" for place in range(1, len(types) + 1))
+        return self.rows(f"{schema}.{name}({places})", types, values)
+
+    def view(self, name: str) -> list[Any]:
+        """Return the rows of a view that coordinators ask for."""
+        if name not in VIEWS:
+            raise KeyError(name)
+        return self.rows(f"blend.{name}", [], [])
+
+    def rows(self, source: str, types: list[str], values: Sequence[Any]) -> list[Any]:
+        """Return rows as JSON."""
+        found = self.db.run(f"SELECT to_json(r)::text AS row FROM {source} AS r", types, *values)
+        return [None if one["row"] is None else json.loads(one["row"]) for one in found]
+
     def hashes(self) -> dict[int, str]:
         """Return by chunk id what equal texts have in common, of the trip's candidates so far."""
         rows = self.db.run(_HASHES, ["bigint[]"], self.candidates)
@@ -168,13 +217,9 @@ def answered(db: Database, trip: str) -> str:
     """Return the answer to a trip; both are JSON."""
     read = json.loads(trip)
     known = db.run(_SELF, [])
-    if not known or known[0]["version"] != read["version"]:
-        number = known[0]["number"] if known else "this database"
-        lacking = UserError(
-            f"shard {number} does not have the last changes of collections, grants or settings",
-            "An admin of the coordinator runs: pgblend shards push",
-            "55000",
-        )
-        return json.dumps([{"error": error_of(lacking)}] * len(read["calls"]))
+    if read["wire"] > WIRE:
+        return json.dumps(_OLDER)
+    if not known or known[0]["version"] < read["version"]:
+        return json.dumps(_LACKS)
     shard = Shard(db, read["left_ms"])
     return json.dumps([shard.answer(call) for call in read["calls"]])

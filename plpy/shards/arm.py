@@ -13,9 +13,11 @@ from pgblend.plpy.ports import (
     Counts,
     KnownRequest,
     ListRequest,
+    Sample,
     SimilarLexeme,
     SimilarRequest,
 )
+from pgblend.plpy.search.arms import LIKE_A_NAME
 from pgblend.plpy.session import Rows, UserError
 from pgblend.plpy.shards.store import ShardStore
 from pgblend.plpy.shards.trips import Changed
@@ -34,6 +36,7 @@ class ShardArm(LexicalArm):
 
     def words(self, query: str, depth: int) -> WordList:
         """Return the best candidates for a query's words."""
+        self.port.query = query
         return self._settled(super().words, query, depth)
 
     def corrected(self, query: str, depth: int) -> WordList:
@@ -58,6 +61,7 @@ class ShardIndex:
 
     def __init__(self, store: ShardStore) -> None:
         self.store, self.trips = store, store.trips
+        self.query: str | None = None  # of the list that is asked for next, by its own words
 
     def words(self, query: str, collection_ids: Sequence[int], language: str | None) -> Rows:
         """Parse a query under each configuration in use, or `language` alone."""
@@ -100,7 +104,17 @@ class ShardIndex:
     def find(self, request: ListRequest) -> CandidateList:
         """Find the best candidates by statistics that the request has."""
         self.trips.left_ms = request.timeout_ms
-        return self.store.listed("find", request)
+        query, self.query = self.query, None
+        if query is not None and LIKE_A_NAME.search(query):
+            self.store.named_query = query
+        try:
+            return self.store.listed("find", request)
+        finally:
+            self.store.named_query = None
+
+    def sample(self, request: ListRequest) -> Sample:
+        """Take no sample: what asks for one does not work on a coordinator yet."""
+        raise UserError("shards give no sample yet", "Ask a shard.", "0A000")
 
     def known(self, request: KnownRequest) -> Sequence[bool]:
         """Tell of each lexeme whether a vocabulary has it."""
@@ -111,16 +125,24 @@ class ShardIndex:
         found: list[bool] = self.trips.fact(("known", request), merge)
         return found
 
-    def similar(self, request: SimilarRequest) -> Sequence[SimilarLexeme]:
+    def similar(self, requests: Sequence[SimilarRequest]) -> Sequence[Sequence[SimilarLexeme]]:
         """Find lexemes that others may stand for, those of one place side by side."""
-        self.trips.left_ms = request.timeout_ms
-        (answers,) = self.trips.everywhere([("similar", request)])
-        found = {SimilarLexeme(*row): None for row in chain(*answers)}
+        self.trips.left_ms = requests[0].timeout_ms
+        columns = self.trips.everywhere([("similar", request) for request in requests])
         return [
-            one
-            for place in range(len(request.lexemes))
-            for one in of_place([one for one in found if one.place == place])
+            merged_similar(len(request.lexemes), answers)
+            for request, answers in zip(requests, columns, strict=True)
         ]
+
+
+def merged_similar(places: int, answers: Sequence[Sequence[Any]]) -> list[SimilarLexeme]:
+    """Return what all shards' vocabularies have for lexemes, those of one place side by side."""
+    found = {SimilarLexeme(*row): None for row in chain(*answers)}
+    return [
+        one
+        for place in range(places)
+        for one in of_place([one for one in found if one.place == place])
+    ]
 
 
 def of_place(found: Sequence[SimilarLexeme]) -> Sequence[SimilarLexeme]:

@@ -9,17 +9,22 @@ from pgblend.plpy.ports import (
     AgesRequest,
     CandidateList,
     CosinesRequest,
+    Distance,
+    DistancesRequest,
     Edge,
     Held,
     Holder,
     HoldersRequest,
     LanguagesRequest,
     LiteralRequest,
+    NamedDocument,
+    NamesRequest,
     NeighboursRequest,
     NodePassage,
     NodesRequest,
     Passage,
     PassagesRequest,
+    PassingRequest,
     Space,
     VectorRequest,
     VectorsRequest,
@@ -30,6 +35,7 @@ from pgblend.plpy.shards.trips import Call, Trips
 
 if TYPE_CHECKING:
     from pgblend.plpy.lexical.arm import LexicalArm, Scope
+    from pgblend.plpy.shards.absent import Absence
 
 _BINDS = (
     "SELECT EXISTS (SELECT FROM unnest($2) AS l (name)"
@@ -42,8 +48,8 @@ MOST_READ_AHEAD = 100  # passages whose text and cosine come together
 class ShardStore:
     """Answers by trips; it remembers where each candidate is."""
 
-    def __init__(self, db: Database) -> None:
-        self.db, self.trips = db, Trips(db)
+    def __init__(self, db: Database, absent: dict[int, str]) -> None:
+        self.db, self.trips = db, Trips(db, absent)
         self.expected: VectorRequest | None = None
         self.vector: tuple[str, str] | None = None  # space, the query's own
         self.lists: dict[Any, CandidateList] = {}
@@ -52,6 +58,18 @@ class ShardStore:
         self.hashes: dict[int, str] = {}
         self.read: dict[int, Passage] = {}
         self.cosines_read: dict[int, float | None] = {}
+        self.named_query: str | None = None  # of the list that is asked for next
+        self.named: dict[tuple[str, int], bool] = {}
+
+    def begin(
+        self, deadline: float, collection_ids: Sequence[int], is_strict: bool
+    ) -> "Absence | None":
+        """Find out which shards there are to ask; return what is missing."""
+        self.trips.likely = [
+            ("configurations", collection_ids),
+            ("check_index", collection_ids, is_strict),
+        ]
+        return self.trips.begin(deadline)
 
     # Lists
 
@@ -93,8 +111,14 @@ class ShardStore:
             (name, request._replace(depth=share))
             for (name, request), share in zip(wanted, shares, strict=True)
         ]
+        query = self.named_query
+        if query is not None:  # of the best of the first list
+            calls.insert(1, ("first_named", query))
         (*columns, hashes), changed = trips.checked([*calls, ("hashes",)])
         self.hashes.update(pairs(hashes))
+        if query is not None:
+            first = dict(one for one in columns.pop(1) if one)
+            self.named.update(((query, chunk_id), named) for chunk_id, named in first.items())
         lists = [
             {number: CandidateList(*one) for number, one in zip(trips.shards, column, strict=True)}
             for column in columns
@@ -149,6 +173,8 @@ class ShardStore:
 
     def is_named(self, query: str, chunk_id: int) -> bool:
         """Tell whether a passage's document is called as the query asks."""
+        if (query, chunk_id) in self.named:
+            return self.named[query, chunk_id]
         answers = self.trips.ask({self.place[chunk_id]: [("is_named", query, chunk_id)]})
         return any(chain(*answers.values()))
 
@@ -208,11 +234,7 @@ class ShardStore:
 
     def holders(self, request: HoldersRequest) -> Sequence[Holder]:
         """Return those of the passages that have one of the texts."""
-        calls = {
-            number: [("holders", request._replace(chunk_ids=ids))]
-            for number, ids in self.owned(request.chunk_ids, self.place).items()
-        }
-        return [Holder(*row) for answers in self.by_place(calls) for row in chain(*answers)]
+        return [Holder(*row) for row in chain(*self.of_passages("holders", request))]
 
     def ages_days(self, request: AgesRequest) -> Sequence[float | None]:
         """Return how old the documents are, in their order."""
@@ -221,6 +243,31 @@ class ShardStore:
     def languages(self, request: LanguagesRequest) -> Sequence[str | None]:
         """Return the text search configurations of documents, in their order."""
         return self.of_documents("languages", request)
+
+    def of_passages(
+        self, name: str, request: HoldersRequest | PassingRequest | DistancesRequest
+    ) -> list[Any]:
+        """Return what each shard says of its own of some passages."""
+        calls = {
+            number: [(name, request._replace(chunk_ids=ids))]
+            for number, ids in self.owned(request.chunk_ids, self.place).items()
+        }
+        return [answer for answers in self.by_place(calls) for answer in answers]
+
+    def passing(self, request: PassingRequest) -> Sequence[Sequence[int]]:
+        """Return for each filter the passages that pass it."""
+        answers = self.of_passages("passing", request)
+        return [[*chain(*of_filter)] for of_filter in zip(*answers, strict=True)]
+
+    def distances(self, request: DistancesRequest) -> Sequence[Distance]:
+        """Return how far values are from origins."""
+        return [Distance(*row) for row in chain(*self.of_passages("distances", request))]
+
+    def named_documents(self, request: NamesRequest) -> Sequence[NamedDocument]:
+        """Return the documents that have some source keys or URIs."""
+        (answers,) = self.trips.everywhere([("named_documents", request)])
+        found = [NamedDocument(*row) for row in chain(*answers)]
+        return sorted(found, key=lambda one: one.document_id)
 
     def of_documents(self, name: str, request: AgesRequest | LanguagesRequest) -> list[Any]:
         """Return what shards know of documents, in their order; None where none does."""

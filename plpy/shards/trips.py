@@ -3,28 +3,39 @@
 A search goes by facts that this session learnt before, statistics above all, and has the shards
 check them on its next trip: where one has changed, Changed is raised and the search goes by the new
 ones. So nothing is counted twice, and no result rests on what has changed.
+
+A trip in which a shard fails is made again, to each alone. Those that fail once more are left out:
+LeftOut is raised, and the search begins again without them (absent.py).
 """
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from time import monotonic
 from typing import Any
 
-from pgblend.plpy.session import Database, UserError, error_message, error_state, keep_value
+from pgblend.plpy.session import (
+    CANCELLED,
+    Database,
+    UserError,
+    error_message,
+    error_state,
+    keep_value,
+)
+from pgblend.plpy.shards.absent import Absence, Absences, told_absent
+from pgblend.plpy.shards.wire import WIRE
 
 MOST_FACTS = 1000
 MOST_TURNS = 5
 LONG_MS = 600_000.0
+LEAST_MS = 500.0  # for a trip: a connection and its program may be new
 _SHARDS = (
     "SELECT ARRAY(SELECT s.number FROM pgblend_data.shard AS s ORDER BY s.number) AS numbers,"
+    " ARRAY(SELECT s.name FROM pgblend_data.shard AS s ORDER BY s.number) AS names,"
     " f.version, current_user::text AS role FROM pgblend_data.shard_front AS f"
 )
 _ASK = "SELECT a.shard, a.answer FROM pgblend._ask_shards($1, $2) AS a"
 
-_CANCELLED = "57014"
-_NO_ANSWER = (
-    "pgblend shards status tells which ones answer; a role goes to shards by a login of its own:"
-    " pgblend shards grant ROLE"
-)
+_TIME_OVER = "55P03"
 
 Call = Sequence[Any]  # name, arguments
 Merge = Callable[[Sequence[Any]], Any]
@@ -39,23 +50,53 @@ class Changed(Exception):
         self.names = names
 
 
+class LeftOut(Exception):
+    """Shards failed that an answer was wanted of: it is to be made without them, from the start."""
+
+
+class Unanswered(Exception):
+    """A trip had no answer; the text says why."""
+
+
 class Trips:
     """The trips of one search.
 
-    `left_ms` tells how long the search has. A fact is the merged answer to a call, kept by the
-    session for the role that asked.
+    `left_ms` tells how long the arm that asks has, `deadline` when the search must be over, on the
+    monotonic clock. A fact is the merged answer to a call, kept by the session for the role that
+    asked and the shards that answered. `absent` says of shards why they are left out.
     """
 
-    def __init__(self, db: Database) -> None:
-        self.db = db
+    def __init__(self, db: Database, absent: dict[int, str]) -> None:
+        self.db, self.absent = db, absent
         row = db.run(_SHARDS, [])[0]
+        self.names: Mapping[int, str] = dict(zip(row["numbers"], row["names"], strict=True))
         self.shards: Sequence[int] = row["numbers"]
         self.role: str = row["role"]
         self.version: int = row["version"]
         self.kept: dict[tuple[str, str], Any] = db.kept("shard_facts")
         self.used: dict[str, tuple[Call, Merge, IsKept]] = {}
+        self.likely: Sequence[Call] = ()  # facts that a new session will need
+        self.ahead: dict[str, Sequence[Any]] = {}  # answers to them
         self.turns, self.unchecked = 0, False
         self.left_ms = LONG_MS
+        self.deadline = monotonic() + LONG_MS / 1000
+        self.absences = Absences(db.kept("shard_absences"), self.role)
+        self.asker = self.role
+
+    def begin(self, deadline: float) -> Absence | None:
+        """Find out which shards there are to ask; return what is missing.
+
+        One that was left out long enough is asked alone first, for nothing; so are all where all
+        were. PB014 where none is left.
+        """
+        self.deadline = deadline
+        for number in self.absences.due(self.names):
+            if number not in self.absent:
+                self._try_alone(number, [])
+        self.absent.update(self.absences.lasting(self.names))
+        self.shards = [number for number in self.names if number not in self.absent]
+        self.asker = f"{self.role} {self.shards}"
+        return told_absent(self.db, self.names, self.absent) if self.absent else None
 
     def fact(self, call: Call, merge: Merge, is_kept: IsKept = bool) -> Any:
         """Return a fact: as it is known, or else as all shards are asked for it.
@@ -64,16 +105,27 @@ class Trips:
         nothing would check it.
         """
         key = json.dumps(call)
-        if (self.role, key) in self.kept:
+        if (self.asker, key) in self.kept:
             self.unchecked = True
             self.used[key] = call, merge, is_kept
-            return self.kept[self.role, key]
-        (values,) = self.everywhere([call])
-        found = merge(values)
+            return self.kept[self.asker, key]
+        found = merge(self._learnt(key, call))
         if is_kept(found):
             self.used[key] = call, merge, is_kept
-            keep_value(self.kept, (self.role, key), found, MOST_FACTS)
+            keep_value(self.kept, (self.asker, key), found, MOST_FACTS)
         return found
+
+    def _learnt(self, key: str, call: Call) -> Sequence[Any]:
+        """Return the answers to a call; what is likely to be asked next comes with them."""
+        if key not in self.ahead:
+            calls = {key: call}
+            for likely in self.likely:
+                other = json.dumps(likely)
+                if (self.asker, other) not in self.kept:
+                    calls[other] = likely
+            self.likely = []
+            self.ahead.update(zip(calls, self.everywhere([*calls.values()]), strict=True))
+        return self.ahead.pop(key)
 
     def checked(self, calls: Sequence[Call]) -> tuple[list[list[Any]], set[str]]:
         """Ask all shards, and for every fact that was used; return answers, and what has changed.
@@ -85,11 +137,11 @@ class Trips:
         changed = set()
         for (key, (call, merge, is_kept)), values in zip(self.used.items(), columns, strict=False):
             found = merge(values)
-            if self.kept.get((self.role, key)) != found:
+            if self.kept.get((self.asker, key)) != found:
                 changed.add(call[0])
-            self.kept.pop((self.role, key), None)
+            self.kept.pop((self.asker, key), None)
             if is_kept(found):
-                keep_value(self.kept, (self.role, key), found, MOST_FACTS)
+                keep_value(self.kept, (self.asker, key), found, MOST_FACTS)
         return columns[len(self.used) :], changed
 
     def look_again(self, changed: set[str]) -> None:
@@ -110,21 +162,64 @@ class Trips:
         return [list(column) for column in zip(*answers.values(), strict=True)]
 
     def ask(self, calls: Mapping[int, Sequence[Call]]) -> dict[int, list[Any]]:
-        """Make one trip to some shards; return the answers to the calls of each."""
+        """Make one trip to some shards; return the answers to the calls of each.
+
+        LeftOut where some do not answer.
+        """
+        began = monotonic()
+        try:
+            answers = self._trip(calls)
+        except Unanswered:
+            tried = [self._try_alone(number, asked, began) for number, asked in calls.items()]
+            answers = {number: one for of_shard in tried for number, one in of_shard.items()}
+        unfit = {number: one for number, one in answers.items() if isinstance(one, str)}
+        self.absent.update(unfit)
+        if unfit or len(answers) < len(calls):
+            raise LeftOut
+        return {number: [taken(one) for one in answers[number]] for number in calls}
+
+    def _try_alone(
+        self, number: int, calls: Sequence[Call], began: float | None = None
+    ) -> dict[int, Any]:
+        """Return the answer of a shard, nothing where it fails: then it is left out for a while.
+
+        That is ten times as long as it has kept the search waiting, which `began` then.
+        """
+        now = monotonic()
+        if now > self.deadline:
+            self.absent[number] = "the time of the search was over before it was asked"
+            return {}
+        try:
+            found = self._trip({number: calls})
+        except Unanswered as error:
+            took_s = monotonic() - (now if began is None else began)
+            self.absent[number] = self.absences.note(number, str(error), took_s)
+            return {}
+        self.absences.forget(number)
+        return found
+
+    def _trip(self, calls: Mapping[int, Sequence[Call]]) -> dict[int, Any]:
+        """Make one trip; return by shard the answers to its calls, or why it answers none.
+
+        It takes half of the time that is left at most: so there is time to go on without it.
+        """
+        limit_ms = max(LEAST_MS, (self.deadline - monotonic()) * 500)
         counted = self.db.kept("shard_trips")
         counted["made"] = counted.get("made", 0) + 1
-        envelope = {"left_ms": self.left_ms, "version": self.version}
+        envelope = {"wire": WIRE, "left_ms": self.left_ms, "version": self.version}
         trips = [json.dumps({**envelope, "calls": asked}) for asked in calls.values()]
+        types = ["integer[]", "text[]"]
         try:
-            rows = self.db.run(_ASK, ["integer[]", "text[]"], list(calls), trips)
+            rows = self.db.run_within(limit_ms, _ASK, types, list(calls), trips)
         except self.db.Problem as error:
-            if error_state(error) == _CANCELLED:
+            message, state = error_message(error), error_state(error)
+            is_own = "] REMOTE " not in message
+            if is_own and state == CANCELLED:
                 raise
-            raise UserError(
-                f"a shard did not answer: {error_message(error)}", _NO_ANSWER, "08000"
-            ) from error
-        answers = {row["shard"]: json.loads(row["answer"]) for row in rows}
-        return {number: [taken(one) for one in answers[number]] for number in calls}
+            if is_own and state == _TIME_OVER:
+                message = f"no answer within {limit_ms:.0f} ms"
+            raise Unanswered(message) from error
+        return {row["shard"]: json.loads(row["answer"]) for row in rows}
 
 
 def taken(answer: Mapping[str, Any]) -> Any:

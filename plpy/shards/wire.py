@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from types import UnionType
 from typing import Any
 
+# Of trips and their answers: a coordinator of a newer one than its shard gets none.
+WIRE = 1
 # A kind is a type of the ports: a NamedTuple, a Sequence of one, one or None, or what JSON has.
 
 

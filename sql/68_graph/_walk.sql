@@ -22,10 +22,7 @@ AS $python$
 from pgblend.plpy.search.node import StoreNode
 from pgblend.plpy.search.passages import StoredPassages
 
-near = StoredPassages(StoreNode(db)).walk(seeds, 1, {
-    "depth": depth, "direction": direction, "edge_types": edge_types, "node_limit": node_limit})
-ways = [nearest for (nearest,) in near.found.values()]
-via, _, reverses, types, weights = zip(*(edge or (None,) * 5 for *_, edge in ways))
-columns = near.found, [depth for depth, *_ in ways], via, reverses, types, weights
-return *map(list, columns), near.is_cut
+return StoredPassages(StoreNode(db)).walk(seeds, 1, {
+    "depth": depth, "direction": direction, "edge_types": edge_types, "node_limit": node_limit
+}).columns
 $python$;

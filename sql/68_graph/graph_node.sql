@@ -7,9 +7,8 @@ STABLE PARALLEL SAFE
 AS $function$
 DECLARE
     found_id bigint := (
-        SELECT d.id FROM pgblend_data.document AS d
-        INNER JOIN pgblend_data.collection AS c ON c.id = d.collection_id
-        WHERE c.name = collection AND d.source_key = graph_node.source_key);
+        SELECT pgblend._document_id(c.id, graph_node.source_key) FROM pgblend_data.collection AS c
+        WHERE c.name = collection);
 BEGIN
     IF found_id IS NULL THEN
         RAISE EXCEPTION 'there is no document % in a collection % that % may read',

@@ -64,22 +64,19 @@ BEGIN
         ORDER BY rank OFFSET (settings ->> 'offset')::integer LIMIT result_limit
     )
     SELECT
-        p.rank, p.score, NULL::double precision, d.id, c.id, o.name, d.uri, d.title,
+        p.rank, p.score, NULL::double precision, c.document_id, c.chunk_id, c.collection, c.uri,
+        c.title,
         (pgblend._snippets(
             ARRAY[c.content], ARRAY[NULL::text], ARRAY[c.text_search_config]))[1],
-        c.content, c.start_line, c.end_line, c.pages, d.metadata || c.metadata, d.source_key,
+        c.content, c.start_line, c.end_line, c.pages, c.metadata, c.source_key,
         NULL::text, NULL::text,
         jsonb_build_object('graph', jsonb_build_object(
             'rank', p.rank, 'score', p.score, 'distance', p.depth)),
         '{}'::text[],
         jsonb_build_object('source', 'graph', 'depth', p.depth, 'relevance_basis', NULL)
-    -- OFFSET 0: each row is a look-up, also where statistics call the tables empty.
     FROM page AS p
-    CROSS JOIN LATERAL (
-        SELECT c.* FROM pgblend_data.chunk AS c WHERE c.id = p.chunk_id OFFSET 0) AS c
-    CROSS JOIN LATERAL (
-        SELECT d.* FROM pgblend_data.document AS d WHERE d.id = c.document_id OFFSET 0) AS d
-    INNER JOIN pgblend_data.collection AS o ON o.id = d.collection_id
+    INNER JOIN pgblend._passage_rows(ARRAY(SELECT p.chunk_id FROM page AS p)) AS c
+        ON c.chunk_id = p.chunk_id
     ORDER BY p.rank;
     SELECT array_agg(pgblend._node_name(p.node)) INTO gone
     FROM pgblend._node_passages(walk.nodes, collection_ids, NULL, NULL, NULL, NULL) AS p

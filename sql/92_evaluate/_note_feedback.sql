@@ -11,11 +11,8 @@ DECLARE
     found_document record;
     set_name text;
 BEGIN
-    SELECT d.source_key, o.name INTO found_document
-    FROM pgblend_data.chunk AS c
-    INNER JOIN pgblend_data.document AS d ON c.document_id = d.id
-    INNER JOIN pgblend_data.collection AS o ON d.collection_id = o.id
-    WHERE c.id = chunk_id;
+    SELECT d.source_key, d.collection AS name INTO found_document
+    FROM pgblend._passage_document(chunk_id) AS d;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'there is no passage %', coalesce(chunk_id::text, 'NULL')
             USING ERRCODE = '22023', HINT = 'Take chunk_id from a row of the search.';

@@ -48,9 +48,7 @@ BEGIN
             SELECT e.extversion FROM pg_catalog.pg_extension AS e WHERE e.extname = 'vector'),
         'embedding_space', space.name,
         'embedding_model', space.model,
-        'documents', (
-            SELECT count(*) FROM pgblend_data.document AS d
-            WHERE target.collection_id IS NULL OR d.collection_id = target.collection_id),
+        'documents', pgblend._document_count(target.collection_id),
         'queries', (
             SELECT count(*) FROM pgblend_data.judged_query AS q WHERE q.set_id = target.id),
         'judgements', (

@@ -24,11 +24,7 @@ BEGIN
     ELSIF grade NOT BETWEEN -1000 AND 1000 THEN
         RAISE EXCEPTION 'grade is %: expected a whole number from -1000 to 1000', grade
             USING ERRCODE = '22023', HINT = 'Above 0 is relevant: 1 is usual, 2 is better.';
-    ELSIF NOT EXISTS (
-        SELECT FROM pgblend_data.document AS d
-        WHERE d.source_key = record_judgement.source_key
-            AND (target.collection_id IS NULL OR d.collection_id = target.collection_id))
-    THEN
+    ELSIF pgblend._document_id(target.collection_id, source_key) IS NULL THEN
         RAISE EXCEPTION 'there is no document % for judged set "%"',
             coalesce(quote_literal(left(source_key, 200)), 'NULL'), target.name
             USING ERRCODE = '22023', HINT = 'SELECT collection, source_key FROM blend.documents';

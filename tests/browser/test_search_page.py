@@ -160,6 +160,20 @@ def test_a_document_opens_at_its_passage(visit: Visit) -> None:
     expect(dialog).to_be_hidden()
 
 
+def test_what_is_opened_is_told(visit: Visit, site: Site) -> None:
+    """Where searches are logged, a document that is opened is a click of its row."""
+    site.admin.rows("SELECT set_setting('log_address', '\"localhost:9\"')")
+    one = visit()
+    one.search(QUESTION)
+    row = one.page.locator(".row").nth(2)
+    with one.page.expect_response("**/v1/click") as told:
+        row.locator(".title").click()
+    assert told.value.status == 200
+    noted = site.admin.rows("SELECT chunk_id::text, role_name FROM pgblend_data.click")
+    assert noted == [(row.get_attribute("data-chunk"), site.role)]
+    site.admin.rows("SELECT reset_setting('log_address')")
+
+
 def test_by_keyboard_alone(visit: Visit) -> None:
     one = visit()
     one.search(QUESTION)

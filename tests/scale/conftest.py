@@ -61,3 +61,13 @@ def two_shards(server: Server, template: str, plproxy: None) -> Iterator[Scale]:
     """Return one node, and a coordinator of two shards."""
     with made_scale(server, template, 2) as made:
         yield made
+
+
+@pytest.fixture(scope="session")
+def three_shards(server: Server, template: str, plproxy: None) -> Iterator[Scale]:
+    """Return one node and three shards that have the same forty documents."""
+    with made_scale(server, template, 3) as made:
+        for place in range(40):
+            made.add("books", f"k{place}", f"wine of house {place}")
+        made.embed(SPACE, DIMENSIONS)
+        yield made

@@ -25,7 +25,7 @@ def test_a_role_sees_what_it_may_read_and_no_more(two_shards: Scale) -> None:
         one, ann = (as_role(database, role) for database in (scale.one, admin))
         with ann.connection, one.connection:
             said = ann.error(SEARCH)
-            assert "user mapping not found" in str(said.message_primary)
+            assert "no shard answered" in str(said.message_primary)
             assert "pgblend shards grant ROLE" in str(said.message_hint)
             run_command(admin.url, "shards", "grant", role, "--password", "x")
             assert len(ann.rows(SEARCH)) == 2

@@ -2,6 +2,7 @@
 
 import pytest
 
+from pgblend.cli.database import connect
 from support.database import Database
 from support.shards import Scale
 
@@ -52,6 +53,25 @@ def test_two_trips_where_words_are_known_and_nothing_changed(wine: Scale) -> Non
     assert [trips(coordinator, vectors) for _ in range(2)][-1] == 2
 
 
+def test_a_session_s_first_search_learns_facts_in_one_trip(wine: Scale) -> None:
+    with connect(wine.coordinator.url) as new:
+        assert trips(Database(new)) == 4  # facts, words, lists, rows
+
+
+def test_what_misspelt_words_stand_for_takes_one_trip_in_all_languages(wine: Scale) -> None:
+    wine.add("briefe", "haus", "ein rotes Haus, red wine")
+    words = "SELECT * FROM fuzzy_search('red wien Hauss')"
+    assert [trips(wine.coordinator, words) for _ in range(3)][-1] == 3  # similar, lists, rows
+
+
+def test_a_name_is_known_with_the_lists(wine: Scale) -> None:
+    wine.add("books", "wine_list.txt", "the list of wine")
+    wine.embed("s", 8)
+    named = SEARCH.replace("red wine", "wine_list.txt")
+    assert wine.coordinator.rows(named) == wine.one.rows(named)
+    assert trips(wine.coordinator, named) == 2
+
+
 def test_a_search_goes_by_what_is_there_now(wine: Scale) -> None:
     """Statistics, languages and vectors that a session remembers are checked by each search."""
     everywhere = SEARCH.replace("collections => '{books}',", "")
@@ -75,8 +95,9 @@ def test_a_shard_that_lacks_a_change_of_the_front_is_an_error(wine: Scale) -> No
     coordinator = wine.coordinator
     coordinator.rows("SELECT set_setting('candidate_depth', '50')")
     said = coordinator.error(SEARCH)
-    assert "does not have the last changes" in str(said.message_primary)
-    assert said.message_hint == "An admin of the coordinator runs: pgblend shards push"
+    assert said.sqlstate == "PB014"
+    assert "no shard answered (b0: it lacks the last changes" in str(said.message_primary)
+    assert "pgblend shards push" in str(said.message_primary)
     assert "lacks changes" in run_command(coordinator.url, "shards", "status", "--json")
     run_command(coordinator.url, "shards", "push")
     assert coordinator.rows(SEARCH)

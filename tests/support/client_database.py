@@ -41,6 +41,11 @@ class ClientDatabase:
         cursor.execute(f"EXECUTE {names[statement]}{places}".encode(), values)
         return cursor.fetchall() if cursor.description else []
 
+    def run_within(
+        self, ms: float, statement: str, types: list[str], *values: object
+    ) -> Sequence[dict[str, Any]]:
+        return self.run(statement, types, *values)
+
     def warn(self, message: str, hint: str | None = None) -> None:
         self.warnings.append(message)
 

@@ -44,5 +44,10 @@ class FakeDatabase:
                 return answer(*values)
         raise AssertionError(f"no answer to {statement}")
 
+    def run_within(
+        self, ms: float, statement: str, types: list[str], *values: object
+    ) -> Sequence[dict[str, Any]]:
+        return self.run(statement, types, *values)
+
     def warn(self, message: str, hint: str | None = None) -> None:
         self.warnings.append(f"{message} | {hint}" if hint else message)

@@ -61,6 +61,6 @@ class Nodes:
         answers = [node.known(request) for node in self.nodes]
         return [any(of_lexeme) for of_lexeme in zip(*answers, strict=True)]
 
-    def similar(self, request: SimilarRequest) -> Sequence[SimilarLexeme]:
-        found = chain.from_iterable(node.similar(request) for node in self.nodes)
-        return [*found]
+    def similar(self, requests: Sequence[SimilarRequest]) -> Sequence[Sequence[SimilarLexeme]]:
+        answers = [node.similar(requests) for node in self.nodes]
+        return [[*chain(*of_request)] for of_request in zip(*answers, strict=True)]

@@ -47,7 +47,16 @@ function drawRow(row, color, asked, context) {
 function arms(row) {
   const found = ARMS.filter((arm) => row.arms[arm]);
   return h("ul", { class: "arms", "aria-label": "found by" }, found.map((arm) =>
-    h("li", { class: `arm-${arm}` }, arm, " ", h("b", {}, String(row.arms[arm].rank)))));
+    h("li", { class: `arm-${arm}` }, arm, " ", h("b", {}, String(row.arms[arm].rank)))),
+  Object.entries(row.arms.lexical?.synonyms ?? {}).map(([words, texts]) => h("li", { class: "rule", dir: "auto" }, `${words} as ${texts.join(", ")}`)),
+  (row.details.rules ?? []).map((rule) => h("li", { class: "rule", dir: "auto" }, ruleText(rule))));
+}
+
+/** Say what a rule of the shop did to a row. */
+function ruleText({ pinned, boost, decay, factor }) {
+  if (pinned !== undefined) return `pinned for ${oneLine(pinned)}`;
+  const by = boost === undefined ? `decay ${decay}` : `boost ${JSON.stringify(boost)}`;
+  return `${oneLine(by)} by ${Number(factor.toPrecision(3))}`;
 }
 
 async function toggleExplanation(item, button, body, row, asked) {

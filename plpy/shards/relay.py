@@ -1,0 +1,142 @@
+"""Routines and views that shards have and their coordinator has not: asked there, and merged.
+
+A coordinator has stubs in their place, of the same signatures (sql/coordinator.py).
+"""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
+from time import monotonic
+from typing import Any, TypeVar
+
+from pgblend.plpy.session import Database
+from pgblend.plpy.shards.routines import VIEWS
+from pgblend.plpy.shards.store import ShardStore
+from pgblend.plpy.shards.trips import LONG_MS, LeftOut
+
+Answer = TypeVar("Answer")
+Rows = list[Any]
+Merge = Callable[[Sequence[Rows], Sequence[Any]], Any]  # of each shard's rows, the arguments
+
+_ADDED = {
+    *("documents", "chunks", "chunks_without_vector", "waiting", "dead", "embedded", "claimed"),
+    *("retrying", "workers", "per_second", "sealed", "pending", "segments", "bytes"),
+}
+_LEAST, _MOST = {"oldest_at"}, {"remaining", "sealed_at", "failed_at"}
+_WORST = ("error", "building", "uninitialized", "ready", "empty")
+
+
+def relayed(db: Database, name: str, arguments: Sequence[Any]) -> str:
+    """Return as JSON what the shards answer for a routine: its value, or a list of its rows."""
+    answers = asked_of_all(db, ("routine", name, arguments))
+    merge: Merge = _MERGES.get(name, joined)
+    return json.dumps(merge(answers, arguments))
+
+
+def viewed(db: Database, name: str) -> str:
+    """Return as JSON the rows of a view."""
+    rows = [*chain(*asked_of_all(db, ("view", name)))]
+    key = VIEWS[name]
+    return json.dumps(rows if key is None else merged_by(key, rows))
+
+
+def asked_of_all(db: Database, call: Sequence[Any]) -> list[Any]:
+    """Return the answers of all shards to a call."""
+
+    def ask(store: ShardStore) -> list[Any]:
+        (answers,) = store.trips.everywhere([call])
+        return answers
+
+    return over_shards(db, ask)
+
+
+def over_shards(db: Database, ask: Callable[[ShardStore], Answer]) -> Answer:
+    """Return what is found by trips; a WARNING names shards that do not answer."""
+    absent: dict[int, str] = {}
+    while True:
+        store = ShardStore(db, absent)
+        missing = store.trips.begin(monotonic() + LONG_MS / 1000)
+        try:
+            answer = ask(store)
+        except LeftOut:
+            continue
+        if missing is not None:
+            db.warn(f"answering without some shards: {missing.problem}", missing.hint)
+        return answer
+
+
+def merged_by(key: str, rows: Rows) -> Rows:
+    """Return one row for each value of a column: what is counted is added up."""
+    groups: dict[Any, Rows] = {}
+    for row in rows:
+        groups.setdefault(row[key], []).append(row)
+    return [
+        {name: _combined(name, [row[name] for row in of_key]) for name in of_key[0]}
+        for of_key in groups.values()
+    ]
+
+
+def _combined(name: str, values: Rows) -> Any:
+    """Return one value of a column; of what does not add up, the first shard's."""
+    known = [value for value in values if value is not None]
+    if not known:
+        return None
+    if name in _ADDED:
+        return sum(known)
+    if name in _LEAST or name in _MOST:
+        return (min if name in _LEAST else max)(known)
+    if name == "status":
+        return min(known, key=_WORST.index)
+    return "; ".join(known) if name == "last_error" else known[0]
+
+
+def joined(answers: Sequence[Rows], _: Sequence[Any] = ()) -> Rows:
+    """Return the rows of all shards."""
+    return [*chain(*answers)]
+
+
+def _added(answers: Sequence[Rows], _: Sequence[Any]) -> int:
+    return sum(joined(answers))
+
+
+def _by_collection(answers: Sequence[Rows], _: Sequence[Any]) -> Rows:
+    return merged_by("collection_name", joined(answers))
+
+
+def _first(answers: Sequence[Rows], _: Sequence[Any]) -> Any:
+    """Return the value of the shard that has one."""
+    return next((value for value in joined(answers) if value is not None), None)
+
+
+def _heaviest(answers: Sequence[Rows], arguments: Sequence[Any]) -> Rows:
+    """Return as many edges as are asked for, as _neighbours orders them."""
+    order = "neighbour", "node", "is_reverse", "edge_type"
+    rows = joined(answers)
+    rows.sort(key=lambda row: (-row["weight"], *(row[name] for name in order)))
+    return rows[: arguments[3]]
+
+
+def _present(answers: Sequence[Rows], _: Sequence[Any]) -> Rows:
+    """Return the passages of nodes; a node is gone where every shard says so."""
+    rows = joined(answers)
+    said = Counter(row["node"] for row in rows)
+    found = {row["node"]: row for row in rows if said[row["node"]] == len(answers)}
+    found |= {row["node"]: row for row in rows if row["chunk_id"]}
+    return [found[node] for node in sorted(found)]
+
+
+def _in_order(answers: Sequence[Rows], _: Sequence[Any]) -> Rows:
+    """Return chunks by their documents."""
+    rows = chain(*joined(answers))
+    return sorted(rows, key=lambda row: (row["document_id"], row["chunk_index"]))
+
+
+_MERGES: Mapping[str, Merge] = {
+    "_chunks_around": _in_order,
+    "_document_count": _added,
+    "_document_id": _first,
+    "_neighbours": _heaviest,
+    "_node_passages": _present,
+    "lexical_status": _by_collection,
+}

@@ -1,0 +1,32 @@
+"""What a coordinator asks its shards for as a whole: routines and views that it has stubs for."""
+
+from collections.abc import Mapping, Sequence
+
+# Types of their arguments.
+ROUTINES: Mapping[str, Sequence[str]] = {
+    "_chunks_around": ("bigint[]", "jsonb"),
+    "_document_count": ("bigint",),
+    "_document_id": ("bigint", "text"),
+    "_facet_values": ("bigint[]", "text[]"),
+    "_neighbours": ("bigint[]", "text", "text[]", "integer"),
+    "_node_facts": ("bigint[]",),
+    "_node_passages": ("bigint[]", "bigint[]", "jsonb", "text", "vector", "text"),
+    "_passage_document": ("bigint",),
+    "_passage_rows": ("bigint[]",),
+    "chunk_embeddings": ("bigint[]", "text"),
+    "lexical_status": ("text",),
+}
+# The column that their rows are merged by; none: every shard has rows of its own.
+VIEWS: Mapping[str, str | None] = {
+    "chunks": None,
+    "collections": "name",
+    "conversations": None,
+    "document_metadata": None,
+    "documents": None,
+    "edges": None,
+    "embedding_dead_letters": None,
+    "embedding_progress": "space",
+    "embedding_spaces": "name",
+    "entities": None,
+    "links": None,
+}

@@ -1,0 +1,105 @@
+"""What a coordinator shows beside rows of searches is what one node shows."""
+
+import json
+from typing import Any
+
+import pytest
+
+from support.database import Database
+from support.shards import Scale
+
+VECTOR = "[1,-2,3,-4,5,-6,7,-8]"
+EXACT = json.dumps({"vector_scan": "exact"})
+TEXTS = {
+    "books": ("red wine of France", "red fox, red wine", "the sea", "wines of the sea"),
+    "briefe": ("rote Häuser", "ein Haus am See", "roter Wein"),
+    "rest": ("vin rouge", "wine"),
+}
+ASKED = f"query_embedding => '{VECTOR}', options => '{EXACT}'"
+CALLS = {
+    "facets": f"SELECT * FROM search_facets('wine', '{{$collection,$title,$language}}', {ASKED})",
+    "explain": f"SELECT search_explain('red wine', {ASKED})",
+    "context": f"SELECT get_context('red wine', {ASKED})",
+    "context as text": f"SELECT get_context('wien', {ASKED}, output_format => 'markdown')",
+    "ask": f"SELECT ask('what is red wine?', {ASKED}, answer => false)",
+    "vectors": "SELECT * FROM chunk_embeddings(ARRAY(SELECT c.chunk_id FROM chunks AS c))"
+    " ORDER BY chunk_id",
+    "node": "SELECT graph_node('books', 'k0')",
+    "neighbours": "SELECT * FROM graph_neighbors(graph_node('books', 'k0'), 3,"
+    " edge_types => '{link,next,part_of}')",
+    "graph from seeds": "SELECT * FROM graph_search(ARRAY[graph_node('books', 'k0')], 2)",
+    "graph from a query": f"SELECT * FROM graph_search(query => 'wine', {ASKED})",
+    "a page further on": f"SELECT * FROM hybrid_search('wine', 2, {ASKED[:-2]},"
+    """ "offset": 1}')""",
+    "passages for a reranker": f"SELECT * FROM rerank_candidates('wine', {ASKED})",
+}
+VIEWS = {
+    "chunks": "chunk_id", "collections": "name", "conversations": "document_id",
+    "document_metadata": "document_id", "documents": "document_id", "edges": "source, target",
+    "embedding_dead_letters": "chunk_id", "embedding_progress": "space",
+    "embedding_spaces": "name", "entities": "node", "links": "document_id",
+}  # fmt: skip
+# Of other databases, other times, or of how long something took.
+OTHER = {"ms", "start_ms", "total_ms", "created_at", "ingested_at", "search", "assembly"}
+
+
+@pytest.fixture(scope="module")
+def stored(two_shards: Scale) -> Scale:
+    """Documents in three collections, with vectors and a link between two shards."""
+    two_shards.clear()
+    for collection, texts in TEXTS.items():
+        for place, text in enumerate(texts):
+            two_shards.add(collection, f"k{place}", text, "Wine" if place % 2 else "")
+    two_shards.embed("s", 8)
+    return two_shards
+
+
+def plain(value: Any) -> Any:
+    """Return a value without what differs between any two databases."""
+    if isinstance(value, dict):
+        return {name: plain(one) for name, one in value.items() if name not in OTHER}
+    if isinstance(value, list | tuple):
+        return [plain(one) for one in value]
+    return value
+
+
+def shown(database: Database, query: str) -> Any:
+    """Return the rows of a query by column."""
+    cursor = database.connection.execute(query.encode())
+    assert cursor.description
+    names = [column.name for column in cursor.description]
+    return [plain(dict(zip(names, row, strict=True))) for row in cursor.fetchall()]
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_call_gives_what_one_node_gives(stored: Scale, name: str) -> None:
+    expected = shown(stored.one, CALLS[name])
+    assert expected
+    assert shown(stored.coordinator, CALLS[name]) == expected
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_view_shows_what_one_node_shows(stored: Scale, view: str) -> None:
+    query = f"SELECT * FROM {view} ORDER BY {VIEWS[view]}"
+    expected = shown(stored.one, query)
+    assert shown(stored.coordinator, query) == expected
+    assert expected or view in {"conversations", "edges", "entities", "links",
+                                "document_metadata", "embedding_dead_letters"}  # fmt: skip
+
+
+def test_lexical_status_adds_up(stored: Scale) -> None:
+    columns = "collection_name, status, chunks, pending + sealed AS live"
+    query = f"SELECT {columns} FROM lexical_status() ORDER BY 1"
+    assert shown(stored.coordinator, query) == shown(stored.one, query)
+
+
+def test_what_is_not_there_is_the_error_of_one_node(stored: Scale) -> None:
+    for call in (
+        "SELECT graph_node('books', 'nothing')",
+        "SELECT * FROM graph_neighbors('document:999999999')",
+        "SELECT * FROM lexical_status('nothing')",
+        "SELECT * FROM search_facets('wine', '{}')",
+        "SELECT * FROM chunk_embeddings('{1}', 'nothing')",
+    ):
+        one, other = (database.error(call) for database in (stored.one, stored.coordinator))
+        assert (other.sqlstate, other.message_primary) == (one.sqlstate, one.message_primary)
