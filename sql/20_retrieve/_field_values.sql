@@ -13,22 +13,27 @@ BEGIN ATOMIC
             c.id,
             c.document_id,
             d.metadata || c.metadata AS metadata,
-            jsonb_build_object(
-                '$chunk_id', c.id,
-                '$collection', n.name,
-                '$date', coalesce(
-                    d.modified_at, pgblend._iso_timestamp(d.metadata ->> 'date'), d.ingested_at
-                ),
-                '$document_id', d.id,
-                '$ingested_at', d.ingested_at,
-                '$kind', c.kind,
-                '$language', d.text_search_config,
-                '$media_type', d.media_type,
-                '$modified_at', d.modified_at,
-                '$source_key', d.source_key,
-                '$title', d.title,
-                '$uri', d.uri
-            ) AS fields
+            CASE
+                WHEN array_to_string(keys, ' ') LIKE '%$%'  -- else none is asked for
+                    THEN jsonb_build_object(
+                        '$chunk_id', c.id,
+                        '$collection', n.name,
+                        '$date', coalesce(
+                            d.modified_at,
+                            pgblend._iso_timestamp(d.metadata ->> 'date'),
+                            d.ingested_at
+                        ),
+                        '$document_id', d.id,
+                        '$ingested_at', d.ingested_at,
+                        '$kind', c.kind,
+                        '$language', d.text_search_config,
+                        '$media_type', d.media_type,
+                        '$modified_at', d.modified_at,
+                        '$source_key', d.source_key,
+                        '$title', d.title,
+                        '$uri', d.uri
+                    )
+            END AS fields
         FROM pgblend_data.chunk AS c
         INNER JOIN pgblend_data.document AS d ON c.document_id = d.id
         INNER JOIN pgblend_data.collection AS n ON d.collection_id = n.id

@@ -46,13 +46,13 @@ BEGIN ATOMIC
         v.key_place,
         v.chunk_id,
         v.document_id,
-        pgblend._bucket_of(v.value, coalesce(
-            buckets -> keys[v.key_place],
-            CASE
-                WHEN keys[v.key_place] IN ('$date', '$ingested_at', '$modified_at')
-                    THEN '"date"'::jsonb
-            END
-        )) AS value
+        CASE
+            WHEN buckets ? keys[v.key_place]
+                THEN pgblend._bucket_of(v.value, buckets -> keys[v.key_place])
+            WHEN keys[v.key_place] IN ('$date', '$ingested_at', '$modified_at')
+                THEN pgblend._bucket_of(v.value, '"date"')
+            ELSE v.value
+        END AS value
     FROM pgblend._field_values(chunk_ids, keys) AS v;
 END;
 
