@@ -9,6 +9,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from psycopg.conninfo import make_conninfo
 
 from support.shards import Scale, run_command
 
@@ -254,4 +255,27 @@ def test_who_may_not_write_may_not_write_by_way_of_shards(scale: Scale) -> None:
         coordinator.rows("RESET ROLE")
         scale.shards[0].rows("RESET ROLE")
         coordinator.rows(f"DROP USER MAPPING IF EXISTS FOR {role} SERVER pgblend_shards")
+        coordinator.rows(f"DROP ROLE {role}")
+
+
+def test_a_writer_ingests_by_way_of_shards_as_themselves(scale: Scale, tmp_path: Path) -> None:
+    coordinator = scale.coordinator
+    role = f"writer_{coordinator.connection.info.backend_pid}"
+    coordinator.rows(f"CREATE ROLE {role} LOGIN PASSWORD 'x' IN ROLE pgblend_writer")
+    names = write_files(tmp_path, 6)
+    try:
+        run_command(coordinator.url, "shards", "grant", role, "--password", "x")
+        run_command(coordinator.url, "collection", "grant", "books", role, "--privilege", "write")
+        url = make_conninfo(coordinator.url, user=role, password="x")
+        run_command(url, "ingest", str(tmp_path), "-c", "books", "--no-embed")
+        assert stored(scale) == names
+        said = run_command(url, "ingest", str(tmp_path), "-c", "rest", "--no-embed", fails=True)
+        assert "permission denied" in said
+        assert stored(scale) == names
+    finally:
+        for database in (coordinator, *scale.shards):
+            database.rows(f"DROP OWNED BY {role}")
+        coordinator.rows("SELECT revoke_collection('books', %s)", role)
+        coordinator.rows(f"DROP USER MAPPING IF EXISTS FOR {role} SERVER pgblend_shards")
+        run_command(coordinator.url, "shards", "push")
         coordinator.rows(f"DROP ROLE {role}")
