@@ -1,7 +1,7 @@
 """The endpoints that take JSON and give JSON: path, scope, and the schemas of both."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -35,7 +35,8 @@ class Endpoint:
     operation: Operation
     scope: str
     request: Schema
-    answers: str | Schema  # of its answers, or the name of that of what the command line prints
+    answers: str  # name of the schema of what the command line prints; or "", then it is `own`
+    own: Schema = field(default_factory=dict)
 
     @property
     def summary(self) -> str:
@@ -44,7 +45,7 @@ class Endpoint:
 
     def response(self) -> Schema:
         """Return the schema of its answers."""
-        return with_notes(printed(self.answers) if isinstance(self.answers, str) else self.answers)
+        return with_notes(printed(self.answers) if self.answers else self.own)
 
 
 ENDPOINTS = (
@@ -54,8 +55,10 @@ ENDPOINTS = (
     Endpoint("/v1/facets", operations.facets, "search", request_schemas.FACETS, "facets"),
     Endpoint("/v1/explain", operations.explain, "search", request_schemas.SEARCH, "search-explain"),
     Endpoint("/v1/diagnose", operations.diagnose, "search", request_schemas.DIAGNOSE, "diagnose"),
-    Endpoint("/v1/feedback", operations.feedback, "feedback", request_schemas.FEEDBACK, _FEEDBACK),
-    Endpoint("/v1/click", operations.click, "search", request_schemas.CLICK, _CLICK),
+    Endpoint(
+        "/v1/feedback", operations.feedback, "feedback", request_schemas.FEEDBACK, "", _FEEDBACK
+    ),
+    Endpoint("/v1/click", operations.click, "search", request_schemas.CLICK, "", _CLICK),
 )
 
 
