@@ -82,6 +82,7 @@ def advice_for_connection(text: str, is_connection_failure: bool) -> UserError:
 
 def advice_for_statement(sqlstate: str, message: str, hint: str) -> UserError:
     """Explain an error that the server raised for a statement; its own hint comes first."""
+    message = message.removeprefix("plpy.Error: ")  # where no shell is around the program
     if sqlstate in _MISSING_OBJECT and (named := _PUBLIC_NAME.search(message)):
         return UserError(message, hint=f"what is public is in the schema blend: blend.{named[1]}")
     if sqlstate in _MISSING_OBJECT and _OURS.search(message):

@@ -36,6 +36,7 @@ GROUPS = {
     "Measure": {
         "eval": "Measure search quality on judged queries, inside the database.",
         "calibrate": "Make relevance a probability, by judged queries.",
+        "experiment": "Compare two profiles on live searches, by what people open.",
     },
     "Run": {
         "up": "Start the private server, the model gateway and the page.",

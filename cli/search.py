@@ -10,9 +10,10 @@ import click
 
 from pgblend.cli import output
 from pgblend.cli.database import collect_warnings, fetch_search, open_database
+from pgblend.cli.errors import UserError
 from pgblend.cli.files import write_file
 from pgblend.cli.ingest.language import configuration_named
-from pgblend.cli.parameters import Fraction, JsonObject, merge_pairs, pairs_option
+from pgblend.cli.parameters import Fraction, JsonObject, merge_pairs, pairs_option, parse_json
 from pgblend.cli.replica import wait_for_changes
 from pgblend.cli.search_models import ask_models
 from pgblend.cli.search_output import echo_results
@@ -112,6 +113,36 @@ def search_options(function: Callable[..., None]) -> Callable[..., None]:
         ),
     )
     return _decorate(update_wrapper(with_request, function), decorators)
+
+
+def history_option(function: Callable[..., None]) -> Callable[..., None]:
+    """Add the chat before the query; it becomes an option of the request."""
+
+    def with_history(
+        *args: Any, request: SearchRequest, history: Path | None, **kwargs: Any
+    ) -> None:
+        if history is not None:
+            said = ("history", read_chat(history))
+            request = replace(request, options=merge_pairs([*request.options.items(), said]))
+        function(*args, request=request, **kwargs)
+
+    option = click.option(
+        "--history",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        metavar="FILE",
+        help='JSON of the chat before the query: [{"role": "user", "content": "…"}, …]; where a '
+        "model expands queries, it says what the query refers to.",
+    )
+    return _decorate(update_wrapper(with_history, function), (option,))
+
+
+def read_chat(file: Path) -> Any:
+    """Return the messages in a file; the search checks what they are."""
+    try:
+        return parse_json(file.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        hint = 'expected [{"role": "user", "content": "…"}, …]'
+        raise UserError(f"{file} holds no chat: {error}", hint=hint) from None
 
 
 def stage_options(function: Callable[..., None]) -> Callable[..., None]:

@@ -17,7 +17,7 @@ from pgblend.cli.search_request import SearchRequest
 from pgblend.cli.server.gateway_token import token_for
 from pgblend.plpy.models.answer import gateway_answer
 from pgblend.plpy.models.embedding import checked_vectors
-from pgblend.plpy.models.expansion import checked_expansion
+from pgblend.plpy.models.expansion import checked_expansion, expansion_question
 from pgblend.plpy.models.rerank import checked_scores
 
 PLAN: LiteralString = """
@@ -181,9 +181,11 @@ class _ClientSearch:
         """Give the expansion."""
         if not self.runs("expand") or self.settings["expansion"]:
             return
-        path = "/v1/hyde" if self.settings["hyde"] == "query" else "/v1/expand"
-        body = {"model": self.plan["expansion_model"], "query": self.request.query}
-        outcome = yield self.ask(path, body, "expand")
+        settings = self.settings
+        asked = settings["hyde"], settings["history"], settings["sub_questions"]["most"]
+        task, question = expansion_question(self.request.query, *asked)
+        body = {"model": self.plan["expansion_model"], **question}
+        outcome = yield self.ask(f"/v1/{task}", body, "expand")
         expansion = checked_expansion(outcome.get("answer"))
         if expansion is None:
             problem = outcome.get("problem", "the gateway's answer is no expansion")
@@ -223,7 +225,7 @@ class _ClientSearch:
             texts.append(f"{self.request.query}\n\n{expansion['hyde']}")
         elif expansion.get("hyde"):
             texts.append(expansion["hyde"])
-        return texts
+        return [*texts, *expansion.get("subQuestions", [])]
 
     def rerank(self) -> Steps:
         """Give the scores of the passages that a reranker reads."""

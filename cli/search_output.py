@@ -1,5 +1,6 @@
 """How the results of `search`, `vsearch` and `query` look, in every format."""
 
+import json
 from typing import Any
 
 import click
@@ -52,10 +53,28 @@ def echo_results(
         click.echo("pgblend: no results", err=True)
 
 
-def reasons(arms: dict[str, Any] | None) -> str:
-    """Say in short which arms found a row, and at which rank: 'lexical #1, vector #3'."""
+def reasons(arms: dict[str, Any] | None, details: dict[str, Any] | None = None) -> str:
+    """Say in short which arms found a row, at which rank, and what changed its score.
+
+    For example 'lexical #1, vector #3, boost {"brand": "acme"} by 2, pinned for tv'.
+    """
     ranks = sorted((arm["rank"], name) for name, arm in (arms or {}).items())
-    return ", ".join(f"{name} #{rank}" for rank, name in ranks)
+    told = [f"{name} #{rank}" for rank, name in ranks]
+    synonyms = (arms or {}).get("lexical", {}).get("synonyms", {})
+    told += [output.one_line(f"{words} as {', '.join(texts)}") for words, texts in synonyms.items()]
+    found = details or {}
+    told += [f"{name} by {found[name]:.3g}" for name in ("recency", "language")
+             if found.get(name, 1) != 1]  # fmt: skip
+    return ", ".join([*told, *map(rule_text, found.get("rules", []))])
+
+
+def rule_text(change: dict[str, Any]) -> str:
+    """Say what a rule did to a row."""
+    if "pinned" in change:
+        return f"pinned for {output.one_line(change['pinned'])}"
+    name = "boost" if "boost" in change else "decay"
+    by = change[name] if isinstance(change[name], str) else json.dumps(change[name])
+    return f"{name} {output.one_line(by)} by {change['factor']:.3g}"
 
 
 def also_in(row: output.Row) -> str:
@@ -94,7 +113,7 @@ def _echo_table(rows: list[dict[str, Any]]) -> None:
     for row in rows:
         document = Text(output.one_line(row["title"] or row["source_key"]), style="bold")
         document.append(f"\n{place(row)}", style="not bold cyan")
-        document.append(f"\n{reasons(row['arms'])}", style="not bold dim")
+        document.append(f"\n{reasons(row['arms'], row['details'])}", style="not bold dim")
         if copies := also_in(row):
             document.append(f"\n{copies}", style="not bold dim")
         snippet = Text()
@@ -116,7 +135,8 @@ def _echo_markdown(rows: list[dict[str, Any]]) -> None:
     for row in rows:
         title = output.one_line(row["title"] or row["source_key"])
         click.echo(f"{row['rank']}. **{escape(title)}** ({escape(place(row))})")
-        told = "; ".join(filter(None, (reasons(row["arms"]), escape(also_in(row)))))
+        why = escape(reasons(row["arms"], row["details"]))
+        told = "; ".join(filter(None, (why, escape(also_in(row)))))
         click.echo(f"   score {row['score']:.3f}; {told}\n")
         text = "".join(
             f"**{escape(piece)}**" if is_hit else escape(piece)

@@ -1,6 +1,7 @@
 """What searches, and what is made of searches, are called with: SearchRequest's parameters.
 
-Beside them all bind `profile`; CONTEXT `output_format`, FACETS `keys`, DIAGNOSE `document`.
+Beside them all bind `profile`; CONTEXT `output_format`, FACETS `keys` and `buckets`, DIAGNOSE
+`document`.
 """
 
 from typing import LiteralString
@@ -60,11 +61,11 @@ PASSAGES: LiteralString = """
         blend.get_setting('gateway_url') AS url
 """
 FACETS: LiteralString = """
-    SELECT key, value, count, document_count, pool_size FROM blend.search_facets(
+    SELECT key, value, count, document_count, pool_size, count_estimate FROM blend.search_facets(
         query => %(query)s::text, keys => %(keys)s::text[], result_limit => %(limit)s::integer,
         collections => %(collections)s::text[], filter => %(filter)s::jsonb,
         profile => %(profile)s::text, options => %(options)s::jsonb,
-        query_embedding => %(query_embedding)s::vector)
+        query_embedding => %(query_embedding)s::vector, buckets => %(buckets)s::jsonb)
 """
 EXPLAIN: LiteralString = """
     SELECT blend.search_explain(

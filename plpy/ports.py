@@ -100,6 +100,17 @@ class CandidateList(NamedTuple):
     perfect: float | None = None
 
 
+class Sample(NamedTuple):
+    """A sample of the chunks that have any of a query's lexemes, `total` in all.
+
+    Of `looked_at` chunks taken at random, `chunk_ids` are those that pass filter and conditions.
+    """
+
+    total: int
+    looked_at: int
+    chunk_ids: Sequence[int]
+
+
 class KnownRequest(NamedTuple):
     """Which of some lexemes, each of a configuration, does the vocabulary have?"""
 
@@ -150,6 +161,9 @@ class LexicalPort(Protocol):
 
     def find(self, request: ListRequest) -> CandidateList:
         """Find the best candidates by statistics that the request has."""
+
+    def sample(self, request: ListRequest) -> Sample:
+        """Take a sample of `depth` of what could be found."""
 
     def known(self, request: KnownRequest) -> Sequence[bool]:
         """Tell of each lexeme whether the vocabulary has it."""
@@ -225,6 +239,49 @@ class LanguagesRequest(NamedTuple):
 
     document_ids: Sequence[int]
     timeout_ms: float
+
+
+class PassingRequest(NamedTuple):
+    """Which of some passages pass each of some filters (JSON)?"""
+
+    chunk_ids: Sequence[int]
+    filters: Sequence[str]
+    timeout_ms: float
+
+
+class DistancesRequest(NamedTuple):
+    """How far are values of passages from origins?
+
+    `keys` are those of filters. An origin is JSON: a number, a date or "now".
+    """
+
+    chunk_ids: Sequence[int]
+    keys: Sequence[str]
+    origins: Sequence[str]
+    timeout_ms: float
+
+
+class Distance(NamedTuple):
+    """How far the nearest value of a passage is from the origin at a `place`; dates in days."""
+
+    place: int
+    chunk_id: int
+    distance: float
+
+
+class NamesRequest(NamedTuple):
+    """Which documents of collections have some source keys or URIs?"""
+
+    names: Sequence[str]
+    collection_ids: Sequence[int]
+    timeout_ms: float
+
+
+class NamedDocument(NamedTuple):
+    """A document that is there, by its source key or URI."""
+
+    name: str
+    document_id: int
 
 
 class CosinesRequest(NamedTuple):
@@ -313,6 +370,15 @@ class PassagePort(Protocol):
 
     def languages(self, request: LanguagesRequest) -> Sequence[str | None]:
         """Return the text search configurations of documents, in their order."""
+
+    def passing(self, request: PassingRequest) -> Sequence[Sequence[int]]:
+        """Return for each filter the passages that pass it."""
+
+    def distances(self, request: DistancesRequest) -> Sequence[Distance]:
+        """Return how far values are from origins; none of a passage without such a value."""
+
+    def named_documents(self, request: NamesRequest) -> Sequence[NamedDocument]:
+        """Return the documents that have some source keys or URIs, by id."""
 
     def cosines(self, request: CosinesRequest) -> Mapping[int, float | None]:
         """Return exact cosines of those that have a vector; None for a zero vector."""

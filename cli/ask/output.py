@@ -25,7 +25,15 @@ def echo_answer(document: dict[str, Any], output_format: str, answer: bool | Non
         click.echo(_markdown(document))
     else:
         _echo_terminal(document)
+    for question in unanswered(document):
+        click.echo(f"pgblend: no evidence for: {output.one_line(question)}", err=True)
     click.echo(f"pgblend: {verdict(document, answer)}", err=True)
+
+
+def unanswered(document: dict[str, Any]) -> list[str]:
+    """Return the parts of a question that nothing bears out."""
+    asked = document.get("questions", [])
+    return [one["question"] for one in asked if not one["hasEvidence"]]
 
 
 def verdict(document: dict[str, Any], answer: bool | None) -> str:

@@ -29,7 +29,8 @@ _TARGETS = """
         (
             SELECT count(*) FROM pgblend_data.judgement AS j WHERE j.collection_id = c.id
         ) AS judgements,
-        k.passages AS passages_before, k.judgements AS judgements_before, k.model AS model_before
+        k.passages AS passages_before, k.judgements AS judgements_before, k.model AS model_before,
+        coalesce((k.figures ->> 'feedback')::boolean, false) AS feedback
     FROM pgblend_data.collection AS c
     CROSS JOIN pgblend_data.embedding_space AS s
     LEFT JOIN pgblend_data.calibration AS k ON k.collection_id = c.id AND k.space = s.name
@@ -67,7 +68,10 @@ _STORE = """
 
 @dataclass(frozen=True)
 class Target:
-    """A collection that the caller may write to, in the active space, and its last fit."""
+    """A collection that the caller may write to, in the active space, and its last fit.
+
+    `feedback`: what was learned of clicks counts (`eval learn`), as it did in the last fit.
+    """
 
     collection_id: int
     collection: str
@@ -78,6 +82,7 @@ class Target:
     passages_before: int | None
     judgements_before: int | None
     model_before: str | None
+    feedback: bool = False
 
     @property
     def is_stale(self) -> bool:
@@ -110,6 +115,7 @@ class Calibration:
     high: float | None
     attainable: float | None
     missing: str | None
+    feedback: bool
     reliability: list[Bin]
 
 
@@ -137,7 +143,9 @@ def calibrate(
     chance = _cosines_of_pairs(connection, target)
     if chance is None:
         return None
-    queries = judged_queries(connection, target.collection_id, target.model)
+    queries = judged_queries(
+        connection, target.collection_id, target.model, feedback=target.feedback
+    )
     found: dict[str, Any] = {"coefficients": None, "ranking": None, "thresholds": None}
     if len(queries) >= LEAST_QUERIES:
         result, found = _fit(connection, target, queries, start_bar(len(queries)))
@@ -160,9 +168,8 @@ def refresh(connection: Connection) -> list[Calibration]:
 def _without_curve(target: Target, queries: int, missing: str) -> Calibration:
     basis = "prior" if target.model in PRIORS else "p_value"
     nothing = (None, None, None, None)
-    return Calibration(
-        target.collection, target.space, basis, queries, 0, *nothing, missing, reliability=[]
-    )
+    named = target.collection, target.space, basis
+    return Calibration(*named, queries, 0, *nothing, missing, target.feedback, reliability=[])
 
 
 def _fit(
@@ -196,6 +203,7 @@ def _fit(
         *(error, low, high),
         attainable and attainable / 100,
         None,
+        target.feedback,
         reliability(curve, held_back),
     )
     found = {

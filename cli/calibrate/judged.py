@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from pgblend.cli.calibrate.fit import JudgedSearch
 from pgblend.cli.database import Connection, fetch_rows, fetch_value
+from pgblend.cli.learn.collection import PREFIX
 from pgblend.plpy.refine.priors import RANKED_BY
 from pgblend.plpy.refine.relevance import Signals
 
@@ -21,6 +22,7 @@ _QUERIES = """
     INNER JOIN pgblend_data.judged_query AS q ON q.set_id = s.id
     INNER JOIN pgblend_data.judgement AS j ON j.query_id = q.id
     WHERE s.collection_id = %(collection_id)s
+        AND (%(feedback)s OR NOT starts_with(s.name, %(learned)s))
     GROUP BY pgblend._plain_query(q.query)
     HAVING bool_or(j.grade > 0)
     ORDER BY md5(pgblend._plain_query(q.query)) LIMIT %(most)s
@@ -34,6 +36,7 @@ _OPTIONS = {
     "rerank": "off",
     "expand": "off",
     "timeouts_ms": {"lexical": 60000, "total": 600000, "embed": 60000},
+    **{rule: [] for rule in ("boosts", "decays", "pinned", "hidden")},  # relevance knows of none
 }
 _PURPOSE = "SELECT set_config('pgblend.purpose', 'evaluation', false)"
 
@@ -45,9 +48,15 @@ class Judged(NamedTuple):
     ranking: Mapping[str, Any]
 
 
-def judged_queries(connection: Connection, collection_id: int, model: str) -> list[dict[str, Any]]:
-    """Return the queries that have a relevant document: query, embedding and relevant keys."""
+def judged_queries(
+    connection: Connection, collection_id: int, model: str, feedback: bool = False
+) -> list[dict[str, Any]]:
+    """Return the queries that have a relevant document: query, embedding and relevant keys.
+
+    What was learned of clicks counts with `feedback`.
+    """
     values = {"collection_id": collection_id, "model": model, "most": MOST_QUERIES}
+    values |= {"feedback": feedback, "learned": PREFIX}
     return fetch_rows(connection, _QUERIES, values)
 
 

@@ -1,11 +1,13 @@
 """`pgblend calibrate`: relevance as a probability."""
 
+from dataclasses import replace
 from functools import partial
 
 import click
 
 from pgblend.cli import output
 from pgblend.cli.database import open_database
+from pgblend.cli.errors import UserError
 from pgblend.cli.evaluate import options
 from pgblend.cli.extras import require
 
@@ -17,31 +19,48 @@ _BINS = ("collection", "predicted", "observed", "rows")
 @click.option(
     "-c", "--collection", multiple=True, metavar="NAME", help="Only this collection (repeatable)."
 )
+@click.option("--feedback", is_flag=True, help="Learn of what people opened first (`eval learn`).")
 @click.option("--reliability", is_flag=True, help="Show what was predicted beside what was so.")
 @output.output_options("json", "csv", "md")
 @click.pass_obj
 def command(
-    database_url: str | None, collection: tuple[str, ...], reliability: bool, output_format: str
+    database_url: str | None,
+    collection: tuple[str, ...],
+    feedback: bool,
+    reliability: bool,
+    output_format: str,
 ) -> None:
     """Make relevance a probability, by judged queries.
 
     Half of a collection's judged queries fit a curve; on the others error is measured (the expected
     calibration error, low to high with 95 % confidence), and where a list of some coverage ends.
     attainable is the largest coverage. A collection with too few judged queries goes by the
-    model's own curve (prior), or by cosines of random passages (p_value).
+    model's own curve (prior), or by cosines of random passages (p_value). With --feedback what was
+    opened counts as well, until it is fitted without; relevance then is the chance that a row is
+    among those.
 
     \b
     Examples:
       pgblend calibrate
       pgblend calibrate -c docs --reliability
+      pgblend calibrate -c docs --feedback
     """
     require("eval")
     from pgblend.cli.calibrate.collection import as_json, calibrate, targets
     from pgblend.cli.ingest.progress import progress_bars
+    from pgblend.cli.learn.collection import learn
 
     found = []
     with open_database(database_url) as connection, progress_bars() as start_bar:
-        for target in targets(connection, list(collection) or None):
+        names = list(collection) or None
+        if feedback:
+            for target in targets(connection, names):
+                try:
+                    learn(connection, target.collection)
+                except UserError as error:  # nothing to learn of
+                    click.echo(f"pgblend: {error.message}", err=True)
+        for found_target in targets(connection, names):
+            target = replace(found_target, feedback=feedback)
             result = calibrate(connection, target, partial(start_bar, target.collection))
             if result is None:
                 click.echo(f"pgblend: {target.collection}: too few vectors", err=True)

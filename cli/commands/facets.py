@@ -1,14 +1,18 @@
 """`pgblend facets`: how many of a search's candidates have each value of some keys."""
 
+import json
+from typing import Any
+
 import click
 
 from pgblend.cli import output
 from pgblend.cli.database import collect_warnings, fetch_search, open_database
+from pgblend.cli.parameters import merge_pairs, pairs_option
 from pgblend.cli.replica import wait_for_changes
 from pgblend.cli.search import SearchRequest, search_options
 from pgblend.cli.search_statements import FACETS
 
-_COLUMNS = ("key", "value", "count", "document_count")
+_COLUMNS = ("key", "value", "count", "document_count", "count_estimate")
 
 
 @click.command()
@@ -19,10 +23,14 @@ _COLUMNS = ("key", "value", "count", "document_count")
     "--key",
     "keys",
     multiple=True,
-    required=True,
     metavar="KEY",
     help="Count this key's values (repeatable): of metadata, such as author or a.b, or "
     "$collection, $language, $kind, $media_type, $date, $uri, $source_key, $title.",
+)
+@pairs_option(
+    "--bucket",
+    "Count this key by buckets (repeatable): $date=month (day, week, month, quarter, year), or "
+    "by bounds, as price=[10,20].",
 )
 @click.option("--profile", metavar="NAME", help="Named set of search options, such as balanced.")
 @click.pass_obj
@@ -30,6 +38,7 @@ def command(
     database_url: str | None,
     request: SearchRequest,
     keys: tuple[str, ...],
+    bucket: tuple[tuple[str, Any], ...],
     profile: str | None,
     output_format: str,
 ) -> None:
@@ -42,8 +51,14 @@ def command(
     \b
     Examples:
       pgblend facets vacuum --key year --key '$language'
+      pgblend facets vacuum --bucket '$date=month' --bucket 'pages=[10,100]'
     """
-    parameters = request.parameters() | {"keys": list(keys), "profile": profile}
+    buckets = merge_pairs(bucket)
+    counted = list(dict.fromkeys([*keys, *buckets]))
+    if not counted:
+        raise click.UsageError("name what to count: --key KEY, or --bucket KEY=BUCKETS")
+    more = {"keys": counted, "profile": profile, "buckets": json.dumps(buckets)}
+    parameters = request.parameters() | more
     with open_database(database_url) as connection:
         warnings = collect_warnings(connection)
         wait_for_changes(connection, request.options)

@@ -5,6 +5,7 @@ import click
 from pgblend.cli.search import (
     Presentation,
     SearchRequest,
+    history_option,
     presentation_options,
     run_search,
     search_options,
@@ -15,6 +16,7 @@ from pgblend.cli.search_statements import SEARCH
 
 @click.command()
 @search_options
+@history_option
 @stage_options
 @presentation_options
 @click.option("--profile", metavar="NAME", help="Named set of search options, such as balanced.")

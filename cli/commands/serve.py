@@ -117,8 +117,8 @@ def command(
 ) -> None:
     """Let applications search over HTTP, each as a role of its own.
 
-    POST /v1/search, /v1/context, /v1/ask, /v1/facets, /v1/explain, /v1/diagnose, /v1/feedback;
-    GET /v1/documents/ID, /health, /metrics, /openapi.json. Chat clients ask through
+    POST /v1/search, /v1/context, /v1/ask, /v1/facets, /v1/explain, /v1/diagnose, /v1/feedback,
+    /v1/click; GET /v1/documents/ID, /health, /metrics, /openapi.json. Chat clients ask through
     /v1/chat/completions, where each collection is a model; agents speak MCP at /mcp.
 
     \b

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, LiteralString
 
 import numpy as np
@@ -59,7 +59,8 @@ class Pool:
     """One query's candidates: a list for each of ARMS, as fuse_lists takes them, but for weights.
 
     `source_keys` are by chunk id; `vectors` too, of length 1, as `query_vector` is, without those
-    that a passage has not or that are zero.
+    that a passage has not or that are zero. With `only_judged`, documents without a grade are left
+    out of what is measured.
     """
 
     key: str
@@ -68,6 +69,7 @@ class Pool:
     grades: dict[str, int]
     query_vector: NDArray[np.float64]
     vectors: dict[int, NDArray[np.float64]]
+    only_judged: bool = False
 
 
 def read_pools(
@@ -76,6 +78,7 @@ def read_pools(
     keep: Callable[[str], bool],
     settings: dict[str, Any],
     advance: Callable[[int], None],
+    only_judged: bool = False,
 ) -> list[Pool]:
     """Search the queries whose key is kept by each arm alone; return what was found.
 
@@ -93,7 +96,7 @@ def read_pools(
         stored = connection.execute(VECTORS, {"ids": found_chunks(found)})
         vectors = {chunk_id: vector.to_numpy() for chunk_id, vector in stored}
         query["embedding"] = query["embedding"].to_numpy()
-        pools.append(join_pool(query, found, vectors))
+        pools.append(replace(join_pool(query, found, vectors), only_judged=only_judged))
         advance(1)
     return pools
 

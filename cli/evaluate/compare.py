@@ -7,11 +7,12 @@ from pgblend.cli.database import Connection, fetch_rows
 from pgblend.cli.errors import UserError
 from pgblend.cli.evaluate.explain import explain_command
 from pgblend.cli.evaluate.metric_names import RELEVANCE
+from pgblend.cli.evaluate.reranking import reranking_verdict
 from pgblend.cli.evaluate.significance import compare_paired
 
 _RUN = """
     SELECT r.run_id, r.judged_set, r.arm, r.profile, r.state, r.options, s.collection,
-        r.result_limit, r.versions, r.queries, r.degraded_queries
+        r.result_limit, r.versions, r.metrics, r.queries, r.degraded_queries
     FROM blend.evaluation_runs AS r
     INNER JOIN blend.judged_sets AS s ON s.name = r.judged_set
     WHERE r.run_id = %(run)s
@@ -29,6 +30,7 @@ _QUERIES = """
 def compare(connection: Connection, run_a: int, run_b: int, metric: str) -> dict[str, Any]:
     """Compare two finished runs of one set: each metric with its test, and each query.
 
+    `reranking` says what it does where one of them reranks and the other does not, else None.
     Queries that only one of the runs has are left out; `warnings` counts them, and says what else
     the runs differ in beside the way to search.
     """
@@ -74,6 +76,7 @@ def compare(connection: Connection, run_a: int, run_b: int, metric: str) -> dict
         "metric": metric,
         "metrics": metrics,
         "queries": queries,
+        "reranking": reranking_verdict(a, b, metrics),
         "warnings": _warnings(a, b, len(rows)),
     }
 
@@ -92,6 +95,8 @@ def _warnings(a: dict[str, Any], b: dict[str, Any], common: int) -> list[str]:
             "are not in the other and left out"
         )
     names = sorted(a["versions"].keys() | b["versions"].keys())
+    if "rerank_model" not in a["versions"].keys() & b["versions"].keys():
+        names = [name for name in names if name != "rerank_model"]  # it is what is compared
     found += [
         f"{name.replace('_', ' ')}: {a['versions'].get(name)} in run {a['run_id']}, "
         f"{b['versions'].get(name)} in run {b['run_id']}"

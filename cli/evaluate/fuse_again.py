@@ -42,10 +42,14 @@ def fuse_again(pool: Pool, settings: Mapping[str, Any]) -> Fused:
 
 
 def ndcg(pool: Pool, settings: Mapping[str, Any]) -> float:
-    """Return nDCG@10 of the candidates' documents under these settings, each at its best place."""
+    """Return nDCG@10 of the candidates' documents under these settings, each at its best place.
+
+    Where only what is judged counts, other documents are left out (condensed lists: Sakai 2007).
+    """
     fused = fuse_again(pool, settings)
     keys = [pool.source_keys[fused.chunk_ids[item]] for item in fused.order]
-    documents = list(dict.fromkeys(keys))[:CUT]
+    found = dict.fromkeys(keys)
+    documents = [key for key in found if not pool.only_judged or key in pool.grades][:CUT]
     gains = [max(pool.grades.get(document, 0), 0) for document in documents]
     ideal = sorted((grade for grade in pool.grades.values() if grade > 0), reverse=True)[:CUT]
     return _dcg(gains) / _dcg(ideal)

@@ -32,7 +32,10 @@ _SAVE = "SELECT blend.set_profile(%(name)s, %(description)s, %(settings)s)"
 
 @dataclass(frozen=True)
 class TuneRequest:
-    """What to tune on, from which profile on, how long, and where to save it."""
+    """What to tune on, from which profile on, how long, and where to save it.
+
+    Of a set that was `learned` of clicks, what has no verdict does not count: it is no bad answer.
+    """
 
     judged_set: str
     profile: str | None
@@ -40,6 +43,7 @@ class TuneRequest:
     share: float
     seed: int
     save: str | None
+    learned: bool = False
 
 
 def tune(connection: Connection, request: TuneRequest, start_bar: StartBar) -> dict[str, Any]:
@@ -59,6 +63,7 @@ def tune(connection: Connection, request: TuneRequest, start_bar: StartBar) -> d
         lambda key: is_tuned_on(key, request.share, request.seed),
         start,
         start_bar("Candidates", 1),
+        request.learned,
     )
     if len(pools) < LEAST_QUERIES:
         raise UserError(
@@ -68,12 +73,16 @@ def tune(connection: Connection, request: TuneRequest, start_bar: StartBar) -> d
         )
     found = search_settings(pools, start, choices, request, start_bar("Trials", request.trials))
     chosen = found if is_better(pools, start, start | found) else kept(start)
-    measured = {
-        "start": _measure(connection, request, "hybrid", {}, start_bar),
-        "tuned": _measure(connection, request, "hybrid", chosen, start_bar),
-        "lexical": _measure(connection, request, "lexical", {}, start_bar),
-        "vector": _measure(connection, request, "vector", {}, start_bar),
-    }
+    measured = (
+        _measure_again(connection, request, start, chosen, start_bar)
+        if request.learned
+        else {
+            "start": _measure(connection, request, "hybrid", {}, start_bar),
+            "tuned": _measure(connection, request, "hybrid", chosen, start_bar),
+            "lexical": _measure(connection, request, "lexical", {}, start_bar),
+            "vector": _measure(connection, request, "vector", {}, start_bar),
+        }
+    )
     keys = sorted(
         key for key in measured["tuned"] if not is_tuned_on(key, request.share, request.seed)
     )
@@ -193,6 +202,33 @@ def _parameters_of(settings: dict[str, Any]) -> dict[str, Any]:
         "method": settings["normalization"]["method"],
         "feedback": settings["feedback"]["weight"] if settings["feedback"]["passages"] else 0.0,
         "bonus": "none",
+    }
+
+
+def _measure_again(
+    connection: Connection,
+    request: TuneRequest,
+    start: dict[str, Any],
+    chosen: dict[str, Any],
+    start_bar: StartBar,
+) -> dict[str, dict[str, float]]:
+    """Fuse what is held back in each way; return nDCG@10 by query key, of judged documents."""
+    pools = read_pools(
+        connection,
+        request.judged_set,
+        lambda key: not is_tuned_on(key, request.share, request.seed),
+        start,
+        start_bar("Held back", 1),
+        request.learned,
+    )
+    ways = {
+        "start": start,
+        "tuned": start | chosen,
+        "lexical": start | {"weights": {"lexical": 1.0, "vector": 0.0}},
+        "vector": start | {"weights": {"lexical": 0.0, "vector": 1.0}},
+    }
+    return {
+        name: {pool.key: ndcg(pool, settings) for pool in pools} for name, settings in ways.items()
     }
 
 

@@ -7,7 +7,10 @@ from pgblend.cli.explain.figures import label
 from pgblend.cli.explain.trace import Result
 
 # What is added to the arms' parts, in the order in which a search does it.
-_LATER = ("feedback", "bonus", "recency", "language", "fused", "rerank", "position")
+_LATER = (
+    *("feedback", "bonus", "recency", "language", "boost", "decay"),
+    *("fused", "rerank", "position", "pinned"),
+)
 
 
 @dataclass(frozen=True)

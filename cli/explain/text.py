@@ -31,6 +31,7 @@ def render_text(trace: Trace) -> Group:
 def _head(trace: Trace) -> Text:
     facts = [
         ("profile", trace.profile),
+        ("in an experiment against", trace.rival),
         ("mode", trace.mode),
         ("collections", ", ".join(trace.collections) or "none"),
     ]
@@ -121,6 +122,8 @@ def _results(trace: Trace) -> Table:
     for result in trace.results:
         told = Text(result.title, style="bold")
         for name, text in (
+            ("of profile", ", ".join(result.profiles)),
+            ("answers", result.answers),
             ("found by", _found_by(result)),
             ("parts", _parts(result)),
             ("places", _way(trace, result)),

@@ -108,6 +108,11 @@ class Result:
         """What is comparable between queries; None without a basis for it."""
         return self.row.get("relevance")
 
+    @property
+    def profiles(self) -> list[str]:
+        """In an experiment: the profiles that gave it."""
+        return list((self.row.get("details") or {}).get("profiles") or ())
+
     @cached_property
     def title(self) -> str:
         """The title on one line, or else the key, or the document's number."""
@@ -123,6 +128,12 @@ class Result:
             return name
         lines = str(start) if end in (None, start) else f"{start}-{end}"
         return f"{name}:{lines}" if name else f"lines {lines}"
+
+    @property
+    def answers(self) -> str:
+        """The sub-questions that it answers, on one line."""
+        told = (self.row.get("details") or {}).get("answers") or ()
+        return "; ".join(map(output.one_line, told))
 
     @property
     def snippet(self) -> list[tuple[str, bool]]:
@@ -150,6 +161,7 @@ class Trace:
     degraded: tuple[str, ...]
     total_ms: float
     results: tuple[Result, ...]
+    rival: str = ""  # the profile that an experiment compares it with
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> "Trace":
@@ -170,6 +182,7 @@ class Trace:
             degraded=degraded,
             total_ms=total_ms,
             results=tuple(_result(entry) for entry in document["results"]),
+            rival=str((document.get("experiment") or {}).get("rival") or ""),
         )
 
     @property
@@ -204,7 +217,7 @@ def _joined(entries: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     joined: dict[str, dict[str, Any]] = {}
     for entry in entries:
         name = str(entry["name"])
-        if name == "hyde" or "_variant_" in name:
+        if name == "hyde" or "_variant_" in name or "_question_" in name:
             name = "lexical_variants" if name.startswith("lexical") else "vector_variants"
             before = joined.get(name, {"ms": 0, "rows": 0, "details": {}, "spans": ()})
             joined[name] = {

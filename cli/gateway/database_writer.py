@@ -61,6 +61,7 @@ _INSERT: dict[str, LiteralString] = {
 _CLEAN: tuple[LiteralString, ...] = (
     "DELETE FROM pgblend_data.search_log"
     " WHERE searched_at < now() - make_interval(days => %(days)s)",
+    "DELETE FROM pgblend_data.click WHERE clicked_at < now() - make_interval(days => %(days)s)",
     "DELETE FROM pgblend_data.model_call WHERE called_at < now() - make_interval(days => %(days)s)",
     "DELETE FROM pgblend_data.model_answer"
     " WHERE created_at < now() - make_interval(days => %(days)s)",

@@ -17,10 +17,18 @@ SCHEMA: dict[str, Any] = {
     for name, value in json.loads(_FILE.read_text(encoding="utf-8")).items()
     if name not in ("$schema", "title")
 }
-RESPONSE_FORMAT = {
-    "type": "json_schema",
-    "json_schema": {"name": "query_expansion", "strict": True, "schema": SCHEMA},
-}
+_SUB_QUESTIONS = {"subQuestions": SCHEMA["properties"]["vectorQueries"]}
+
+
+def response_format(has_sub_questions: bool) -> dict[str, Any]:
+    """Return what asks a model for the schema; with sub-questions it has a field more."""
+    more = _SUB_QUESTIONS if has_sub_questions else {}
+    schema = SCHEMA | {
+        "properties": SCHEMA["properties"] | more,
+        "required": [*SCHEMA["required"], *more],
+    }
+    named = {"name": "query_expansion", "strict": True, "schema": schema}
+    return {"type": "json_schema", "json_schema": named}
 
 
 class InvalidExpansionError(ValueError):
@@ -44,12 +52,12 @@ def read_expansion(text: str) -> dict[str, Any]:
 
 
 def _checked(value: Any) -> dict[str, Any]:
-    """Check the schema: both lists must be there; hyde and notes may be missing or null."""
+    """Check the schema: both lists of queries must be there; what else it has may be missing."""
     value = storable(value)
     if not isinstance(value, dict):
         raise InvalidExpansionError("it is not a JSON object")
-    for name in ("lexicalQueries", "vectorQueries"):
-        items = value.get(name)
+    for name in ("lexicalQueries", "vectorQueries", "subQuestions"):
+        items = value.get(name, [] if name == "subQuestions" else None)
         if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
             raise InvalidExpansionError(f"{name} is not a list of texts")
     for name in ("hyde", "notes"):

@@ -41,12 +41,8 @@ def lexical_variants(query: Query, variants: list[str]) -> list[str]:
     """Return keyword queries: without operators of their own, with all the query insists on."""
     kept = []
     for variant in variants:
-        # What the query insists on is put back as it stands there; operators are never the model's.
-        words = [word.lstrip("-+") for word in re.sub(r'["“”„«»]', " ", variant).split()]
-        plain = " ".join(word for word in words if word and word != "OR")
+        plain = _without_operators(query, variant)
         missing = [name for name in query.identifiers if name.casefold() not in plain.casefold()]
-        excluded = {term.lstrip("-").strip('"').casefold() for term in query.negated}
-        plain = " ".join(word for word in plain.split() if word.casefold() not in excluded)
         if plain:
             kept.append(" ".join([_cut(plain), *missing, *query.quoted, *query.negated]))
     return _distinct(query.text, kept)
@@ -55,6 +51,27 @@ def lexical_variants(query: Query, variants: list[str]) -> list[str]:
 def vector_variants(query: Query, variants: list[str]) -> list[str]:
     """Return rephrasings: short enough, none twice, none the query itself."""
     return _distinct(query.text, [_cut(" ".join(variant.split())) for variant in variants])
+
+
+def sub_questions(query: Query, questions: list[str], most: int) -> list[str]:
+    """Return questions to be searched one by one, without operators but the query's own.
+
+    What the query quotes or excludes binds all rows, so each of them has it.
+    """
+    plain = [_cut(_without_operators(query, question)) for question in questions]
+    conditions = [*query.quoted, *query.negated]
+    return _distinct(query.text, [" ".join([text, *conditions]) for text in plain if text])[:most]
+
+
+def _without_operators(query: Query, text: str) -> str:
+    """Return a model's text without operators, and without words that the query excludes.
+
+    What the query insists on is put back as it stands there; operators are never the model's.
+    """
+    excluded = {term.lstrip("-").strip('"').casefold() for term in query.negated}
+    words = (word.lstrip("-+") for word in re.sub(r'["“”„«»]', " ", text).split())
+    kept = (word for word in words if word and word != "OR" and word.casefold() not in excluded)
+    return " ".join(kept)
 
 
 def passage(query: Query, text: str | None) -> str | None:

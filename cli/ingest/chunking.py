@@ -1,4 +1,4 @@
-"""From a document to its chunks, each with its headings and its place in the source."""
+"""From a document to its chunks, each with its headings, context and place in the source."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
@@ -10,6 +10,7 @@ from pgblend.cli.ingest.document import Document, Heading, Place
 from pgblend.cli.ingest.messages import group_messages
 from pgblend.cli.ingest.piece_tokens import piece_tokens
 from pgblend.cli.ingest.settings import ChunkSettings
+from pgblend.cli.ingest.table_context import TableContext
 from pgblend.cli.ingest.token_spans import TokenSpans
 from pgblend.cli.tokens import count_tokens
 from pgblend.plpy.text.split import split_text
@@ -136,7 +137,7 @@ def _line_start(text: str, position: int) -> int | None:
 
 
 class _Placer:
-    """Gives chunks the headings above them, and their pages or rows."""
+    """Gives chunks the headings above them, the context of tables, and their pages or rows."""
 
     def __init__(self, document: Document) -> None:
         self._heading_offsets = [heading.offset for heading in document.headings]
@@ -144,6 +145,7 @@ class _Placer:
         self._place_offsets = [place.offset for place in document.places]
         self._places = document.places
         self._kind = document.kind
+        self._tables = TableContext(document.tables)
 
     def add_to(self, chunk: Chunk) -> None:
         """Add what there is to say about a chunk."""
@@ -151,6 +153,9 @@ class _Placer:
         index = bisect_right(self._heading_offsets, own_start) - 1
         if index >= 0 and self._paths[index]:
             chunk["heading"] = self._paths[index]
+        context = self._tables.of(own_start, chunk["end_offset"], chunk.get("heading", ""))
+        if context:
+            chunk["context"] = context
         if self._places:
             self._add_places(chunk)
         if self._kind != "doc":

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time
 from typing import Any
 
@@ -39,6 +39,39 @@ class Place:
     page: int | None = None
     sheet: str | None = None
     row: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A table's row at `offset`; its label says what its figures are of, its group of several."""
+
+    offset: int
+    label: str
+    group: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table between two offsets of the text: what its rows are to be read with.
+
+    `caption` and `header` are in the document's words, "" where there is none. The rows are in
+    order, those of the header left out.
+    """
+
+    start: int
+    end: int
+    caption: str
+    header: str
+    rows: tuple[Row, ...]
+
+    def moved(self, size: int, after: int = 0) -> "Table":
+        """Return the table once so many characters were put in at `after`."""
+
+        def shifted(place: int) -> int:
+            return place + size * (place >= after)
+
+        rows = tuple(replace(row, offset=shifted(row.offset)) for row in self.rows)
+        return replace(self, start=shifted(self.start), end=shifted(self.end), rows=rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +119,11 @@ class Message:
 class Document:
     """The text of one source with what is known about it; offsets and lines refer to `text`.
 
-    Parsers leave `source_key`, `uri` and `media_type` to their caller. Chunks begin anew at each of
-    `breaks`; with `whole_lines` they begin and end where lines do. `kind` is the chunks' kind:
-    doc or code. With `messages` these are what is chunked, and `text` is a sample of them for
-    telling the language. `pictures` are still to be read. `warnings` say what of the source is
-    missing.
+    Parsers leave `source_key`, `uri` and `media_type` to their caller. `tables` are in order, none
+    within another. Chunks begin anew at each of `breaks`; with `whole_lines` they begin and end
+    where lines do. `kind` is the chunks' kind: doc or code. With `messages` these are what is
+    chunked, and `text` is a sample of them for telling the language. `pictures` are still to be
+    read. `warnings` say what of the source is missing.
     """
 
     source_key: str = ""
@@ -100,6 +133,7 @@ class Document:
     media_type: str = ""
     metadata: dict[str, Any] = field(default_factory=dict)
     headings: tuple[Heading, ...] = ()
+    tables: tuple[Table, ...] = ()
     places: tuple[Place, ...] = ()
     breaks: tuple[int, ...] = ()
     kind: str = "doc"

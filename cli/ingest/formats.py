@@ -21,8 +21,9 @@ from pgblend.cli.ingest.parse_html import parse_page
 from pgblend.cli.ingest.records import load_json, plain_value
 from pgblend.cli.ingest.text_builder import TextBuilder
 
-# Raise it when a parser gives other text for the same bytes: every file is then read again.
-PARSER_VERSION = 5
+# Raise it when a parser gives other text or context for the same bytes: every file is then read
+# again.
+PARSER_VERSION = 6
 
 MARKDOWN, HTML, JSON, JSONL, TEXT = (
     "text/markdown",
@@ -73,8 +74,7 @@ def _lazy(module: str, name: str) -> Parser:
 def _parse_markdown(data: bytes) -> Document:
     from pgblend.cli.ingest.parse_markdown import parse_markdown  # its libraries take their time
 
-    text, title, metadata, headings = parse_markdown(decode(data))
-    return Document(title=title, text=text, metadata=metadata, headings=headings)
+    return parse_markdown(decode(data))
 
 
 def _parse_html(data: bytes, folder: Path | None = None) -> Document:
@@ -86,6 +86,7 @@ def _parse_html(data: bytes, folder: Path | None = None) -> Document:
         title=page.title,
         text=page.text,
         headings=page.headings,
+        tables=page.tables,
         links=page.links,
         pictures=tuple(builder.pictures),
     )

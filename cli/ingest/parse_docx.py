@@ -11,6 +11,7 @@ from lxml import etree
 
 from pgblend.cli.ingest.document import Document, ParseError, storable_text, storable_value
 from pgblend.cli.ingest.office_file import check_archive, local_name, parse_xml
+from pgblend.cli.ingest.tables import TableRows, with_captions
 from pgblend.cli.ingest.text_builder import TextBuilder, cell_text, row_text
 from pgblend.cli.ingest.title import stated_title, top_heading
 
@@ -39,13 +40,15 @@ def parse_docx(data: bytes) -> Document:
             reader.read_blocks(parse_xml(relation.target_part.blob), paged=False)
     properties = file.core_properties
     metadata = {"author": properties.author, "modified": properties.modified}
+    text = reader.builder.text()
     return Document(
         title=reader.title
         or top_heading(reader.builder.headings)
         or stated_title(properties.title or ""),
-        text=reader.builder.text(),
+        text=text,
         metadata=storable_value({key: value for key, value in metadata.items() if value}),
         headings=tuple(reader.builder.headings),
+        tables=with_captions(reader.builder.tables, text, reader.builder.headings),
         pictures=tuple(reader.builder.pictures),
         places=tuple(reader.builder.places) if reader.page > 1 or _has_one_page(file) else (),
     )
@@ -96,6 +99,7 @@ class _Reader:
 
     def _read_table(self, table: Any) -> None:
         first = True
+        rows = TableRows()
         for row in table.iter(f"{_W}tr"):
             if next(row.iterancestors(f"{_W}tbl")) is not table:
                 continue  # a row of a table within a cell: its text is the cell's
@@ -103,9 +107,12 @@ class _Reader:
             self._turn_pages(min(sum(cell.count(_PAGE_BREAK) for cell in cells), 1), False)
             line = row_text([cell_text(cell.replace(_PAGE_BREAK, " ")) for cell in cells])
             if line.strip():
-                self.builder.add(line, "\n\n" if first else "\n")
+                offset = self.builder.add(line, "\n\n" if first else "\n")
+                is_header = row.find(f"{_W}trPr/{_W}tblHeader") is not None
+                rows.add(offset, cells, is_header)
                 self._text_on_page, first = True, False
             self._read_pictures(row)
+        self.builder.add_table(rows)
 
     def _read_pictures(self, element: Any) -> None:
         for blip in element.iter(_BLIP):

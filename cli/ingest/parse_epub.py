@@ -41,6 +41,7 @@ def parse_epub(data: bytes) -> Document:
         text=builder.text(),
         metadata={"author": storable_text(about["creator"])} if about.get("creator") else {},
         headings=tuple(builder.headings),
+        tables=tuple(builder.tables),
         pictures=tuple(builder.pictures),
     )
 
@@ -51,6 +52,7 @@ def _read_chapter(builder: TextBuilder, archive: zipfile.ZipFile, name: str) -> 
     builder.headings.extend(
         Heading(start + heading.offset, heading.level, heading.text) for heading in page.headings
     )
+    builder.tables.extend(table.moved(start) for table in page.tables)
 
     def read_file(path: str) -> bytes | None:
         with suppress(ParseError):

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from pgblend.cli.ingest.document import Heading, Link, ParseError
+from pgblend.cli.ingest.document import Heading, Link, ParseError, Table
+from pgblend.cli.ingest.tables import TableRows, with_captions
 from pgblend.cli.ingest.title import stated_title, top_heading
 
 _DROPPED_NAMES = (
@@ -47,6 +48,7 @@ class Page:
     headings: tuple[Heading, ...]
     links: tuple[Link, ...]
     images: tuple[tuple[int, str], ...]
+    tables: tuple[Table, ...]
 
 
 def parse_html(source: str) -> tuple[str, str, tuple[Heading, ...]]:
@@ -67,7 +69,14 @@ def parse_page(source: str) -> Page:
     title_node = tree.css_first("head > title")
     title = stated_title(title_node.text()) if title_node else ""
     title = title or top_heading(writer.headings)
-    return Page(text, title, tuple(writer.headings), tuple(writer.links), tuple(writer.images))
+    return Page(
+        text,
+        title,
+        tuple(writer.headings),
+        tuple(writer.links),
+        tuple(writer.images),
+        with_captions(writer.tables, text, writer.headings),
+    )
 
 
 def _check_depth(source: str) -> None:
@@ -78,6 +87,33 @@ def _check_depth(source: str) -> None:
             depth = max(depth - 1, 0) if match.group(1) else depth + 1
             if depth > _MAX_DEPTH:
                 raise ParseError(f"its elements nest deeper than {_MAX_DEPTH:,} levels")
+
+
+@dataclass
+class _OpenTable:
+    """A table while it is read; `cell` stands beside so many `rows` more."""
+
+    rows: TableRows
+    cell: str = ""
+    count: int = 0
+    is_layout: bool = False
+
+    def add_row(self, offset: int, row: LexborNode) -> None:
+        """Add a row of the page; one below a cell of several rows has that cell as its group."""
+        nodes = [node for node in row.iter() if node.tag in ("td", "th")]
+        cells = [_plain(node) for node in nodes]
+        is_head = row.parent is not None and row.parent.tag == "thead"
+        is_header = is_head or all(node.tag == "th" for node in nodes)
+        group = self.cell if self.count else ""
+        self.count = max(self.count - 1, 0)
+        self.rows.add(offset, cells, is_header, group)
+        if nodes and not self.count:
+            span = nodes[0].attributes.get("rowspan") or ""
+            self.cell, self.count = cells[0], int(span) - 1 if span.isdecimal() else 0
+
+
+def _plain(node: LexborNode) -> str:
+    return _SPACES.sub(" ", node.text(separator=" ")).strip()
 
 
 @dataclass
@@ -95,6 +131,8 @@ class _Writer:
     links: list[Link] = field(default_factory=list)
     images: list[tuple[int, str]] = field(default_factory=list)
     new_images: list[str] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
+    open_tables: list[_OpenTable] = field(default_factory=list)
 
     def write(self, text: str) -> None:
         """Add text of the page, with white space collapsed outside <pre>."""
@@ -120,6 +158,20 @@ class _Writer:
         """Let the images since the last block stand after the text of this one."""
         self.images += [(self.length, source) for source in self.new_images]
         self.new_images.clear()
+
+    def open_table(self, table: LexborNode) -> None:
+        """Begin to collect the rows of a table; those around it are no more than layout."""
+        for outer in self.open_tables:
+            outer.is_layout = True
+        caption = next((node for node in table.iter() if node.tag == "caption"), None)
+        rows = TableRows(_plain(caption) if caption else "")
+        self.open_tables.append(_OpenTable(rows))
+
+    def close_table(self) -> None:
+        """Keep the table that ends here."""
+        closed = self.open_tables.pop()
+        if not closed.is_layout and (table := closed.rows.table(self.length)):
+            self.tables.append(table)
 
     def start_cell(self) -> None:
         """Separate the next text from the table cell before it."""
@@ -173,6 +225,10 @@ def _write(root: LexborNode, writer: _Writer) -> None:
             source = node.attributes.get("data-src") or node.attributes.get("src") or ""
             writer.new_images.append(source.strip())
         _enter(tag, writer)
+        if tag == "table":
+            writer.open_table(node)
+        elif tag == "tr" and writer.open_tables:
+            writer.open_tables[-1].add_row(writer.position(), node)
         stack.append((node, True))
         stack.extend((child, False) for child in reversed(list(node.iter(include_text=True))))
 
@@ -194,7 +250,9 @@ def _enter(tag: str, writer: _Writer) -> None:
 
 
 def _leave(node: LexborNode, tag: str, writer: _Writer, heading_start: int) -> None:
-    if tag == "pre":
+    if tag == "table":
+        writer.close_table()
+    elif tag == "pre":
         writer.preformatted -= 1
     elif tag == "li":
         writer.bullet = ""

@@ -7,27 +7,34 @@ from typing import Any
 import yaml
 from markdown_it import MarkdownIt
 
-from pgblend.cli.ingest.document import Heading, storable_value
+from pgblend.cli.ingest.document import Document, Heading, Table, storable_value
+from pgblend.cli.ingest.tables import TableRows, with_captions
 from pgblend.cli.ingest.title import top_heading
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 # Only the block structure is needed; inline markup is parsed for headings alone.
-_BLOCKS = MarkdownIt("commonmark")
+_BLOCKS = MarkdownIt("commonmark").enable("table")
 _BLOCKS.core.ruler.enableOnly(["normalize", "block"])
 _INLINE = MarkdownIt("commonmark")
 _MARKUP = re.compile(r"[*_`\[\]<>&\\!]")
 
 
-def parse_markdown(source: str) -> tuple[str, str, dict[str, Any], tuple[Heading, ...]]:
-    """Return text, title, metadata and headings of a Markdown file.
+def parse_markdown(source: str) -> Document:
+    """Return text, title, metadata, headings and tables of a Markdown file.
 
     Front matter leaves blank lines behind, so that line numbers stay those of the file. The title
     is the front matter's, else a single heading of level 1 at the top, else "".
     """
     metadata, text = _split_front_matter(source)
-    headings = _headings(text)
+    headings, tables = _blocks(text)
     title = _plain_value(metadata.pop("title", None)) or top_heading(headings, text)
-    return text, title, metadata, headings
+    return Document(
+        title=title,
+        text=text,
+        metadata=metadata,
+        headings=headings,
+        tables=with_captions(tables, text, headings),
+    )
 
 
 def _plain_value(title: Any) -> str:
@@ -51,16 +58,32 @@ def _split_front_matter(source: str) -> tuple[dict[str, Any], str]:
     return storable_value(metadata), blank_lines + source[match.end() :]
 
 
-def _headings(text: str) -> tuple[Heading, ...]:
-    line_offsets = [0, *(match.end() for match in re.finditer("\n", text))]
+def _blocks(text: str) -> tuple[tuple[Heading, ...], list[Table]]:
+    """Return headings and tables."""
+    line_offsets = [0, *(match.end() for match in re.finditer("\n", text)), len(text)]
     headings = []
-    tokens = _BLOCKS.parse(text)
-    for token, content in pairwise(tokens):
+    tables = []
+    rows = TableRows()
+    cells: list[str] = []
+    end = 0
+    for token, content in pairwise(_BLOCKS.parse(text)):
         if token.type == "heading_open" and token.map:
             plain = _plain_text(content.content)
             if plain:
                 headings.append(Heading(line_offsets[token.map[0]], int(token.tag[1]), plain))
-    return tuple(headings)
+        elif token.type == "table_open" and token.map:
+            rows = TableRows()
+            end = line_offsets[token.map[1]]
+        elif token.type == "tr_open" and token.map:
+            cells = []
+            offset = line_offsets[token.map[0]]
+        elif token.type in ("th_open", "td_open"):
+            cells.append(_plain_text(content.content))
+        elif token.type == "tr_close":
+            rows.add(offset, cells, is_header=content.type == "thead_close")
+        if content.type == "table_close" and (table := rows.table(end)):
+            tables.append(table)
+    return tuple(headings), tables
 
 
 def _plain_text(markup: str) -> str:

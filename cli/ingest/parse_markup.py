@@ -1,6 +1,7 @@
 """ODT, XML, RTF and notebooks: formats whose text needs little work."""
 
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from striprtf.striprtf import rtf_to_text
@@ -11,13 +12,15 @@ from pgblend.cli.ingest.find_links import find_links
 from pgblend.cli.ingest.office_file import local_name, open_archive, parse_xml, read_member
 from pgblend.cli.ingest.parse_markdown import parse_markdown
 from pgblend.cli.ingest.records import load_json
+from pgblend.cli.ingest.tables import TableRows, with_captions
 from pgblend.cli.ingest.text_builder import TextBuilder, cell_text, row_text
 from pgblend.cli.ingest.title import stated_title
 
 _TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
 _TABLE = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
 _IMAGE = "{urn:oasis:names:tc:opendocument:xmlns:drawing:1.0}image"
-_BLOCKS = (f"{_TEXT}h", f"{_TEXT}p", f"{_TABLE}table-row")
+_ROW = f"{_TABLE}table-row"
+_BLOCKS = (f"{_TEXT}h", f"{_TEXT}p", _ROW)
 _HREF = "{http://www.w3.org/1999/xlink}href"
 
 
@@ -28,6 +31,7 @@ def parse_odt(data: bytes) -> Document:
             raise ParseError("it is encrypted and needs a password")
         root = parse_xml(read_member(archive, "content.xml"))
         builder = TextBuilder()
+        tables: dict[Any, tuple[TableRows, int]] = {}
         for element in root.iter(*_BLOCKS, _IMAGE):
             if element.tag == _IMAGE:
                 name = element.get(_HREF, "")
@@ -35,18 +39,36 @@ def parse_odt(data: bytes) -> Document:
                     with suppress(ParseError):  # linked, or lost
                         builder.add_picture(read_member(archive, name))
             elif next(element.iterancestors(*_BLOCKS), None) is None:
-                _add_block(builder, element)
+                if element.tag == _ROW:
+                    _add_row(builder, element, tables)
+                else:
+                    _add_block(builder, element)
+    for rows, end in tables.values():
+        builder.tables += filter(None, [rows.table(end)])
+    text = builder.text()
     return Document(
-        text=builder.text(), headings=tuple(builder.headings), pictures=tuple(builder.pictures)
+        text=text,
+        headings=tuple(builder.headings),
+        tables=with_captions(builder.tables, text, builder.headings),
+        pictures=tuple(builder.pictures),
     )
 
 
+def _add_row(builder: TextBuilder, row: Any, tables: dict[Any, tuple[TableRows, int]]) -> None:
+    """Add a table's row, and note it in its table, which then ends after it."""
+    cells = [cell_text(_joined(cell)) for cell in row.iterchildren(f"{_TABLE}table-cell")]
+    offset = builder.add(row_text(cells), "\n")
+    is_header = local_name(row.getparent()) == "table-header-rows"
+    table = next(row.iterancestors(f"{_TABLE}table"), row.getparent())
+    rows, _ = tables.get(table) or (TableRows(), 0)
+    if any(cells):
+        rows.add(offset, cells, is_header)
+    tables[table] = rows, builder.length
+
+
 def _add_block(builder: TextBuilder, element: Any) -> None:
-    """Add a heading, paragraph or table row with all within it: notes, frames, inner tables."""
-    if element.tag == f"{_TABLE}table-row":
-        cells = element.iterchildren(f"{_TABLE}table-cell")
-        builder.add(row_text([cell_text(_joined(cell)) for cell in cells]), "\n")
-    elif element.tag == f"{_TEXT}h":
+    """Add a heading or paragraph with all within it: notes, frames."""
+    if element.tag == f"{_TEXT}h":
         level = element.get(f"{_TEXT}outline-level", "1")
         builder.add_heading(_joined(element), int(level) if level.isdecimal() else 1)
     else:
@@ -90,9 +112,8 @@ def parse_notebook(data: bytes) -> Document:
         if source.strip():
             is_code = isinstance(cell, dict) and cell.get("cell_type") == "code"
             parts.append(f"```\n{source}\n```" if is_code else source)
-    text, title, metadata, headings = parse_markdown("\n\n".join(parts))
-    links = find_links(text)
-    return Document(title=title, text=text, metadata=metadata, headings=headings, links=links)
+    document = parse_markdown("\n\n".join(parts))
+    return replace(document, links=find_links(document.text))
 
 
 def _source(cell: Any) -> str:

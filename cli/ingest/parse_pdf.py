@@ -7,6 +7,7 @@ import pypdfium2 as pdfium
 
 from pgblend.cli.ingest.document import Document, Heading, ParseError, Picture, storable_text
 from pgblend.cli.ingest.text_builder import TextBuilder
+from pgblend.cli.ingest.text_tables import find_tables
 from pgblend.cli.ingest.title import stated_title
 
 # PDFium's mark for a hyphen at a line's end, after which it joined the word.
@@ -53,6 +54,7 @@ def _read(pdf: pdfium.PdfDocument, data: bytes) -> Document:
         text=text,
         metadata=metadata | {"pages": len(pdf)},
         headings=tuple(_outline(pdf, text, starts)),
+        tables=find_tables(text),
         places=tuple(builder.places),
         pictures=tuple(scanned),
         warnings=(f"pages that cannot be read: {_numbers(broken)} of {len(pdf)}",)

@@ -12,6 +12,7 @@ from pptx.shapes.base import BaseShape
 
 from pgblend.cli.ingest.document import Document, ParseError
 from pgblend.cli.ingest.office_file import check_archive
+from pgblend.cli.ingest.tables import TableRows, with_captions
 from pgblend.cli.ingest.text_builder import TextBuilder, cell_text, row_text
 from pgblend.cli.ingest.title import stated_title
 
@@ -32,10 +33,12 @@ def parse_slides(data: bytes) -> Document:
         title = presentation.core_properties.title or ""
     except (PythonPptxError, KeyError, ValueError, AttributeError, etree.XMLSyntaxError) as error:
         raise ParseError(f"no readable PPTX: {error or type(error).__name__}") from None
+    text = builder.text()
     return Document(
         title=stated_title(title),
-        text=builder.text(),
+        text=text,
         headings=tuple(builder.headings),
+        tables=with_captions(builder.tables, text, builder.headings),
         places=tuple(builder.places),
         pictures=tuple(builder.pictures),
     )
@@ -62,8 +65,18 @@ def _read_shape(builder: TextBuilder, shape: Any) -> None:
     elif shape.has_text_frame:
         builder.add(shape.text_frame.text.replace(_VERTICAL_TAB, "\n").strip())
     elif getattr(shape, "has_table", False):
-        rows = (row_text([cell_text(cell.text) for cell in row.cells]) for row in shape.table.rows)
-        builder.add("\n".join(row for row in rows if row.strip()))
+        _read_table(builder, shape.table)
+
+
+def _read_table(builder: TextBuilder, table: Any) -> None:
+    rows = TableRows()
+    gap = "\n\n"
+    for row in table.rows:
+        cells = [cell_text(cell.text) for cell in row.cells]
+        if any(cells):
+            rows.add(builder.add(row_text(cells), gap), cells)
+            gap = "\n"
+    builder.add_table(rows)
 
 
 def _reading_order(shape: BaseShape) -> tuple[int, int]:

@@ -85,6 +85,7 @@ def insert_texts(document: Document, texts: Sequence[tuple[Picture, str]]) -> Do
     """
     text = document.text
     headings, places, breaks = document.headings, document.places, document.breaks
+    tables = document.tables
     links = document.links
     moved = 0
     for picture, found in texts:
@@ -106,6 +107,7 @@ def insert_texts(document: Document, texts: Sequence[tuple[Picture, str]]) -> Do
         )
         places = tuple(replace(each, offset=each.offset + size * is_after(each)) for each in places)
         breaks = tuple(each + size * (each >= offset) for each in breaks)
+        tables = tuple(table.moved(size, offset) for table in tables)
         links = tuple(
             replace(each, offset=each.offset + size * (each.offset >= offset)) for each in links
         )
@@ -113,6 +115,7 @@ def insert_texts(document: Document, texts: Sequence[tuple[Picture, str]]) -> Do
         document,
         text=text,
         headings=headings,
+        tables=tables,
         places=places,
         breaks=breaks,
         links=links,

@@ -5,7 +5,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from pgblend.cli.extras import how_to_install, missing
-from pgblend.cli.ingest.document import Heading, ParseError, Picture, Place, storable_text
+from pgblend.cli.ingest.document import (
+    Heading,
+    ParseError,
+    Picture,
+    Place,
+    Table,
+    storable_text,
+)
+from pgblend.cli.ingest.tables import TableRows
 
 
 @dataclass
@@ -17,6 +25,7 @@ class TextBuilder:
     headings: list[Heading] = field(default_factory=list)
     places: list[Place] = field(default_factory=list)
     breaks: list[int] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
     pictures: list[Picture] = field(default_factory=list)
     _seen: set[bytes] = field(default_factory=set)
     _asked: set[str] = field(default_factory=set)
@@ -39,6 +48,11 @@ class TextBuilder:
         text = " ".join(text.split())
         if text:
             self.headings.append(Heading(self.add(text), level, storable_text(text)))
+
+    def add_table(self, rows: TableRows) -> None:
+        """Note the table whose rows were added last."""
+        if table := rows.table(self.length):
+            self.tables.append(table)
 
     def start_page(self, number: int) -> None:
         """Say that what is added from now on stands on a page."""

@@ -1,8 +1,10 @@
 """Tables as text: a row a line, column names as the chunks' heading."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
-from pgblend.cli.ingest.document import Document, Heading, Place, storable_text
+from pgblend.cli.ingest.document import Document, Heading, Place, Table, storable_text
+from pgblend.cli.ingest.tables import TableRows, is_amount
 from pgblend.cli.ingest.text_builder import TextBuilder, cell_text, row_text
 
 _LONGEST_HEADER = 300
@@ -13,6 +15,7 @@ def table_document(builder: TextBuilder) -> Document:
     return Document(
         text=builder.text(),
         headings=tuple(builder.headings),
+        tables=tuple(builder.tables),
         places=tuple(builder.places),
         breaks=tuple(builder.breaks),
         pictures=tuple(builder.pictures),
@@ -26,14 +29,21 @@ def write_rows(
     """Write a sheet; a first row of texts only is taken for the names of the columns."""
     name = storable_text(sheet) if sheet else None
     header: list[str] | None = None
+    tables = [TableRows()]
+    is_parted = False
     named = False
     for number, row in rows:
         cells = [cell_text(cell) for cell in row]
         line = row_text(cells)
         if not line.strip():
+            is_parted = True
             continue
+        if is_parted and tables[-1].has_amounts and not any(map(is_amount, cells)):
+            tables.append(TableRows())
+        is_parted = False
         start = builder.add(line, "\n" if header is not None else "\n\n")
         builder.places.append(Place(start, sheet=name, row=number))
+        tables[-1].add(start, cells)
         if header is None:
             header = cells
             builder.breaks.append(start)
@@ -44,6 +54,22 @@ def write_rows(
             if _is_header(header):
                 names = storable_text(row_text(header))[:_LONGEST_HEADER]
                 builder.headings.append(Heading(start, 2, names))
+    builder.tables += _stacked(tables, builder.length)
+
+
+def _stacked(tables: Sequence[TableRows], end: int) -> Iterator[Table]:
+    """Yield a sheet's tables; what one lacks of caption and header is that of the one above."""
+    ends = [*(table.start for table in tables[1:]), end]
+    above: Table | None = None
+    for rows, table_end in zip(tables, ends, strict=True):
+        table = rows.table(table_end)
+        if table is not None:
+            if above is not None:
+                caption = " ".join(filter(None, (above.caption, table.caption)))
+                said = caption if not table.header else table.caption or above.caption
+                table = replace(table, caption=said, header=table.header or above.header)
+            yield table
+            above = table
 
 
 def _is_header(cells: list[str]) -> bool:

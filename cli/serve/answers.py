@@ -53,7 +53,7 @@ async def answer_events(
     if not (wanted and found["parts"]):
         yield ask_document(found, None)
         return
-    checked = CheckedSentences(found["parts"])
+    checked = CheckedSentences(found["parts"], len(found.get("questions") or ()))
     reason: str | None = None
     has_failed = False
     try:

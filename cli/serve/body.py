@@ -85,11 +85,12 @@ def _parsed(text: str) -> tuple[Any, str | None]:
 def search_request(given: dict[str, Any]) -> SearchRequest:
     """Return the search that a body asks for; its vector is a list of numbers, or their text."""
     vector = given.get("query_embedding")
+    chat = {"history": given["history"]} if given.get("history") else {}
     return SearchRequest(
         query=given["query"],
         limit=given.get("limit", DEFAULT_ROWS),
         collections=given.get("collections"),
         filter=given.get("filter"),
-        options=given.get("options", {}),
+        options=chat | given.get("options", {}),
         query_embedding=vector if isinstance(vector, str | None) else json.dumps(vector),
     )

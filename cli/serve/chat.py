@@ -10,14 +10,14 @@ import uuid
 from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
 
-from pgblend.cli.ask.output import place_of_citation
+from pgblend.cli.ask.output import place_of_citation, unanswered
 from pgblend.cli.search_models import Query
 from pgblend.cli.search_request import SearchRequest
 from pgblend.cli.serve.answers import Question, answer_events
 from pgblend.cli.serve.door import Caller, Door
 from pgblend.cli.serve.events import event as sse
 from pgblend.cli.serve.problems import Problem
-from pgblend.cli.serve.request_schemas import DEFAULT_ROWS
+from pgblend.cli.serve.request_schemas import DEFAULT_ROWS, MOST_MESSAGES, MOST_SAID
 from pgblend.cli.tokens import count_tokens
 
 Answer = dict[str, Any]
@@ -37,9 +37,13 @@ async def models(door: Door, caller: Caller) -> Answer:
 
 
 def question_of(given: Answer) -> Question:
-    """Return the question of the last message; a Problem where there is none, or no such model."""
-    said = [m.get("content") for m in given["messages"] if m["role"] == "user"]
-    text = _text(said[-1]).strip() if said else ""
+    """Return the question of the last message; a Problem where there is none, or no such model.
+
+    What was said before it is the search's history.
+    """
+    said = [(m["role"], _text(m.get("content")).strip()) for m in given["messages"]]
+    places = [place for place, (role, _) in enumerate(said) if role == "user"]
+    text = said[places[-1]][1] if places else ""
     if not text:
         detail = "messages: expected a last message of role user with a text"
         raise Problem(400, "invalid-request", detail)
@@ -47,9 +51,17 @@ def question_of(given: Answer) -> Question:
     if prefix != _PREFIX or bool(slash) != bool(collection):
         raise _no_model(given)
     most = given.get("max_completion_tokens") or given.get("max_tokens")
-    options = {} if most is None else {"answer_tokens": most}
+    options: Answer = {} if most is None else {"answer_tokens": most}
+    if history := _history(said[: places[-1]]):
+        options["history"] = history
     collections = [collection] if collection else None
     return Question(SearchRequest(text, DEFAULT_ROWS, collections, None, options), None, True)
+
+
+def _history(said: list[tuple[str, str]]) -> list[dict[str, str]]:
+    """Return the newest messages of people and models, as long as a search takes them."""
+    spoken = [(role, text) for role, text in said if role in ("user", "assistant") and text]
+    return [{"role": role, "content": text[:MOST_SAID]} for role, text in spoken[-MOST_MESSAGES:]]
 
 
 async def complete(door: Door, caller: Caller, given: Answer, base_url: str) -> Answer:
@@ -149,7 +161,8 @@ def _sources(document: Answer) -> str:
         f"[{c['citation']}] {c['title'] or c['source_key']} ({place_of_citation(c)})"
         for c in _cited(document)
     ]
-    return "\n\n" + "\n".join(lines) if lines else ""
+    missing = "".join(f"\n\nNo evidence was found for: {one}" for one in unanswered(document))
+    return missing + ("\n\n" + "\n".join(lines) if lines else "")
 
 
 def _annotations(text: str, document: Answer, base_url: str) -> list[Answer]:
@@ -186,6 +199,7 @@ def _notes(document: Answer, caller: Caller) -> Answer:
     return {
         "abstained": document["answer"] is None,
         "citations": document["citations"],
+        "questions": document.get("questions", []),
         "degraded": document["degraded"],
         "warnings": caller.warnings,
     }

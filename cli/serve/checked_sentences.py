@@ -13,8 +13,8 @@ _OPEN = re.compile(r"\[\s*(?:\d|$)")
 class CheckedSentences:
     """An answer's sentences that its passages bear out, in order, as `check_answer` writes them."""
 
-    def __init__(self, parts: Sequence[Mapping[str, Any]]) -> None:
-        self._parts = parts
+    def __init__(self, parts: Sequence[Mapping[str, Any]], questions: int = 0) -> None:
+        self._parts, self._questions = parts, questions
         self._settled = 0
         self._line: int | None = None  # of the last sentence that was told
         self.text = ""
@@ -29,17 +29,20 @@ class CheckedSentences:
         self.text += piece
         stable = _without_open_citation(self.text)
         # The last sentence may go on, or have its citation behind the full stop.
-        yield from self._tell(stable, len(answer_sentences(stable)) - 1)
+        yield from self._tell(stable, len(self._sentences(stable)) - 1)
 
     def end(self) -> Iterator[str]:
         """Yield what is left once the text is whole."""
-        yield from self._tell(self.text, len(answer_sentences(self.text)))
+        yield from self._tell(self.text, len(self._sentences(self.text)))
+
+    def _sentences(self, text: str) -> Sequence[Mapping[str, Any]]:
+        return answer_sentences(text, self._questions)
 
     def _tell(self, text: str, settled: int) -> Iterator[str]:
         if settled <= self._settled:
             return
-        lines = [sentence["line"] for sentence in answer_sentences(text)]
-        checked = check_answer(text, self._parts)["sentences"]
+        lines = [sentence["line"] for sentence in self._sentences(text)]
+        checked = check_answer(text, self._parts, self._questions)["sentences"]
         for line, sentence in list(zip(lines, checked, strict=False))[self._settled : settled]:
             if sentence["kept"]:
                 between = "" if self._line is None else " " if line == self._line else "\n"

@@ -18,6 +18,7 @@ _NOTES: dict[str, Schema] = {
     },
     "warnings": {"type": "array", "items": {"type": "string"}},
 }
+_CLICK: Schema = {"type": "object", "additionalProperties": False, "required": [], "properties": {}}
 _FEEDBACK: Schema = {
     "type": "object",
     "additionalProperties": False,
@@ -34,7 +35,7 @@ class Endpoint:
     operation: Operation
     scope: str
     request: Schema
-    answers: str  # name of the schema of what the command line prints; or "" for feedback
+    answers: str | Schema  # of its answers, or the name of that of what the command line prints
 
     @property
     def summary(self) -> str:
@@ -43,7 +44,7 @@ class Endpoint:
 
     def response(self) -> Schema:
         """Return the schema of its answers."""
-        return with_notes(printed(self.answers) if self.answers else _FEEDBACK)
+        return with_notes(printed(self.answers) if isinstance(self.answers, str) else self.answers)
 
 
 ENDPOINTS = (
@@ -53,7 +54,8 @@ ENDPOINTS = (
     Endpoint("/v1/facets", operations.facets, "search", request_schemas.FACETS, "facets"),
     Endpoint("/v1/explain", operations.explain, "search", request_schemas.SEARCH, "search-explain"),
     Endpoint("/v1/diagnose", operations.diagnose, "search", request_schemas.DIAGNOSE, "diagnose"),
-    Endpoint("/v1/feedback", operations.feedback, "feedback", request_schemas.FEEDBACK, ""),
+    Endpoint("/v1/feedback", operations.feedback, "feedback", request_schemas.FEEDBACK, _FEEDBACK),
+    Endpoint("/v1/click", operations.click, "search", request_schemas.CLICK, _CLICK),
 )
 
 

@@ -1,5 +1,6 @@
 """The searches behind the endpoints: each takes a checked body and returns what the CLI prints."""
 
+import json
 from collections.abc import Callable, Coroutine
 from typing import Any, LiteralString
 
@@ -13,12 +14,13 @@ from pgblend.cli.serve.written import Written
 
 Body = dict[str, Any]
 Operation = Callable[[Door, Caller, Body], Coroutine[Any, Any, Body]]
-_FACET_COLUMNS = ("key", "value", "count", "document_count")
+_FACET_COLUMNS = ("key", "value", "count", "document_count", "count_estimate")
 _DEGRADED = Query("SELECT blend.last_search() -> 'degraded' AS degraded", {})
 _FEEDBACK: LiteralString = """
     SELECT blend.feedback(
         %(search_id)s::uuid, %(chunk_id)s::bigint, %(grade)s::integer) AS judged_query
 """
+_CLICK: LiteralString = "SELECT blend.click(%(search_id)s::uuid, %(chunk_id)s::bigint)"
 _COLLECTIONS = Query(
     "SELECT name, documents, chunks, text_search_config FROM blend.collections ORDER BY name", {}
 )
@@ -63,7 +65,13 @@ async def ask(door: Door, caller: Caller, given: Body) -> Body:
 async def facets(door: Door, caller: Caller, given: Body) -> Body:
     """Count values over all candidates of a search, as `pgblend facets` does."""
     rows, degraded = await _searched(
-        door, caller, given, search_statements.FACETS, stages=(), keys=given["keys"]
+        door,
+        caller,
+        given,
+        search_statements.FACETS,
+        stages=(),
+        keys=given["keys"],
+        buckets=json.dumps(given.get("buckets", {})),
     )
     return {
         "query": given["query"],
@@ -93,6 +101,12 @@ async def feedback(door: Door, caller: Caller, given: Body) -> Body:
     """Note how well a passage answered a search."""
     ((row,),) = await door.run(caller, Query(_FEEDBACK, given))
     return {"judged_query": row["judged_query"], "degraded": []}
+
+
+async def click(door: Door, caller: Caller, given: Body) -> Body:
+    """Note that a passage of a search was opened."""
+    await door.run(caller, Query(_CLICK, given))
+    return {"degraded": []}
 
 
 async def collections(door: Door, caller: Caller) -> Body:

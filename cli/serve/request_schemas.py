@@ -5,6 +5,8 @@ from typing import Any
 Schema = dict[str, Any]
 DEFAULT_ROWS = 10
 DEFAULT_CONTEXT_ROWS = 20
+MOST_MESSAGES = 20  # of a chat before a question
+MOST_SAID = 4000  # characters of a message
 _MOST_ROWS = 10_000
 _MOST_DIMENSIONS = 16_000
 _MOST_ID = 2**63 - 1
@@ -33,6 +35,21 @@ _SEARCH: dict[str, Schema] = {
         "type": "object",
         "default": {},
         "description": "Search options, as those of blend.hybrid_search.",
+    },
+    "history": {
+        "type": "array",
+        "maxItems": MOST_MESSAGES,
+        "items": {
+            "type": "object",
+            "additionalProperties": False,
+            "required": ["role", "content"],
+            "properties": {
+                "role": {"enum": ["user", "assistant"]},
+                "content": {"type": "string", "maxLength": MOST_SAID},
+            },
+        },
+        "description": "The chat before the query, the oldest message first: where a model expands"
+        " queries, it learns from it what the query refers to.",
     },
     "query_embedding": {
         "type": ["array", "null"],
@@ -77,7 +94,13 @@ FACETS = closed_object(
             "minItems": 1,
             "maxItems": 100,
             "description": "Keys of metadata, or $collection, $language, $date and others.",
-        }
+        },
+        "buckets": {
+            "type": "object",
+            "default": {},
+            "description": "How values of a key are put together: day, week, month, quarter or"
+            ' year of dates, or rising bounds: {"price": [10, 20]}.',
+        },
     },
 )
 DIAGNOSE = closed_object(
@@ -100,6 +123,10 @@ FEEDBACK = closed_object(
             "description": "Above 0: relevant; null takes it back.",
         },
     },
+)
+CLICK = closed_object(
+    ["search_id", "chunk_id"],
+    {name: FEEDBACK["properties"][name] for name in ("search_id", "chunk_id")},
 )
 # What chat clients send beside counts for nothing: the model, its settings and prompt are ask's.
 CHAT: Schema = {

@@ -19,6 +19,7 @@ BEFORE_ROUTINES = (
     "tables/65_lexical_locks.sql",
     "from_0010/index_locks.sql",
     "tables/82_calibration.sql",
+    "tables/87_experiments.sql",
     "tables/92_owned_rows.sql",
     "tables/94_access_tokens.sql",
     "tables/96_row_types.sql",

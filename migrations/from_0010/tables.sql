@@ -30,6 +30,14 @@ pgblend.degraded_searches, pgblend.model_costs, pgblend.queries_without_results,
 pgblend.search_latency, pgblend.search_volume, pgblend_data.model_call
 FROM pgblend_admin, pgblend_gateway;
 
+-- What a table's rows are to be read with.
+ALTER TABLE pgblend_data.chunk ADD COLUMN context text;
+COMMENT ON COLUMN pgblend_data.chunk.context IS
+'What a table''s rows are to be read with: caption, header, labels of rows. It is embedded before '
+'content, and its words are in lexemes; NULL: there is none.';
+COMMENT ON COLUMN pgblend_data.chunk.own_position IS
+'Last position in lexemes that repeats the chunk before: its context, title, heading and end.';
+
 -- How the index of a space is walked, as measured on its vectors (tune_embedding_space).
 ALTER TABLE pgblend_data.embedding_space
 ADD COLUMN ef_search integer CONSTRAINT embedding_space_ef_search_check

@@ -101,6 +101,7 @@ CREATE TABLE pgblend_data.chunk (
     text_search_config text NOT NULL,
     lexemes tsvector NOT NULL,
     own_position integer NOT NULL,
+    context text,
     CONSTRAINT chunk_pkey PRIMARY KEY (id),
     CONSTRAINT chunk_document_id_collection_id_id_key UNIQUE (document_id, collection_id, id),
     CONSTRAINT chunk_document_id_chunk_index_key UNIQUE (document_id, chunk_index, collection_id),
@@ -128,4 +129,7 @@ COMMENT ON COLUMN pgblend_data.chunk.piece_tokens IS
 'Tokens (cl100k_base) of each piece of content: a line, or a part of a long one; NULL where they '
 'were not counted.';
 COMMENT ON COLUMN pgblend_data.chunk.own_position IS
-'Last position in lexemes that repeats the chunk before: its title, heading and end.';
+'Last position in lexemes that repeats the chunk before: its context, title, heading and end.';
+COMMENT ON COLUMN pgblend_data.chunk.context IS
+'What a table''s rows are to be read with: caption, header, labels of rows. It is embedded before '
+'content, and its words are in lexemes; NULL: there is none.';

@@ -36,7 +36,8 @@ CREATE TYPE pgblend_data.given_chunk AS (
     pages integer[],
     token_count integer,
     piece_tokens smallint[],
-    metadata jsonb
+    metadata jsonb,
+    context text
 );
 COMMENT ON TYPE pgblend_data.given_chunk IS
 'A chunk on its way into the database, with the columns of chunk that its source tells.';
@@ -54,3 +55,4 @@ COMMENT ON COLUMN pgblend_data.given_chunk.pages IS 'Pages that it stands on, fr
 COMMENT ON COLUMN pgblend_data.given_chunk.token_count IS 'Tokens; NULL: to be estimated.';
 COMMENT ON COLUMN pgblend_data.given_chunk.piece_tokens IS 'As in chunk.';
 COMMENT ON COLUMN pgblend_data.given_chunk.metadata IS 'JSON object; NULL: an empty one.';
+COMMENT ON COLUMN pgblend_data.given_chunk.context IS 'As in chunk; NULL: none.';

@@ -25,13 +25,17 @@ BOUNDARY = re.compile(
 LEAST_WORDS = 3
 
 
-def answer_sentences(answer: str) -> list[dict[str, Any]]:
+LABEL = re.compile(r"[\s*_-]*#([1-9])[\s*_]*[:.)]?[\s*_]*")
+
+
+def answer_sentences(answer: str, questions: int = 0) -> list[dict[str, Any]]:
     """Return the sentences of an answer: text (without citations), citations, quotations, line.
 
     `citations` are the passage numbers, each once; `quotations` are (passage number, words), and
     (None, words) for quotation marks in the sentence itself; `line` counts the answer's lines. A
     citation belongs to the sentence that it stands in or right behind. What looks like one but is
-    not, such as one that was cut off, stays text.
+    not, such as one that was cut off, stays text. Of a question of so many parts, `question` is the
+    number that the line, or one above it, begins with (#1:), None without one.
     """
     cited: list[str] = []
 
@@ -42,19 +46,30 @@ def answer_sentences(answer: str) -> list[dict[str, Any]]:
     text = CITATION.sub(put_aside, re.sub(MARKS, "", answer))
     text = BEHIND_STOP.sub(r"\2\1", text)
     sentences = []
+    question = None
     for number, line in enumerate(text.split("\n")):
-        begun = ""
+        label = LABEL.match(line)
+        if label and int(label[1]) <= questions:
+            question, line = int(label[1]), line[label.end() :]
+            if _is_abstention(line):
+                continue
+        begun, of_line = "", {"line": number, "question": question}
         for piece in BOUNDARY.split(line.strip()):
             begun = f"{begun} {piece}".strip()
             if len(begun.split()) >= LEAST_WORDS or re.search(MARKS, begun):
-                sentences.append(_sentence(begun, cited, number))
+                sentences.append(_sentence(begun, cited) | of_line)
                 begun = ""
         if begun:
-            sentences.append(_sentence(begun, cited, number))
+            sentences.append(_sentence(begun, cited) | of_line)
     return sentences
 
 
-def _sentence(text: str, cited: list[str], line: int) -> dict[str, Any]:
+def _is_abstention(answer: str) -> bool:
+    """Tell whether the model says that it found no answer."""
+    return " ".join(answer.split()).strip(" .\"'*").casefold() == ABSTAINED_ANSWER
+
+
+def _sentence(text: str, cited: list[str]) -> dict[str, Any]:
     """Take the citations out of a sentence."""
     citations: dict[int, None] = {}
     quotations: list[tuple[int | None, str]] = []
@@ -64,7 +79,7 @@ def _sentence(text: str, cited: list[str], line: int) -> dict[str, Any]:
             quotations += [(int(number), words[1:-1]) for words in QUOTATION.findall(quoted)]
     text = " ".join(re.sub(rf"\s*{MARKS}", "", text).split())
     quotations += [(None, words[1:-1]) for words in QUOTATION.findall(text)]
-    return {"text": text, "citations": list(citations), "quotations": quotations, "line": line}
+    return {"text": text, "citations": list(citations), "quotations": quotations}
 
 
 ABSTAINED_ANSWER = "no answer"
@@ -76,8 +91,10 @@ LEAST_QUOTED = 6
 LEAST_SHARE = 0.5
 
 
-def check_answer(answer: str, parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return what of an answer its passages bear out.
+def check_answer(
+    answer: str, parts: Sequence[Mapping[str, Any]], questions: int = 0
+) -> dict[str, Any]:
+    """Return what of an answer, to a question of so many parts, its passages bear out.
 
     `parts` have citation (number) and text. A sentence is kept where it cites a passage that is
     there. Every quotation in it must stand word for word in a passage that it cites (see
@@ -92,8 +109,7 @@ def check_answer(answer: str, parts: Sequence[Mapping[str, Any]]) -> dict[str, A
     quotations and quotations_found say how many.
     """
     texts = {part["citation"]: str(part["text"]) for part in parts}
-    plain = " ".join(answer.split()).strip(" .\"'*").casefold()
-    sentences = [] if plain == ABSTAINED_ANSWER else answer_sentences(answer)
+    sentences = [] if _is_abstention(answer) else answer_sentences(answer, questions)
     checked = [_checked(sentence, texts) for sentence in sentences]
     kept = [sentence for sentence in checked if sentence["kept"]]
     lines: dict[int, list[str]] = {}
@@ -104,7 +120,11 @@ def check_answer(answer: str, parts: Sequence[Mapping[str, Any]]) -> dict[str, A
         "answer": "\n".join(" ".join(line) for line in lines.values()) or None,
         "abstained": not kept,
         "sentences": [
-            {name: value for name, value in sentence.items() if name != "line"}
+            {
+                name: value
+                for name, value in sentence.items()
+                if name != "line" and (questions or name != "question")
+            }
             for sentence in checked
         ],
         "kept": len(kept),
@@ -127,7 +147,8 @@ def _checked(sentence: Mapping[str, Any], texts: Mapping[int, str]) -> dict[str,
     reason = _problem(sentence["text"], sentence["citations"], citations, quotations, texts)
     return {
         "text": sentence["text"], "citations": citations, "quotations": quotations,
-        "kept": reason is None, "reason": reason, "line": sentence["line"],
+        "kept": reason is None, "reason": reason,
+        "line": sentence["line"], "question": sentence["question"],
     }  # fmt: skip
 
 
@@ -179,16 +200,17 @@ def ask_document(found: Mapping[str, Any], reply: Mapping[str, Any] | None) -> d
     """Return {query, mode, queryLanguage, answer, citations, results, meta, checks, degraded}.
 
     `found` is what _ask_passages gives: query, mode, queryLanguage, parts, results, meta, abstains,
-    degraded;
+    questions, degraded;
     `reply` what the model said: model, text, finish_reason; None where none was asked. The answer
     is what check_answer leaves of it, None where nothing is left. A citation has citation (its
     number), docid (# and the document's id in hexadecimal), document_id, uri, title, collection,
     startLine, endLine, pages, quote, quoteLines, isCited and isChecked. The quote is word for word
     from the passage. isChecked: it bears out a sentence of the answer. Else it is the passage's
-    sentence nearest to the question. Cited ones come first.
+    sentence nearest to the question. Cited ones come first. Where the question was split, questions
+    has question, citations and hasEvidence of each part.
     """
-    parts = found["parts"]
-    checks = None if reply is None else check_answer(str(reply["text"]), parts)
+    parts, questions = found["parts"], found.get("questions") or []
+    checks = None if reply is None else check_answer(str(reply["text"]), parts, len(questions))
     borne_out: dict[int, list[Mapping[str, Any]]] = {}
     cited: dict[int, None] = {}
     for sentence in checks["sentences"] if checks else ():
@@ -205,6 +227,7 @@ def ask_document(found: Mapping[str, Any], reply: Mapping[str, Any] | None) -> d
         **{name: found[name] for name in _FOUND},
         "answer": checks["answer"] if checks else None,
         "citations": citations,
+        **({"questions": _evidence(questions, parts, checks)} if questions else {}),
         "meta": {
             **found["meta"],
             "answerModel": reply["model"] if reply else None,
@@ -214,6 +237,39 @@ def ask_document(found: Mapping[str, Any], reply: Mapping[str, Any] | None) -> d
         "checks": checks
         and {name: value for name, value in checks.items() if name not in ("answer", "abstained")},
     }
+
+
+def _evidence(
+    questions: Sequence[str],
+    parts: Sequence[Mapping[str, Any]],
+    checks: Mapping[str, Any] | None,
+) -> list[dict[str, Any]]:
+    """Return {question, citations, hasEvidence} of each sub-question.
+
+    Without an answer evidence are the passages that were found for it. With one they are those
+    that bear out what is said of it; which sentences that are their numbers say (#1:), or, of an
+    answer without numbers, the passages that they cite.
+    """
+    found = [
+        [part["citation"] for part in parts if text in part.get("answers", ())]
+        for text in questions
+    ]
+    if checks is not None:
+        kept = [sentence for sentence in checks["sentences"] if sentence["kept"]]
+        is_numbered = any(sentence["question"] for sentence in checks["sentences"])
+        found = [
+            [
+                citation
+                for sentence in kept
+                for citation in sentence["citations"]
+                if (sentence["question"] == number if is_numbered else citation in of_question)
+            ]
+            for number, of_question in enumerate(found, 1)
+        ]
+    return [
+        {"question": text, "citations": list(dict.fromkeys(cited)), "hasEvidence": bool(cited)}
+        for text, cited in zip(questions, found, strict=True)
+    ]
 
 
 def _citation(

@@ -1,5 +1,6 @@
 """The parts of a context, written out in their order, and where each comes from."""
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -19,9 +20,10 @@ def context_parts(
     `order`: score (then structure: signature, code, doc, metadata), structure (then score), or
     document: each file in its own order, the best first. Ties go by document and place. A part has
     citation, document_id, collection, uri, title, source_key, chunk_ids, spans, pages, kind, text,
-    tokens, is_cut, score, relevance, arm and reason. Spans are [first line, last line], none where
+    context, tokens, is_cut, score, relevance, arm and reason. Context is what table rows are to be
+    read with, where the text lacks it, else "". Spans are [first line, last line], none where
     lines are not known. Kind is that of its best passage, arm the one that ranked it best. Tokens
-    include one for what divides it from the next.
+    include one for what divides it from the next. What answers sub-questions has them in answers.
     """
     best_of: dict[int, float] = {}
     for part in assembled["parts"]:
@@ -55,10 +57,13 @@ def _written(
     first, last = fragments[0], fragments[-1]
     # A run without a passage of its own was divided from one by max_part_tokens.
     best = hits[part["hits"][0]] if part["hits"] else None
-    kinds = (f[1]["kind"] for f in fragments if best and f[1]["chunk_id"] == best["chunk_id"])
-    kind = next(kinds, first[1]["kind"])
+    hit_chunks = (f[1] for f in fragments if best and f[1]["chunk_id"] == best["chunk_id"])
+    chunk = next(hit_chunks, first[1])
+    kind = chunk["kind"]
     ranked = _ranked_arms(best["arms"]) if best else []
     is_cut = any(taken[place] == "cut" for place in part["hits"])
+    answers = [text for place in part["hits"] for text in hits[place].get("answers", ())]
+    answers = list(dict.fromkeys(answers))
     text = "".join(gap + chunk["content"][start:end] for gap, chunk, start, end, _ in fragments)
     return {
         "document_id": document,
@@ -68,14 +73,28 @@ def _written(
         "pages": sorted({page for f in fragments for page in f[1]["pages"] or ()}),
         "kind": kind,
         "text": text.rstrip() if kind == "code" else text.strip(),
+        "context": lines_lacking(chunk.get("context"), text),
         "tokens": part["tokens"] + 1,
         "is_cut": is_cut,
         "score": best["score"] if best else best_score,
         "relevance": best["relevance"] if best else None,
         "arm": ranked[0][1] if ranked else None,
-        "reason": _reason(ranked, part, is_cut),
+        "reason": _reason(ranked, part, is_cut, answers),
+        **({"answers": answers} if answers else {}),
         "place": (document, first[1]["chunk_index"], first[2]),
     }
+
+
+WORD = re.compile(r"\w+")
+
+
+def lines_lacking(context: str | None, text: str) -> str:
+    """Return the lines of a context that have a word which the text lacks."""
+    if not context:
+        return ""
+    words = set(WORD.findall(text))
+    lines = context.split("\n")
+    return "\n".join(line for line in lines if not words.issuperset(WORD.findall(line)))
 
 
 def _span(first: Sequence[Any], last: Sequence[Any]) -> list[list[int]]:
@@ -97,7 +116,12 @@ def _ranked_arms(arms: Mapping[str, Any]) -> list[tuple[int, str]]:
     return sorted((arm["rank"], name) for name, arm in arms.items() if "rank" in arm)
 
 
-def _reason(ranked: Sequence[tuple[int, str]], part: Mapping[str, Any], is_cut: bool) -> str:
+def _reason(
+    ranked: Sequence[tuple[int, str]],
+    part: Mapping[str, Any],
+    is_cut: bool,
+    answers: Sequence[str],
+) -> str:
     """Say why a part is there: 'lexical #1, vector #3; 2 passages; text around it'."""
     found = [", ".join(f"{name} #{rank}" for rank, name in ranked) or "text around a passage"]
     if len(part["hits"]) > 1:
@@ -107,6 +131,7 @@ def _reason(ranked: Sequence[tuple[int, str]], part: Mapping[str, Any], is_cut: 
         found.append("text around it")
     if is_cut:
         found.append("cut to the budget")
+    found += [f"answers: {text}" for text in answers]
     return "; ".join(found)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from pgblend.plpy.context.assemble import assemble_context
 from pgblend.plpy.context.parts import context_parts, passage_label
-from pgblend.plpy.context.prompt import answer_messages, answer_rules
+from pgblend.plpy.context.prompt import answer_messages, answer_rules, asked_parts
 from pgblend.plpy.text.tokens import approximate_tokens
 
 MARKUP = re.compile(r"([\\`*_\[\]<>#|])")
@@ -33,7 +33,7 @@ def context_markdown(parts: Sequence[Mapping[str, Any]]) -> str:
 def _body(part: Mapping[str, Any]) -> str:
     text = str(part["text"])
     if part["kind"] != "code":
-        return text
+        return "\n\n".join(filter(None, (part.get("context"), text)))
     longest = max((len(fence) for fence in FENCE.findall(text)), default=2)
     fence = "`" * (longest + 1)
     return f"{fence}\n{text}\n{fence}"
@@ -52,7 +52,8 @@ def context_document(request: Mapping[str, Any]) -> dict[str, Any]:
     `request` has query, format (json, markdown, messages), hits, chunks (see assemble_context) and
     settings. Hits, best first, have chunk_id, score, relevance, arms, document_id, collection, uri,
     title and source_key. Settings are max_tokens, max_file_tokens, max_part_tokens, reserve_tokens,
-    context_chars and context_order. Of stats, tokens are those of the whole text, never too few
+    context_chars and context_order. `questions`, where it has them, are what the query was split
+    into. Of stats, tokens are those of the whole text, never too few
     where chunks were counted at ingest; estimated_tokens are those of chunks that were not.
     passages are hits that are in, left_out and duplicates hits that are not. duplication_ratio has
     tokens of hits that were there already over those of all that were looked at. coverage has parts
@@ -64,9 +65,12 @@ def context_document(request: Mapping[str, Any]) -> dict[str, Any]:
     }
     settings, hits = dict(request["settings"]), request["hits"]
     overheads = {document: _overhead(row, request["format"]) for document, row in documents.items()}
-    fixed = 0
+    for owner, more in _context_tokens(request["chunks"]).items():
+        overheads[owner] += more
+    fixed, questions = 0, request.get("questions") or ()
     if request["format"] == "messages":
-        fixed = answer_rules()[1] + _at_most(request["query"]) + MESSAGE_TOKENS
+        asked = _at_most(asked_parts(request["query"], questions))
+        fixed = answer_rules(bool(questions))[1] + asked + MESSAGE_TOKENS
         settings["max_tokens"] -= fixed
     assembled = assemble_context(hits, request["chunks"], settings, overheads)
     parts = context_parts(assembled, hits, documents, settings["context_order"])
@@ -97,7 +101,7 @@ def context_document(request: Mapping[str, Any]) -> dict[str, Any]:
     if request["format"] == "markdown":
         document["markdown"] = context_markdown(parts)
     elif request["format"] == "messages":
-        document["messages"] = answer_messages(request["query"], parts)
+        document["messages"] = answer_messages(request["query"], parts, questions)
     return document
 
 
@@ -109,6 +113,16 @@ def _overhead(document: Mapping[str, Any], shape: str) -> int:
     if shape == "markdown":
         return _at_most(markdown_heading(part)) + MARKDOWN_TOKENS
     return _at_most(passage_label(part)) + MESSAGE_TOKENS
+
+
+def _context_tokens(chunks: Sequence[Mapping[str, Any]]) -> dict[int, int]:
+    """Return how many tokens the longest context of each document has at most."""
+    found: dict[int, int] = {}
+    for chunk in chunks:
+        if context := chunk.get("context"):
+            tokens = _at_most(context) + 2
+            found[chunk["document_id"]] = max(found.get(chunk["document_id"], 0), tokens)
+    return found
 
 
 def _at_most(text: str) -> int:

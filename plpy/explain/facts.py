@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pgblend.plpy.rules.patterns import without_hidden
 from pgblend.plpy.search.place import Asked, place_in_arm
 from pgblend.plpy.session import Database, Json, error_state
 from pgblend.plpy.settings.check import write_json
@@ -127,7 +128,7 @@ def gathered_facts(db: Database, call: Call) -> Facts:
         row = db.run(_PASSES, ["bigint", "jsonb"], id_, write_json(condition))[0]
         return bool(row["passes"])
 
-    filter_ = scope["filter"]
+    filter_ = without_hidden(scope["filter"], settings["hidden"], call.query)
     facts = {
         "document": document,
         "collections": names,

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from itertools import count, repeat
+from math import fsum
 from operator import add
 from typing import TypeVar
 
@@ -240,7 +241,38 @@ def _by_scores(
         moved = _with_scores(lists[own], moved_cosines(chunk_ids, fused.feedback))
         scaled[own] = _scaled(moved, chunk_ids, settings, depth)
     fused.normal, fused.weights = _weighted(lists, scaled)
+    if any(one.question for one in lists):
+        return _of_best_question(fused, lists, settings.sub_questions["weight"])
     return convex_fusion(fused.normal, fused.weights)
+
+
+def _of_best_question(fused: Fused, lists: Sequence[ArmList], share: float) -> list[float]:
+    """Return the sums where a passage counts by the query and by its best sub-question.
+
+    Each of these is fused on its own; sub-questions weigh `share` times what the query does. A
+    passage that answers one well is not worse for saying nothing of the others.
+    """
+    groups: dict[str | None, list[int]] = {}
+    for place, one in enumerate(lists):
+        groups.setdefault(one.question, []).append(place)
+    normal, weights = list(fused.normal or ()), list(fused.weights)
+    for question, places in groups.items():
+        whole = fsum(weights[place] for place in places) or 1.0
+        for place in places:
+            weights[place] *= (share if question else 1.0) / whole
+    asked = [places for question, places in groups.items() if question]
+    points = [
+        weighted_sums([normal[place] for place in places], [weights[place] for place in places])
+        for places in asked
+    ]
+    best = [row.index(max(row)) for row in zip(*points, strict=True)]
+    for number, places in enumerate(asked):
+        for place in places:
+            rows = zip(normal[place], best, strict=True)
+            normal[place] = [score if chosen == number else 0.0 for score, chosen in rows]
+    fused.normal, fused.weights = normal, weights
+    fused.total = share + (1.0 if None in groups else 0.0)
+    return [value / fused.total for value in weighted_sums(normal, weights)]
 
 
 def best_first(scores: Sequence[float]) -> list[int]:

@@ -14,7 +14,8 @@ class WordList(NamedTuple):
 
     `every_word`: passages have every word of the query, names aside; not looked at for documents
     and several languages. `may_be_named` is false where no document is called as the query asks.
-    `corrections` of each row say in JSON what stands for which lexeme.
+    `corrections` of each row say in JSON what stands for which lexeme, `synonyms` what words of the
+    query stand for.
     """
 
     found: CandidateList
@@ -22,6 +23,7 @@ class WordList(NamedTuple):
     may_be_named: bool = True
     corrections: Sequence[str | None] = ()
     meanings: Mapping[str, Meaning] = {}
+    synonyms: Sequence[Mapping[str, Sequence[str]]] = ()
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -30,7 +32,8 @@ class ArmList:
 
     `arm` is what the list is called (an expanded query has several of a kind). `notes` has more of
     a rank, from 1. `every_word` tells that passages have every word of the text, `named` that the
-    first passage's document is called so.
+    first passage's document is called so. `question` is the sub-question that was searched, None
+    for the query and its variants.
     """
 
     arm: str
@@ -41,6 +44,7 @@ class ArmList:
     every_word: bool = False
     named: bool = False
     meanings: Mapping[str, Meaning] = field(default_factory=dict)
+    question: str | None = None
 
     @property
     def by_vector(self) -> bool:
@@ -56,7 +60,8 @@ class Fused:
     the list lacks the item.
 
     By item: `sums`, what fusion gave with all that follows, of at most `attainable`; `points`, the
-    same in [0, 1]; `bonus`; `recency` and `language`, factors (None without their settings).
+    same in [0, 1]; `bonus`; factors (None without their settings): `recency`, `language`, `boost`
+    and `decay`.
     `order` has the items, best first. By list: `normal` scores by item in convex fusion, 0 where
     the list lacks the item; else None. And `weights`, of which parts are shares of the `total` (0:
     of their sum). `feedback` has the chunk ids that the query's vector was moved to, `unmoved` the
@@ -74,11 +79,18 @@ class Fused:
     bonus: Sequence[float] = ()
     recency: Sequence[float] | None = None
     language: Sequence[float] | None = None
+    boost: Sequence[float] | None = None
+    decay: Sequence[float] | None = None
     normal: Sequence[Sequence[float]] | None = None
     weights: Sequence[float] = ()
     total: float = 0.0
     feedback: Sequence[int] | None = None
     unmoved: Sequence[float] | None = None
+
+    @property
+    def whole(self) -> float:
+        """Return what the weights are shares of."""
+        return self.total or sum(self.weights) or 1.0
 
     def ids(self, items: Sequence[int]) -> list[int]:
         """Return the items' chunk ids."""

@@ -143,7 +143,7 @@ def fuse_graph(
     missing: cosine + weight / (1 + distance) (S3).
     """
     is_sum = settings.graph["combine"] == "sum"
-    weight = settings.graph["weight"] * (1.0 if is_sum else sum(fused.weights) or 1.0)
+    weight = settings.graph["weight"] * (1.0 if is_sum else fused.whole)
     together = [*lists, _list_of(rows, weight)]
     pool = merge_lists(together)
     if fused.recency is not None:
@@ -196,7 +196,7 @@ def add_share(
     def moved(values: Sequence[float]) -> list[float]:
         return [0.0 if item is None else values[item] for item in place]
 
-    total = sum(fused.weights) or 1.0
+    total = fused.whole
     share = 1.0
     if fused.normal is None:
         gained, most = fuse_ranks([pool.ranks[-1]], [weight], rrf_k)

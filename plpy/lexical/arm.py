@@ -1,6 +1,6 @@
 """The lexical arm: BM25 of a query's words, and of what misspelt ones may stand for."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from time import monotonic
 from typing import NamedTuple
 
@@ -18,6 +18,8 @@ from pgblend.plpy.lexical.idf import own_df, query_idf
 from pgblend.plpy.lexical.terms import (
     QueryTerms,
     query_terms,
+    with_stand_ins,
+    with_synonyms,
     words_of_lexemes,
 )
 from pgblend.plpy.ports import (
@@ -29,9 +31,11 @@ from pgblend.plpy.ports import (
     LexicalPort,
     ListRequest,
     Part,
+    Sample,
     SimilarRequest,
 )
 from pgblend.plpy.session import Database
+from pgblend.plpy.settings.catalog import Synonyms
 
 NOTHING = CandidateList([], [], [], [], [], None)
 MOST_UNKNOWN = 64
@@ -58,6 +62,7 @@ class Scope(NamedTuple):
     checks_index: bool
     strict: bool
     corrects_all: bool
+    synonyms: Sequence[Synonyms] = ()
 
 
 class LexicalArm:
@@ -94,7 +99,8 @@ class LexicalArm:
         self._is_checked = True
         if not counts.total_length:
             return WordList(NOTHING)
-        idf = iter(query_idf(configs, lexemes, counts))
+        values = query_idf(configs, lexemes, counts)
+        idf = iter(values)
         parts = [
             part._replace(
                 weights=[next(idf) * boost for boost in part.weights],
@@ -102,13 +108,17 @@ class LexicalArm:
             )
             for part in terms.parts
         ]
+        if terms.stand_ins:
+            of_lexemes = zip(configs, lexemes, strict=True)
+            parts = with_stand_ins(terms, parts, dict(zip(of_lexemes, values, strict=True)))
         found = self._find(parts, counts, scope.by_document, depth, deadline)
         is_one = len(terms.parts) == 1 and not scope.by_document
         return WordList(
             found,
-            is_one and has_every_word(lexemes, counts),
+            is_one and has_every_word(terms, counts),
             has_name(lexemes, counts),
             meanings=terms.meanings,
+            synonyms=told_synonyms(terms, found),
         )
 
     def corrected(self, query: str, depth: int) -> WordList:
@@ -139,15 +149,30 @@ class LexicalArm:
         frequencies = dict(zip(wanted, numbers, strict=True))
         chosen = chosen_guesses(guesses, frequencies)
         parts = corrected_parts(terms, chosen, frequencies)
+        if terms.stand_ins:
+            idf = {lexeme: value for lexeme, (_, value) in frequencies.items()}
+            parts = with_stand_ins(terms, parts, idf)
         found = self._find(parts, counts, False, depth, deadline)
         told = [told_corrections(part.config, chosen) for part in parts]
         return WordList(found, corrections=[told[place] for place in found.parts])
+
+    def sample(self, query: str, most: int) -> Sample:
+        """Return a sample of what has any of a query's words; errors as of `words`."""
+        terms, scope = self._terms(query), self.scope
+        if not terms.lexemes:
+            return Sample(0, 0, [])
+        formula = Formula(scope.k1, scope.b, 1.0, scope.field_weights)
+        asked = scope.collection_ids, terms.parts, formula, scope.filter, False, most
+        return self.port.sample(ListRequest(*asked, self._begin().left_ms()))
 
     def _terms(self, query: str) -> QueryTerms:
         if query not in self._parsed:
             scope = self.scope
             where = scope.collection_ids, scope.language
-            self._parsed[query] = query_terms(self.db, self.port, query, *where)
+            terms = query_terms(self.db, self.port, query, *where)
+            if scope.synonyms:
+                terms = with_synonyms(self.db, terms, scope.synonyms)
+            self._parsed[query] = terms
         return self._parsed[query]
 
     def _begin(self) -> Deadline:
@@ -183,13 +208,15 @@ class LexicalArm:
     def _unknown(self, terms: QueryTerms) -> list[list[str]]:
         """Return the lexemes of each part that are not known; identifiers are exact.
 
-        What passages were counted of is known, what none has now may be known of deleted ones.
+        What passages were counted of is known, what none has now may be known of deleted ones. What
+        synonyms tell is known to people.
         """
+        known_before = self._counted | terms.covered
         asked = [
             (part.config, lexeme)
             for part in terms.parts
             for lexeme in part.lexemes
-            if not lexeme.startswith("=") and (part.config, lexeme) not in self._counted
+            if not lexeme.startswith("=") and (part.config, lexeme) not in known_before
         ]
         configs, lexemes = [config for config, _ in asked], [lexeme for _, lexeme in asked]
         request = KnownRequest(self.scope.collection_ids, configs, lexemes)
@@ -239,10 +266,21 @@ class LexicalArm:
             self.port.check_index(self.scope.collection_ids, self.scope.strict)
 
 
-def has_every_word(lexemes: Sequence[str], counts: Counts) -> bool:
-    """Tell whether passages have every lexeme, names of documents aside."""
-    pairs = zip(lexemes, counts.df, strict=True)
-    return all(df for lexeme, df in pairs if not lexeme.startswith("=="))
+def has_every_word(terms: QueryTerms, counts: Counts) -> bool:
+    """Tell whether passages have every lexeme, names of documents and synonyms aside."""
+    covered = {lexeme for _, lexeme in terms.covered} if terms.stand_ins else ()
+    pairs = zip(terms.lexemes, counts.df, strict=True)
+    return all(df for one, df in pairs if not one.startswith("==") and one not in covered)
+
+
+def told_synonyms(terms: QueryTerms, found: CandidateList) -> Sequence[Mapping[str, Sequence[str]]]:
+    """Return for each candidate what words of the query stood for in its language."""
+    if not any(terms.stand_ins):
+        return ()
+    from pgblend.plpy.rules.synonyms import told_stand_ins  # of few searches
+
+    told = [told_stand_ins(of_part) for of_part in terms.stand_ins]
+    return [told[place] for place in found.parts]
 
 
 def has_name(lexemes: Sequence[str], counts: Counts) -> bool:

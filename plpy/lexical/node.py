@@ -33,6 +33,7 @@ from pgblend.plpy.ports import (
     ListRequest,
     Operand,
     Part,
+    Sample,
     SimilarLexeme,
     SimilarRequest,
 )
@@ -105,6 +106,27 @@ class Node:
         hits, places = zip(*best[: request.depth], strict=True)
         ids, documents, indexes, scores = map(list, zip(*hits, strict=True))
         return CandidateList(ids, documents, indexes, scores, [*places], max(perfect))
+
+    def sample(self, request: ListRequest) -> Sample:
+        """Take a sample of what could be found; PB009 where the time is over."""
+        from pgblend.plpy.lexical.sample import matching_chunks, sampled  # of facets alone
+
+        opened, check = self._begin(request.collection_ids, request.timeout_ms)
+        lists = []
+        for part in request.parts:
+            terms = term_ids(part.lexemes), part.weights
+            scoring = Scoring(self.db, opened, part.config, *terms, request.formula, check)
+            lists.append(matching_chunks(scoring))
+            check()
+        passing: list[int] = []
+        taken = sampled(lists, request.depth)
+        for part, ids in zip(request.parts, taken, strict=True):
+            where = request.collection_ids, request.filter, part.condition
+            checked = candidate_filter(self.db, *where)
+            if checked is not None:
+                ids = checked._replace(column="chunk_ids").passing(ids.tolist())
+            passing += ids.tolist()
+        return Sample(sum(map(len, lists)), sum(map(len, taken)), passing)
 
     def known(self, request: KnownRequest) -> Sequence[bool]:
         """Tell of each lexeme whether the vocabulary has it."""

@@ -1,13 +1,17 @@
 """What a query means in the text search configurations that collections use."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import starmap
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from pgblend.plpy.ports import LexicalPort, Operand, Part
 from pgblend.plpy.session import Database, Row
+from pgblend.plpy.settings.catalog import Synonyms
 from pgblend.plpy.text.parse import Asked, asked_of, parsed
 from pgblend.plpy.text.vocabulary import VERSION, Meaning
+
+if TYPE_CHECKING:
+    from pgblend.plpy.rules.synonyms import StandIn
 
 _VERSION = VERSION.format(name="w.config_name")
 # $1 the query, $4 what of it is asked. Of several languages, a word that is a stop word in the
@@ -26,11 +30,25 @@ _WORDS = "SELECT pgblend._words_of_lexemes($1, $2, $3) AS words"
 
 
 class QueryTerms(NamedTuple):
-    """A query parsed under each configuration in use; weights say how many times an idf counts."""
+    """A query parsed under each configuration in use; weights say how many times an idf counts.
+
+    `stand_ins` are the synonyms of each part, if there are any; their lexemes weigh 0 here.
+    """
 
     query: str
     parts: Sequence[Part]
     versions: Sequence[str] = ()
+    stand_ins: "Sequence[Sequence[StandIn]]" = ()
+
+    @property
+    def covered(self) -> set[tuple[str, str]]:
+        """Return the configurations and lexemes that synonyms stand for, or are."""
+        return {
+            (part.config, lexeme)
+            for part, found in zip(self.parts, self.stand_ins, strict=False)
+            for one in found
+            for lexeme in (*one.lexemes, *one.others)
+        }
 
     @property
     def meanings(self) -> dict[str, Meaning]:
@@ -65,6 +83,45 @@ def query_terms(
     rows = port.words(query, collection_ids, language)
     parts = [query_part(db, asked, words) for words in rows]
     return QueryTerms(query, parts, [words["version"] for words in rows])
+
+
+def with_synonyms(db: Database, terms: QueryTerms, synonyms: Sequence[Synonyms]) -> QueryTerms:
+    """Return a query that has the lexemes of what its words stand for as well."""
+    from pgblend.plpy.rules.synonyms import stand_ins  # of few searches
+
+    text = asked_of(terms.query).text
+    found, parts = [], []
+    for part, version in zip(terms.parts, terms.versions, strict=True):
+        found.append(stand_ins(db, text, part.config, version, synonyms) if part.lexemes else [])
+        others = {lexeme: 0.0 for one in found[-1] for lexeme in one.others}
+        boosts = others | dict(zip(part.lexemes, part.weights, strict=True))
+        ranked = sorted(boosts)
+        parts.append(part._replace(lexemes=ranked, weights=[boosts[one] for one in ranked]))
+    return terms._replace(parts=parts, stand_ins=found)
+
+
+def with_stand_ins(
+    terms: QueryTerms, parts: Sequence[Part], idf: Mapping[tuple[str, str], float]
+) -> list[Part]:
+    """Return parts of the query in which synonyms weigh; `idf` is by configuration and lexeme."""
+    from pgblend.plpy.rules.synonyms import stand_in_weights  # of few searches
+
+    of_config = {
+        plain.config: (plain, found)
+        for plain, found in zip(terms.parts, terms.stand_ins, strict=True)
+    }
+    weighed = []
+    for part in parts:
+        plain, found = of_config[part.config]
+        own = [one for one, boost in zip(plain.lexemes, plain.weights, strict=True) if boost]
+        values = {lexeme: idf[part.config, lexeme] for lexeme in plain.lexemes}
+        others = stand_in_weights(found, own, values)
+        weights = [
+            max(weight, others.get(lexeme, 0.0))
+            for lexeme, weight in zip(part.lexemes, part.weights, strict=True)
+        ]
+        weighed.append(part._replace(weights=weights))
+    return weighed
 
 
 def query_part(db: Database, asked: Asked, words: Row) -> Part:

@@ -1,11 +1,11 @@
 """The expansion of a query."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pgblend.plpy.models.stages import IS_IT, ModelStages, Outcome
 from pgblend.plpy.session import Json
-from pgblend.plpy.settings.catalog import GivenExpansion, SearchSettings
+from pgblend.plpy.settings.catalog import GivenExpansion, Said, SearchSettings
 from pgblend.plpy.stages import Progress
 
 
@@ -13,20 +13,40 @@ def checked_expansion(answer: Any) -> GivenExpansion | None:
     """Return {lexicalQueries, vectorQueries, hyde} of an answer, None where it has another shape.
 
     Missing lists are empty; blank texts and a blank hyde are left out; at most ten texts a list.
+    subQuestions, at most four, are there where the answer has some.
     """
     if not isinstance(answer, Mapping):
         return None
     hyde = answer.get("hyde")
     found = []
-    for name in ("lexicalQueries", "vectorQueries"):
+    for name, most in (("lexicalQueries", 10), ("vectorQueries", 10), ("subQuestions", 4)):
         texts = answer.get(name) or []
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
             return None
-        found.append([text for text in texts if text.strip()][:10])
+        found.append([text for text in texts if text.strip()][:most])
     if hyde is not None and not isinstance(hyde, str):
         return None
     kept = hyde if hyde and hyde.strip() else None
-    return {"lexicalQueries": found[0], "vectorQueries": found[1], "hyde": kept}
+    expansion: GivenExpansion = {
+        "lexicalQueries": found[0],
+        "vectorQueries": found[1],
+        "hyde": kept,
+    }
+    return {**expansion, "subQuestions": found[2]} if found[2] else expansion
+
+
+def expansion_question(
+    query: str, hyde: str, history: Sequence[Said], most: int
+) -> tuple[str, dict[str, Any]]:
+    """Return task and question for a gateway: by the settings hyde, history and sub_questions.
+
+    A chat before the query asks for one sub-question at least: the query, complete in itself.
+    """
+    if hyde == "query":
+        return "hyde", {"query": query}
+    chat = {"history": history} if history else {}
+    more = {**chat, "sub_questions": max(most, 1)} if history or most else {}
+    return "expand", {"query": query, **more}
 
 
 def expanded_query(
@@ -50,12 +70,14 @@ def expanded_query(
         log.degrade("expand", problem, hint)
         log.done("expand", 0, {"model_ms": outcome.ms})
         return None
-    texts = [*expansion["lexicalQueries"], *expansion["vectorQueries"], expansion["hyde"]]
+    asked = expansion.get("subQuestions") or []
+    texts = [*expansion["lexicalQueries"], *expansion["vectorQueries"], expansion["hyde"], *asked]
     told = ("queryLanguage", "promptVersion", "cached")
     details: dict[str, Json] = {
         "lexicalQueries": expansion["lexicalQueries"],
         "vectorQueries": expansion["vectorQueries"],
         "hyde": expansion["hyde"],
+        **({"subQuestions": asked} if asked else {}),
         **{name: outcome.answer[name] for name in told if outcome.answer.get(name) is not None},
         **({"given": True} if given else {"model_ms": outcome.ms}),
     }

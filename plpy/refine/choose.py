@@ -1,6 +1,6 @@
 """The candidates that may be shown, as far down as a page needs."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from itertools import repeat
 from math import inf
 from typing import NamedTuple, TypeAlias
@@ -13,6 +13,7 @@ from pgblend.plpy.session import Json
 from pgblend.plpy.settings.catalog import SearchSettings
 
 TextsOf: TypeAlias = Callable[[Sequence[int]], Mapping[int, Passage]]
+OrderOf: TypeAlias = Callable[[Sequence[int], bool], tuple[list[int], Sequence[float]] | None]
 Dropped: TypeAlias = dict[int, dict[str, Json]]  # by item: at which stage and why
 
 
@@ -104,10 +105,11 @@ def choose_passages(
     needed: int,
     looked_at: int,
     texts_of: TextsOf,
-    order_of: Callable[[Sequence[int], bool], tuple[list[int], Sequence[float]] | None],
+    order_of: OrderOf,
     relevance_of: Callable[[Sequence[int]], Sequence[float | None]],
     gain_of: Callable[[], float | None] = lambda: None,
     falls: bool = False,
+    pinned: Container[int] = (),
 ) -> Chosen:
     """Return what may be shown of the pool's items, best first.
 
@@ -116,7 +118,8 @@ def choose_passages(
     looked at, so pages are parts of one list. `order_of(distinct items, is_all)` gives their final
     order and scores (points), None while it needs more of them. `relevance_of` gives relevances of
     items; it is asked only where min_relevance is set, or a least gain (`gain_of`). Where
-    scores and relevances fall (`falls`), none follows one that is not good enough.
+    scores and relevances fall (`falls`), none follows one that is not good enough. Of `pinned`
+    items, which come first, all are.
     """
     order = pool.order
     while True:
@@ -125,6 +128,8 @@ def choose_passages(
         ordered = order_of(distinct, is_all)
         if ordered is not None:
             items, points = ordered
+            first = [item for item in items if item in pinned]
+            items = items[len(first) :]
             least_gain = gain_of()
             relevances: Sequence[float | None] = [None] * len(items)
             if settings.min_relevance is not None or least_gain is not None:
@@ -132,6 +137,7 @@ def choose_passages(
             good, not_good = good_items(
                 items, [points[item] for item in items], relevances, settings, least_gain
             )
+            good = [*first, *good]
             is_end = falls and bool(not_good)
             if len(good) >= needed or is_all or is_end:
                 seen = min(looked_at, len(order))

@@ -8,7 +8,7 @@ from time import monotonic
 from pgblend.plpy.fusion.pool import ArmList
 from pgblend.plpy.models.embedding import checked_vectors
 from pgblend.plpy.models.stages import Outcome
-from pgblend.plpy.ports import CandidateList, Space, VectorRequest
+from pgblend.plpy.ports import CandidateList, Sample, Space, VectorRequest
 from pgblend.plpy.search.lexical import WordLists
 from pgblend.plpy.search.lists import corrected_notes
 from pgblend.plpy.search.stages import Search
@@ -103,6 +103,9 @@ class Arms:
         may_be_named = kind == arm == "lexical" and words.may_be_named
         is_named = may_be_named and self._is_named(text, words.found.chunk_ids)
         notes = corrected_notes(words.corrections, settings.fuzzy_method)
+        for rank, synonyms in enumerate(words.synonyms, 1):
+            if synonyms:
+                notes[rank] = {**notes.get(rank, {}), "synonyms": synonyms}
         return ArmList(arm, kind, weight, words.found, notes, is_whole, is_named, words.meanings)
 
     def _goes_on(self, kind: str, arm: str, error: Exception) -> bool:
@@ -120,6 +123,15 @@ class Arms:
             self.search.go_without_words(error, state)
         self.by_words = self._word_lists()
         return True
+
+    def sample(self) -> Sample | None:
+        """Return a sample of what has any of the query's words; None where there is no time."""
+        try:
+            return self.by_words.sample(self.request.query or "")
+        except self.db.Problem as error:
+            if error_state(error) not in ("PB002", "PB009"):
+                raise
+            return None
 
     def expect(self, vector: str | None) -> None:
         """Tell the store which list of vectors will be asked for; None: that is not known yet."""

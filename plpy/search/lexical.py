@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from pgblend.plpy.fusion.pool import WordList
-from pgblend.plpy.ports import CandidateList, LiteralRequest
+from pgblend.plpy.ports import CandidateList, LiteralRequest, Sample
 from pgblend.plpy.search.store import StorePort
 from pgblend.plpy.session import Database, UserError
 from pgblend.plpy.settings.catalog import LEXICAL_CACHE_BYTES, SearchSettings
@@ -17,6 +17,9 @@ _SOUND = (
     "SELECT coalesce(array_agg(c.id ORDER BY c.id), '{}') AS ids"
     " FROM pgblend_data.collection AS c WHERE c.id = ANY($1) AND c.name <> ALL($2)"
 )
+
+
+MOST_SAMPLED = 1000
 
 
 class IndexState(NamedTuple):
@@ -67,6 +70,12 @@ class WordLists:
             self.arm = self._lexical_arm()
         return (self.arm.words if kind == "lexical" else self.arm.corrected)(text, depth)
 
+    def sample(self, text: str) -> Sample | None:
+        """Return a sample of what has any of the words; None where these are not ranked by BM25."""
+        if self.settings.weights["lexical"] == 0 or self.arm is None:
+            return None
+        return self.arm.sample(text, MOST_SAMPLED)
+
     def warmed_up(self) -> tuple[float | None, bool]:
         """Return when the last list's clock began, None before, and whether the index was read."""
         return (None, False) if self.arm is None else (self.arm.ready_at, self.arm.has_read)
@@ -110,5 +119,6 @@ class WordLists:
             checks_index=self.state.reach is None,
             strict=settings.strict,
             corrects_all=settings.fuzzy == "on",
+            synonyms=settings.synonyms,
         )
         return self.store.arm(scope, self.cache_bytes)

@@ -7,7 +7,7 @@ from math import exp
 from typing import NamedTuple, Protocol
 
 from pgblend.plpy.fusion.pool import ArmList
-from pgblend.plpy.models.expansion import expanded_query
+from pgblend.plpy.models.expansion import expanded_query, expansion_question
 from pgblend.plpy.models.stages import ModelStages, Outcome
 from pgblend.plpy.search.plan import Plan
 from pgblend.plpy.session import Json
@@ -61,20 +61,23 @@ def vectors_of_texts(
 ) -> dict[str, str]:
     """Return {arm: vector as text} of those that the caller gave, by the names of variant_arms.
 
-    `expansion` has `embeddings`: one for each of its vectorQueries, then one for hyde; ValueError
-    where they are other than that many, or of several sizes. Where hyde is `joined` to the query,
-    its vector is that of both, and stands for the query's.
+    `expansion` has `embeddings`: one for each of its vectorQueries, one for hyde, then one for each
+    of its subQuestions; ValueError where they are other than that many, or of several sizes. Where
+    hyde is `joined` to the query, its vector is that of both, and stands for the query's.
     """
     given = expansion.get("embeddings") or []
     if not given:
         return {}
     names = [f"vector_variant_{place}" for place in range(1, len(expansion["vectorQueries"]) + 1)]
     names += ["hyde"] if expansion["hyde"] else []
+    asked = expansion.get("subQuestions") or ()
+    names += [f"vector_question_{place}" for place in range(1, len(asked) + 1)]
     if len(given) != len(names) or len({len(vector) for vector in given}) != 1:
         found = f'options: "expansion" has {len(given)} embeddings for {len(names)} texts'
         raise ValueError(f"{found}: expected a vector of one size for each of them")
     if joined:
-        return {"vector": json.dumps(given[-1])} if expansion["hyde"] else {}
+        own = dict(zip(names, given, strict=True)).get("hyde")
+        return {"vector": json.dumps(own)} if own else {}
     wanted = {name for kind, name, _, _ in arms if kind == "vector"}
     return {
         name: json.dumps(vector)
@@ -161,7 +164,14 @@ def variant_arms(query: str, expansion: GivenExpansion, settings: SearchSettings
             ]
     if expansion["hyde"] and weights["vector"] > 0 and weights.get("hyde", 0) > 0:
         arms.append(("vector", "hyde", weights["hyde"], expansion["hyde"]))
-    return arms
+    share = settings.sub_questions["weight"]
+    return arms + [
+        (kind, f"{kind}_question_{place}", weights[kind] * share, text)
+        for place, text in enumerate(expansion.get("subQuestions") or (), 1)
+        for kind in ("lexical", "vector")
+        if weights[kind] * share > 0
+        and (kind == "vector" or _conditions(text) == _conditions(query))
+    ]
 
 
 def _conditions(query: str) -> list[tuple[set[str], set[str]]]:
@@ -214,18 +224,19 @@ class ListSearch:
         """Ask the model whose answer is needed next."""
         settings = self.plan.settings
         if self.plan.expands and not settings.expansion:
-            task = "hyde" if settings.hyde == "query" else "expand"
-            self.models.begin(task, {"query": self.query})
+            asked = settings.hyde, settings.history, settings.sub_questions["most"]
+            self.models.begin(*expansion_question(self.query, *asked))
         elif self.embeds and self.vector is None and not self.plan.expands:
             self.models.begin("embed", {"input": [self.query]}, self.space)
 
     def is_strong(self, words: ArmList | None) -> bool:
-        """Tell whether the lexical arm has found the answer."""
+        """Tell whether the lexical arm has found the answer; never of a chat's last question."""
         told = self.is_traced or "expand" in self.plan.not_run
         if words is None or not (self.plan.expands or told):
             return False
         found, signal = words.found, self.plan.settings.strong_signal
         strong, top = is_strong_signal(found.scores, found.perfect or 1.0, signal)
+        strong = strong and not self.plan.settings.history
         self.state = "skipped_strong" if strong else "wanted"
         details: dict[str, Json] = {"strong": strong, "top": top, "expansion": self.state}
         self.log.done("strong_signal", len(top), details)
@@ -284,7 +295,8 @@ class ListSearch:
         self, kind: str, name: str, weight: float, text: str = "", vector: str | None = None
     ) -> ArmList:
         """Return the list of an arm, and note it."""
-        found = self.arms.find(kind, name, weight, text, vector)
+        found = self.arms.find(kind, name, weight, "" if vector else text, vector)
+        found.question = text if "_question_" in name else None
         self.log.done(name, len(found.found.chunk_ids))
         return found
 
@@ -309,7 +321,7 @@ def gathered_lists(search: ListSearch) -> Gathered:
     search.vector = vectors.pop("vector", search.vector)
     own = search.by_vector()
     more += [
-        search.run(*arm[:3], vector=vectors[arm[1]])
+        search.run(*arm, vector=vectors[arm[1]])
         for arm in arms
         if arm[0] == "vector" and arm[1] in vectors
     ]

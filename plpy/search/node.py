@@ -8,17 +8,22 @@ from pgblend.plpy.ports import (
     AgesRequest,
     CandidateList,
     CosinesRequest,
+    Distance,
+    DistancesRequest,
     Edge,
     Held,
     Holder,
     HoldersRequest,
     LanguagesRequest,
     LiteralRequest,
+    NamedDocument,
+    NamesRequest,
     NeighboursRequest,
     NodePassage,
     NodesRequest,
     Passage,
     PassagesRequest,
+    PassingRequest,
     Space,
     VectorRequest,
     VectorsRequest,
@@ -60,6 +65,16 @@ _LANGUAGES = """
     LEFT JOIN LATERAL (
         SELECT d.* FROM pgblend_data.document AS d WHERE d.id = u.document_id OFFSET 0) AS d
         ON true ORDER BY u.place"""
+_PASSING = (
+    "SELECT pgblend._filter_candidates($1, u.filter::jsonb) AS passing"
+    " FROM unnest($2) WITH ORDINALITY AS u (filter, place) ORDER BY u.place"
+)
+_DISTANCES = "SELECT d.place, d.chunk_id, d.distance FROM pgblend._field_distances($1, $2, $3) AS d"
+_NAMED = """
+    SELECT n.name, d.id AS document_id FROM unnest($1) AS n (name)
+    INNER JOIN pgblend_data.document AS d
+        ON d.collection_id = ANY($2) AND (d.source_key = n.name OR d.uri = n.name)
+    ORDER BY d.id, n.name"""
 _EDGES = (
     "SELECT n.node, n.neighbour, n.is_reverse, n.edge_type, n.weight"
     " FROM pgblend._neighbours($1, $2, $3, $4) AS n"
@@ -120,6 +135,23 @@ class StoreNode:
         """Return the text search configurations of documents, in their order."""
         rows = self.db.run(_LANGUAGES, ["bigint[]"], request.document_ids)
         return [row["language"] for row in rows]
+
+    def passing(self, request: PassingRequest) -> list[Sequence[int]]:
+        """Return for each filter the passages that pass it."""
+        values = request.chunk_ids, request.filters
+        return [row["passing"] for row in self.db.run(_PASSING, ["bigint[]", "text[]"], *values)]
+
+    def distances(self, request: DistancesRequest) -> list[Distance]:
+        """Return how far values are from origins."""
+        values = request.chunk_ids, request.keys, request.origins
+        rows = self.db.run(_DISTANCES, ["bigint[]", "text[]", "text[]"], *values)
+        return [Distance(**row) for row in rows]
+
+    def named_documents(self, request: NamesRequest) -> list[NamedDocument]:
+        """Return the documents that have some source keys or URIs."""
+        values = request.names, request.collection_ids
+        rows = self.db.run(_NAMED, ["text[]", "bigint[]"], *values)
+        return [NamedDocument(**row) for row in rows]
 
     def cosines(self, request: CosinesRequest) -> dict[int, float | None]:
         """Return exact cosines of those that have a vector; NULL for a zero vector."""

@@ -52,14 +52,20 @@ def start_of(
 
 def cut_page(search: Search, pool: Pool, ranking: Ranking, stored: StoredPassages) -> Page:
     """Return the page that was asked for; warn where it reaches beyond the depth."""
-    settings, limit, depth = search.settings, search.request.result_limit, search.depth()
     start = start_of(search, pool, ranking.best, ranking.points)
     if start is None:
         raise UserError(
             "the row of the option after is no longer found",
             "Begin again without after, or use offset.",
         )
-    start += settings.offset
+    start += search.settings.offset
+    end = page_end(search, start)
+    return page_of(search, pool, ranking, stored, start, ranking.best[start:end])
+
+
+def page_end(search: Search, start: int) -> int:
+    """Return where a page ends that begins at a place; warn where that is beyond the depth."""
+    settings, limit, depth = search.settings, search.request.result_limit, search.depth()
     if start + limit > depth:
         deciding = "over_fetch" if settings.over_fetch.get("factor") else "candidate_depth"
         is_cursor = "depth" in settings.after
@@ -69,7 +75,18 @@ def cut_page(search: Search, pool: Pool, ranking: Ranking, stored: StoredPassage
             f" {limit} asks for more",
             f"Raise the option {deciding}{again}.",
         )
-    items = ranking.best[start : min(start + limit, depth)]
+    return min(start + limit, depth)
+
+
+def page_of(
+    search: Search,
+    pool: Pool,
+    ranking: Ranking,
+    stored: StoredPassages,
+    start: int,
+    items: Sequence[int],
+) -> Page:
+    """Return a page of these items."""
     relevances = ranking.relevances(items, pool, stored)
     ranking.places["page"] = ranking.best
     search.done("page", len(items), {"relevance": ranking.told_scale()})

@@ -9,16 +9,21 @@ from pgblend.plpy.graph.walk import Walk, breadth_first
 from pgblend.plpy.ports import (
     AgesRequest,
     CosinesRequest,
+    Distance,
+    DistancesRequest,
     Edge,
     Holder,
     HoldersRequest,
     LanguagesRequest,
+    NamedDocument,
+    NamesRequest,
     NeighboursRequest,
     NodePassage,
     NodesRequest,
     Passage,
     PassagePort,
     PassagesRequest,
+    PassingRequest,
     VectorsRequest,
 )
 from pgblend.plpy.session import Database
@@ -78,6 +83,20 @@ class StoredPassages:
     def languages(self, document_ids: Sequence[int]) -> Sequence[str | None]:
         """Return the text search configurations of documents, in their order."""
         return self.port.languages(LanguagesRequest(document_ids, self.left_ms()))
+
+    def passing(self, chunk_ids: Sequence[int], filters: Sequence[str]) -> Sequence[Sequence[int]]:
+        """Return for each filter (JSON) those of the passages that pass it."""
+        return self.port.passing(PassingRequest(chunk_ids, filters, self.left_ms()))
+
+    def distances(
+        self, chunk_ids: Sequence[int], keys: Sequence[str], origins: Sequence[str]
+    ) -> Sequence[Distance]:
+        """Return how far values of passages are from origins (JSON)."""
+        return self.port.distances(DistancesRequest(chunk_ids, keys, origins, self.left_ms()))
+
+    def named_documents(self, names: Sequence[str]) -> Sequence[NamedDocument]:
+        """Return the documents searched that have some source keys or URIs."""
+        return self.port.named_documents(NamesRequest(names, self.collection_ids, self.left_ms()))
 
     def moved_cosines(
         self, db: Database, chunk_ids: Sequence[int], passages: Sequence[int], weight: float

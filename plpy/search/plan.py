@@ -150,10 +150,12 @@ def is_wanted(stage: str, settings: SearchSettings, is_given: bool) -> bool:
     """Tell whether a stage that asks models (expand, rerank) is wanted.
 
     By the setting of its name; where that is auto, what the caller passes in is wanted, else the
-    mode decides: fast, api and tool want neither, default wants rerank, thorough and agent both.
+    mode decides: fast, api and tool want neither, thorough and agent both, default wants rerank,
+    and expand where there is a chat before the query.
     """
     asked = settings.expand if stage == "expand" else settings.rerank
-    modes = ("thorough", "agent") if stage == "expand" else ("default", "thorough", "agent")
+    has_more = stage == "rerank" or settings.history
+    modes = ("thorough", "agent", "default") if has_more else ("thorough", "agent")
     return _ON.get(asked, is_given or settings.mode in modes)
 
 

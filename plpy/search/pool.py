@@ -1,8 +1,8 @@
 """What fusion makes of the lists, and what refinement makes of that."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from pgblend.plpy.fusion.pool import ArmList, Fused
 from pgblend.plpy.graph.fuse import Places
@@ -13,13 +13,30 @@ from pgblend.plpy.search.arms import candidate_arms
 from pgblend.plpy.search.passages import StoredPassages
 from pgblend.plpy.session import Json
 
+if TYPE_CHECKING:
+    from pgblend.plpy.rules.stage import Ruled
+
 
 class Pool(NamedTuple):
-    """The candidates of all lists; `places`: how they were found where a graph was searched."""
+    """The candidates of all lists.
+
+    `places`: how they were found where a graph was searched; `ruled`: what rules changed.
+    """
 
     lists: Sequence[ArmList]
     fused: Fused
     places: Places | None = None
+    ruled: "Ruled | None" = None
+
+    @property
+    def own_points(self) -> Sequence[float]:
+        """Return the points by item, without rules: relevance goes by them."""
+        return self.ruled.points if self.ruled else self.fused.points
+
+    @property
+    def own_order(self) -> Sequence[int]:
+        """Return the items in their order without rules."""
+        return self.ruled.order if self.ruled else self.fused.order
 
     def keys(self, items: Sequence[int], points: Sequence[float]) -> list[tuple[float, int, int]]:
         """Return (score, document id, chunk index) of items, by which ties are settled."""
@@ -54,13 +71,21 @@ class Ranking:
         if self.reranker.scores:
             return self.reranker.relevances(items)
         if scale.curve is not None and scale.signals is not None:
-            points = pool.fused.points
+            points = pool.own_points
             return list(scale.curve.chances([points[item] for item in items], scale.signals))
         chunk_ids = pool.fused.ids(items)
         cosines = map(stored.cosines(chunk_ids).get, chunk_ids)
         if scale.chance is None:
             return list(cosines)
         return [chance_of_less(cosine, *scale.chance) for cosine in cosines]
+
+    def addends_of(self, pool: Pool) -> Mapping[int, Mapping[str, float]]:
+        """Return what scores of items add up: of those that were reranked, or are pinned."""
+        addends: dict[int, Mapping[str, float]] = dict(self.reranker.addends)
+        for item in pool.ruled.pinned if pool.ruled else ():
+            own = addends.get(item, {"fused": pool.fused.points[item]})
+            addends[item] = {**own, "pinned": 1 - sum(own.values())}
+        return addends
 
     @property
     def basis(self) -> str | None:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from pgblend.plpy.fusion.pool import ArmList, Fused
+from pgblend.plpy.fusion.pool import ArmList
 from pgblend.plpy.refine.priors import PRIORS, RANKED_BY, RANKING
 from pgblend.plpy.refine.relevance import Curve, Scale, Signals
 from pgblend.plpy.search.pool import Pool, Ranking
@@ -36,7 +36,7 @@ def relevance_scale(search: Search, pool: Pool, has_vector: bool) -> Scale:
     if space is None or not has_vector:
         return Scale(None)
     fit = known_fit(search.state.calibrations, space.name, space.model)
-    signals = signals_of(lists, pool.fused) if is_plain(search, lists) else None
+    signals = signals_of(pool) if is_plain(search, lists) else None
     if signals is not None:
         ranking = {name: getattr(search.settings, name) for name in RANKED_BY}
         if fit and fit.coefficients and fit.ranking == ranking:
@@ -62,11 +62,11 @@ def is_plain(search: Search, lists: Sequence[ArmList]) -> bool:
     return is_whole and arms >= {"lexical", "vector"} and not search.plan.expands
 
 
-def signals_of(lists: Sequence[ArmList], fused: Fused) -> Signals:
+def signals_of(pool: Pool) -> Signals:
     """Return what the lists say of how well the query is answered."""
-    best = {one.arm: max(one.found.scores, default=0.0) for one in lists}
-    perfect = next((one.found.perfect for one in lists if one.arm == "lexical"), None)
-    first, second = ([fused.points[item] for item in fused.order[:2]] + [0.0, 0.0])[:2]
+    best = {one.arm: max(one.found.scores, default=0.0) for one in pool.lists}
+    perfect = next((one.found.perfect for one in pool.lists if one.arm == "lexical"), None)
+    first, second = ([pool.own_points[item] for item in pool.own_order[:2]] + [0.0, 0.0])[:2]
     return Signals(first, second, best["vector"], best["lexical"] / (perfect or 1.0))
 
 

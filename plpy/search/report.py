@@ -20,10 +20,11 @@ def search_report(search: Search, found: Found) -> str:
     """Return the report as JSON, short enough for a datagram.
 
     {"search_id", "profile", "mode", "rows", "degraded", "top_score", "results": [the first ten:
-    {"rank", "chunk_id", "document_id", "score"}], "purpose", "trace"}. _report_search adds who
-    searched, for what, where and when, which are not the caller's word. purpose is the parameter
-    pgblend.purpose: evaluations set it, and views leave out what is no search of a user. It is the
-    caller's word on the caller's own row.
+    {"rank", "chunk_id", "document_id", "score"}, in an experiment with "experiment" and
+    "profiles"], "purpose", "trace"}. _report_search adds who searched, for what, where and when,
+    which are not the caller's word. purpose is the parameter pgblend.purpose: evaluations set it,
+    and views leave out what is no search of a user. It is the caller's word on the caller's own
+    row.
     """
     rows = found.rows
     return json.dumps(
@@ -36,7 +37,8 @@ def search_report(search: Search, found: Found) -> str:
             "degraded": [note[:_LONGEST_NOTE] for note in search.degraded[:_MOST_NOTES]],
             "top_score": rows[0].score if rows else None,
             "results": [
-                {name: getattr(row, name) for name in _OF_ROW} for row in rows[:_MOST_RESULTS]
+                {name: getattr(row, name) for name in _OF_ROW} | found.drafted.get(row.chunk_id, {})
+                for row in rows[:_MOST_RESULTS]
             ],
             "purpose": search.db.run(_PURPOSE, [])[0]["purpose"],
             "trace": search_fields(search, found),

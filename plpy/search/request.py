@@ -33,8 +33,8 @@ class Tries(NamedTuple):
 class Request(NamedTuple):
     """What _run_search is called with; JSON and vectors are texts, times seconds since 1970.
 
-    `only_arm` is lexical, vector, fuzzy or None, `traced` none, page, pool or rerank. Nothing in it
-    is trusted: anybody who may search can write one.
+    `only_arm` is lexical, vector, fuzzy or None, `traced` none, page, pool, facets or rerank.
+    Nothing in it is trusted: anybody who may search can write one.
     """
 
     query: str | None

@@ -15,6 +15,7 @@ from pgblend.plpy.session import Json
 from pgblend.plpy.session import Row as ChunkRow
 from pgblend.plpy.text.snippets import Sought, page_snippets
 
+_FIRST = 10
 _CURSOR = ("score", "document_id", "chunk_index", "depth")
 _as_json = json.JSONEncoder(check_circular=False).encode
 
@@ -146,17 +147,42 @@ def page_details(
         copies = copies_on_page(page.items, fused, contents, stored.holders)
     of_all = details_of_all(search, gathered, ranking.basis)
     keys = pool.keys(page.items, ranking.points)
+    changes = pool.ruled.changes if pool.ruled else {}
+    answers = [answered(item, pool) for item in page.items]
     return [
         {
             **of_all,
             **({"recency": fused.recency[item]} if fused.recency else {}),
             **({"language": fused.language[item]} if fused.language else {}),
             **(pool.places.of(chunk_id) if pool.places else {}),
+            **({"rules": changes[item]} if item in changes else {}),
+            **({"answers": questions} if questions else {}),
             "cursor": dict(zip(_CURSOR, (*key, settings.candidate_depth), strict=True)),
             **({"copies": of_item} if of_item else {}),
         }
-        for item, chunk_id, key, of_item in zip(page.items, chunk_ids, keys, copies, strict=True)
+        for item, chunk_id, key, of_item, questions in zip(
+            page.items, chunk_ids, keys, copies, answers, strict=True
+        )
     ]
+
+
+def answered(item: int, pool: Pool) -> list[str]:
+    """Return the sub-questions that an item answers, the best first.
+
+    A list of theirs has it among the first ten, and nearer to the best score than to the least.
+    """
+    found = sorted(
+        (rank, of_list.question)
+        for of_list, ranks in zip(pool.lists, pool.fused.ranks, strict=True)
+        if of_list.question and (rank := ranks[item]) is not None and rank <= _FIRST
+        if is_near_best(of_list.found.scores, rank)
+    )
+    return list(dict.fromkeys(text for _, text in found))
+
+
+def is_near_best(scores: Sequence[float], rank: int) -> bool:
+    """Tell whether the score of a rank, from 1, is in the upper half of a list's range."""
+    return 2 * scores[rank - 1] >= scores[0] + scores[-1]
 
 
 def details_of_all(search: Search, gathered: Gathered, basis: str | None) -> dict[str, Json]:

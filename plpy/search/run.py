@@ -7,10 +7,10 @@ from pgblend.plpy.fusion.pool import ArmList, Fused
 from pgblend.plpy.fusion.scores import scale_fused
 from pgblend.plpy.graph.fuse import graph_stage
 from pgblend.plpy.models.rerank import RerankStage
-from pgblend.plpy.refine.choose import choose_passages
+from pgblend.plpy.refine.choose import OrderOf, choose_passages
 from pgblend.plpy.refine.diversity import diverse_items
 from pgblend.plpy.search.arms import Arms
-from pgblend.plpy.search.found import Answer, Found
+from pgblend.plpy.search.found import Answer, Found, Ranked
 from pgblend.plpy.search.lists import Gathered, ListSearch, gathered_lists
 from pgblend.plpy.search.page import Page, cut_page, start_of
 from pgblend.plpy.search.passages import StoredPassages
@@ -36,8 +36,7 @@ def search(db: Database, request: Request, store: StorePort) -> Answer:
         search.plan.needs_vectors and request.query_embedding is not None
     )
     if is_asked:
-        search.begin()
-        found = with_fallback(search, rank(search))
+        found = find(search)
     trace, report = told_trace(search, found), None
     if search.search_id and request.traced != "rerank" and not request.is_blank:
         note_logged(search)
@@ -46,19 +45,37 @@ def search(db: Database, request: Request, store: StorePort) -> Answer:
     return {"results": found.rows, "trace": trace, "report": report}
 
 
-def rank(search: Search) -> Found:
-    """Rank all candidates of all arms, and return one page of them."""
+def find(search: Search) -> Found:
+    """Return one page, by the profile alone or in an experiment."""
+    if search.experiment is not None:
+        from pgblend.plpy.search.experiment import interleaved, read_experiment
+
+        experiment = read_experiment(search)
+        if experiment is not None:
+            return interleaved(search, experiment, ordered)
+    search.begin()
+    return with_fallback(search, rank(search))
+
+
+def ordered(search: Search) -> Ranked:
+    """Rank all candidates of all arms."""
     gathered = gather(search)
     stored = read_candidates(search, gathered)
     pool = fuse(search, gathered.lists, stored)
     pool = add_graph(search, pool, stored)
+    found = len(pool.fused.order)
+    pool = apply_rules(search, pool, stored)
     ranking = refine(search, pool, stored)
-    ranking = diversify(search, pool, ranking, stored)
+    return Ranked(gathered, stored, pool, diversify(search, pool, ranking, stored), found)
+
+
+def rank(search: Search) -> Found:
+    """Rank all candidates of all arms, and return one page of them."""
+    gathered, stored, pool, ranking, found = ordered(search)
     page = cut_page(search, pool, ranking, stored)
     rows = page_rows(search, gathered, pool, ranking, page, stored)
     search.done("fetch", len(rows))
-    count = len(pool.fused.order) if search.had_time else None
-    return Found(pool, page, ranking, stored, rows, count)
+    return Found(pool, page, ranking, stored, rows, found if search.had_time else None)
 
 
 def nothing(search: Search) -> Found:
@@ -107,6 +124,8 @@ def gather(search: Search) -> Gathered:
             gathered = gathered_lists(lists)
         except ValueError as error:
             raise UserError(str(error), "expand_query gives the texts.") from None
+    if request.traced == "facets":
+        search.sample = arms.sample()
     if gathered.vector is not None and not search.words_found:
         hint = "these rows are the nearest by vectors; the option strict leaves them out"
         search.note("lexical", "no passage was found by its words", hint)
@@ -159,6 +178,17 @@ def add_graph(search: Search, pool: Pool, stored: StoredPassages) -> Pool:
     return Pool(*graph_stage(pool.lists, pool.fused, search.settings, stored, search))
 
 
+def apply_rules(search: Search, pool: Pool, stored: StoredPassages) -> Pool:
+    """Multiply scores and put documents first as the settings boosts, decays and pinned say."""
+    settings = search.settings
+    if not (settings.boosts or settings.decays or settings.pinned):
+        return pool
+    from pgblend.plpy.rules.stage import rules_stage  # of few searches
+
+    fused, ruled = rules_stage(pool.fused, settings, search.request.query, stored, search)
+    return pool._replace(fused=fused, ruled=ruled)
+
+
 def refine(search: Search, pool: Pool, stored: StoredPassages) -> Ranking:
     """Leave out repetitions, rerank and blend, leave out what is not good enough."""
     settings, fused, request = search.settings, pool.fused, search.request
@@ -184,19 +214,35 @@ def refine(search: Search, pool: Pool, stored: StoredPassages) -> Ranking:
             fused,
             settings,
             needed,
-            len(fused.order) if request.traced == "pool" else first,
+            len(fused.order) if request.traced in ("pool", "facets") else first,
             stored.texts,
-            reranker.order,
+            order_of(reranker, pool),
             lambda items: ranking.relevances(items, pool, stored),
             lambda: ranking.least_gain(settings.coverage),
-            falls=scale.curve is not None and not search.plan.reranks,
+            falls=scale.curve is not None and not (search.plan.reranks or pool.ruled),
+            pinned=pool.ruled.pinned if pool.ruled else (),
         )
     ranking.best, ranking.points = chosen.good, chosen.points
     ranking.dropped, ranking.looked_at = chosen.dropped, chosen.looked_at
-    ranking.places = {"fuse": fused.order, "dedup": chosen.distinct}
+    ranking.places = {"fuse": pool.own_order, "dedup": chosen.distinct}
+    if pool.ruled:
+        ranking.places["rules"] = fused.order
     tell_refined(search, ranking)
     tell_ending(search, ranking, needed)
     return ranking
+
+
+def order_of(reranker: RerankStage, pool: Pool) -> OrderOf:
+    """Return what gives distinct items their final order, the pinned ones first."""
+    ruled = pool.ruled
+    if ruled is None:
+        return reranker.order
+
+    def ordered(items: Sequence[int], is_all: bool) -> tuple[list[int], Sequence[float]] | None:
+        found = reranker.order(items, is_all)
+        return found and ruled.pinned_first(*found)
+
+    return ordered
 
 
 def note_dedup(search: Search, kept: int) -> None:
@@ -235,8 +281,11 @@ def diversify(search: Search, pool: Pool, ranking: Ranking, stored: StoredPassag
     scaled = ranking.points
     if not ranking.reranker.scores:
         scaled = scale_fused(fused.sums, fused.attainable, search.settings.fused_scale)
-    scores = [scaled[item] for item in ranking.best]
-    ranking.best = diverse_items(ranking.best, scores, fused.chunk_ids, mmr, stored.vectors)
+    pinned = pool.ruled.pinned if pool.ruled else ()
+    rest = [item for item in ranking.best if item not in pinned]
+    first = [item for item in ranking.best if item in pinned]
+    scores = [scaled[item] for item in rest]
+    ranking.best = [*first, *diverse_items(rest, scores, fused.chunk_ids, mmr, stored.vectors)]
     ranking.places["mmr"] = ranking.best
     search.done("mmr", len(ranking.best))
     return ranking

@@ -2,11 +2,12 @@
 
 import json
 import re
+from dataclasses import replace
 from os import urandom
 from time import monotonic, perf_counter, time
 
 from pgblend.plpy.models.stages import ModelStages
-from pgblend.plpy.ports import Held, Space
+from pgblend.plpy.ports import Held, Sample, Space
 from pgblend.plpy.search.degraded import go_on_without
 from pgblend.plpy.search.lexical import IndexState
 from pgblend.plpy.search.plan import arm_depth, check_cursor, of_arm, search_plan
@@ -49,6 +50,7 @@ class Search(StageLog):
         self.space: Space | None = None
         self.lexical_state = IndexState()
         self.words_found = True
+        self.sample: Sample | None = None
         is_logged = self.plan.layers.of_database.get("log_address") is not None
         self.search_id = new_id() if is_logged else None
         self.filter = self._filter()
@@ -61,17 +63,41 @@ class Search(StageLog):
         return self.plan.settings
 
     @property
+    def experiment(self) -> int | None:
+        """Return the experiment to take part in: that of the page before, else the profile's."""
+        after = self.plan.settings.after
+        return after.get("experiment") if after else self.state.experiment
+
+    def under(self, of_profile: str, options: str | None, rows: int) -> "Search":
+        """Return this search by other settings of a profile, for its first rows."""
+        from copy import copy
+
+        other = copy(self)
+        other.state = self.state._replace(of_profile=of_profile)
+        reranks = self.request.traced == "rerank"
+        plan = search_plan(self.db, other.state, options, None, reranks)
+        other.asked = replace(plan.settings, after={}, offset=0)
+        other.plan = plan._replace(settings=other.asked)
+        other.request = self.request._replace(result_limit=rows)
+        other.stages, other.degraded = [], list(self.degraded)
+        other.filter = other._filter()
+        return other
+
+    @property
     def space_name(self) -> str | None:
         """Return the name of the embedding space that is searched."""
         return self.space.name if self.space else None
 
     def _filter(self) -> str | None:
-        """Return the filter to apply: the caller's, checked, with the settings since and until."""
-        since, until = self.plan.settings.since, self.plan.settings.until
-        if self.request.filter is None and since is None and until is None:
+        """Return the filter to apply: the caller's, checked, with since, until and hidden."""
+        settings, given = self.plan.settings, self.request.filter
+        if settings.hidden:
+            from pgblend.plpy.rules.patterns import without_hidden  # of few searches
+
+            given = without_hidden(given, settings.hidden, self.request.query)
+        if given is None and settings.since is None and settings.until is None:
             return None
-        dates = json.dumps({"since": since, "until": until})
-        values = self.request.filter, dates
+        values = given, json.dumps({"since": settings.since, "until": settings.until})
         found: str | None = self.db.run(_FILTER, ["jsonb", "jsonb"], *values)[0]["filter"]
         return found
 
@@ -105,7 +131,8 @@ class Search(StageLog):
             self.look_for_vectors(self.plan.needs_vectors)
         for stage, problem in self.plan.not_run.items():
             options = self.plan.options
-            if options.get("mode") is not None or options.get(stage) is not None:
+            asking = ["mode", stage, *(["history"] if stage == "expand" else [])]
+            if any(options.get(name) for name in asking):
                 self.note(stage, problem, "the mode fast does without", "PB010")
 
     def _check_collections(self) -> None:

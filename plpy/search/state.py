@@ -36,6 +36,7 @@ SELECT
     coalesce(s.of_collection, '{}') AS of_collection,
     coalesce(w.settings::text, '{}') AS of_database,
     p.settings::text AS of_profile,
+    p.experiment_id AS experiment,
     n.profile,
     NOT EXISTS (
         SELECT FROM pgblend_data.collection AS c WHERE c.id <> ALL(s.ids)) AS is_everywhere,
@@ -72,7 +73,8 @@ class State(NamedTuple):
     """What is set, and where is searched; settings are JSON texts, as keys of what follows.
 
     `is_everywhere`: the collections are all that the caller may read. `calibrations` are what was
-    fitted for the only one, by space, as JSON texts.
+    fitted for the only one, by space, as JSON texts. `experiment` is the one that searches by the
+    profile take part in.
     """
 
     collection_ids: Sequence[int]
@@ -85,6 +87,7 @@ class State(NamedTuple):
     is_everywhere: bool
     spaces: Sequence[Space]
     calibrations: Sequence[str] = ()
+    experiment: int | None = None
 
     def layers(self) -> Layers:
         """Return the settings of database, profile and the only collection searched."""
@@ -143,6 +146,7 @@ def read_state(
         row["is_everywhere"],
         list(map(read_space, row["spaces"])),
         row["calibrations"],
+        row["experiment"],
     )
 
 

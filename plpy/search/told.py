@@ -24,7 +24,7 @@ def told_trace(search: Search, found: Found) -> str | None:
     """Return as JSON what the search did, for those who ask; None where nobody does.
 
     `traced` rerank tells what a reranker reads, page how each row came to its place, pool how each
-    candidate did.
+    candidate did, facets a sample of what has the words as well.
     """
     traced, request = search.request.traced, search.request
     if traced == "rerank":
@@ -33,7 +33,15 @@ def told_trace(search: Search, found: Found) -> str | None:
         return None
     plan, state = search.plan, search.state
     sources = plan.layers.sources(plan.options)
-    trace = page_trace(search, found)
+    sides = found.sides or [(search, found)]
+    traces = [page_trace(*side) for side in sides]
+    rows = {
+        chunk_id: told
+        for (_, side), trace in zip(sides, traces, strict=True)
+        for chunk_id, told in zip(
+            side.pool.fused.ids(side.page.items), trace.get("rows", ()), strict=True
+        )
+    }
     return json.dumps(
         {
             "query": request.query,
@@ -47,13 +55,18 @@ def told_trace(search: Search, found: Found) -> str | None:
             },
             "degraded": search.degraded,
             "total_ms": since(request.started_at),
-            "results": [
-                told_row(row) | trace["rows"][row.rank - found.rows[0].rank] for row in found.rows
-            ],
+            "results": [told_row(row) | rows[row.chunk_id] for row in found.rows],
             "stages": [stage.told() for stage in search.stages],
-            **{name: rows for name, rows in trace.items() if name != "rows"},
+            **{name: told for name, told in traces[0].items() if name != "rows"},
+            **({"experiment": told_experiment(found)} if found.sides else {}),
+            **({"sample": search.sample._asdict()} if search.sample else {}),
         }
     )
+
+
+def told_experiment(found: Found) -> dict[str, Json]:
+    """Return an experiment's id and profiles, and the stages of the search by the rival."""
+    return {**found.experiment, "stages": [stage.told() for stage in found.sides[1][0].stages]}
 
 
 def since(started_at: float) -> float:
@@ -74,13 +87,15 @@ def told_row(row: Row) -> dict[str, Json]:
 
 
 def read_passages(found: Found) -> list[dict[str, Json]]:
-    """Return the passages that a reranker reads, best fused score first."""
-    if found.ranking is None:
-        return []
-    reranker = found.ranking.reranker
-    targets = reranker.targets or []
-    passages = zip(found.pool.fused.ids(targets), reranker.passages(targets), strict=True)
-    return [{"chunk_id": chunk_id, "passage": passage} for chunk_id, passage in passages]
+    """Return the passages that a reranker reads, best fused score first; the rival's go last."""
+    passages: dict[int, str] = {}
+    for side in [one for _, one in found.sides] or [found]:
+        if side.ranking is not None:
+            reranker = side.ranking.reranker
+            targets = reranker.targets or []
+            read = zip(side.pool.fused.ids(targets), reranker.passages(targets), strict=True)
+            passages = dict(read) | passages
+    return [{"chunk_id": chunk_id, "passage": passage} for chunk_id, passage in passages.items()]
 
 
 def page_trace(search: Search, found: Found) -> dict[str, list[dict[str, Json]]]:
@@ -89,7 +104,7 @@ def page_trace(search: Search, found: Found) -> dict[str, list[dict[str, Json]]]
     if ranking is None:
         return {}
     pool_facts = None
-    if search.request.traced == "pool":
+    if search.request.traced in ("pool", "facets"):
         items = pool.fused.order
         relevances = ranking.relevances(items, pool, found.stored)
         pool_facts = dict(zip(pool.fused.ids(items), relevances, strict=True)), ranking.dropped
@@ -97,7 +112,7 @@ def page_trace(search: Search, found: Found) -> dict[str, list[dict[str, Json]]]
         found.page.items,
         pool.lists,
         pool.fused,
-        (ranking.points, ranking.reranker.addends),
+        (ranking.points, ranking.addends_of(pool)),
         search.settings.rrf_k,
         ranking.places,
         lambda items: ranking.arms_of(items, pool, search.settings.fused_scale),

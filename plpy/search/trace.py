@@ -12,8 +12,8 @@ def fused_parts(lists: Sequence[ArmList], fused: Fused, rrf_k: float) -> dict[st
     """Return {name: its part of the sum by item}, which add up to the sums.
 
     Names are the lists' arms, and where they apply `feedback`
-    (what the moved vector gave over the query's own), `bonus`, `recency` and `language`
-    (what age and another language took, so none above 0).
+    (what the moved vector gave over the query's own), `bonus`, `recency`, `language` and `decay`
+    (what age, another language and distances took, so none above 0), and `boost`.
     """
     if fused.normal is None:
         columns = [
@@ -21,8 +21,7 @@ def fused_parts(lists: Sequence[ArmList], fused: Fused, rrf_k: float) -> dict[st
             for of_list, weight in zip(fused.ranks, fused.weights, strict=True)
         ]
     else:
-        total = fused.total or sum(fused.weights) or 1
-        shares = [weight / total for weight in fused.weights]
+        shares = [weight / fused.whole for weight in fused.weights]
         columns = [
             [share * score for score in of_list]
             for of_list, share in zip(fused.normal, shares, strict=True)
@@ -37,7 +36,8 @@ def fused_parts(lists: Sequence[ArmList], fused: Fused, rrf_k: float) -> dict[st
         parts["vector"] = own
     if any(fused.bonus):
         parts["bonus"] = list(fused.bonus)
-    for name, factors in (("recency", fused.recency), ("language", fused.language)):
+    for name in ("recency", "language", "boost", "decay"):
+        factors = getattr(fused, name)
         if factors is not None:
             rows = zip(*parts.values(), strict=True)
             parts[name] = [(left - 1) * sum(row) for left, row in zip(factors, rows, strict=True)]
@@ -79,6 +79,7 @@ def trace_candidates(
         for stage, order in places.items()
     }
     fused, final = points
+    is_blended = any("rerank" in of_item for of_item in addends.values())
     return [
         {
             "arms": {
@@ -89,7 +90,7 @@ def trace_candidates(
                 {name: part[item] for name, part in parts.items()},
                 addends.get(item, {"fused": final[item]}),
             ),
-            "scores": {"fuse": fused[item], **({"blend": final[item]} if addends else {})},
+            "scores": {"fuse": fused[item], **({"blend": final[item]} if is_blended else {})},
             "places": {stage: place[item] for stage, place in place_of.items() if item in place},
         }
         for item, of_item in zip(items, arms, strict=True)

@@ -9,7 +9,9 @@ from dataclasses import dataclass, fields
 from typing import Annotated, Any, NamedTuple, TypedDict
 
 from pgblend.plpy.settings.rules import (
+    Decaying,
     Fields,
+    Filter,
     Flag,
     Items,
     Kinds,
@@ -18,6 +20,7 @@ from pgblend.plpy.settings.rules import (
     Number,
     Numbers,
     NumbersOrOne,
+    Origin,
     Pattern,
     Rule,
     Scores,
@@ -47,6 +50,8 @@ class Cursor(TypedDict, total=False):
     document_id: int
     chunk_index: int
     depth: int
+    experiment: int
+    rival_depth: int
 
 
 class Blend(TypedDict, total=False):
@@ -96,19 +101,64 @@ BONUS = Kinds(
 )
 
 
+class Boost(TypedDict):
+    """What passes a filter has its score multiplied."""
+
+    filter: Annotated[Mapping[str, Any], Filter()]
+    factor: Annotated[float, Number(0, 100)]
+
+
+class Synonyms(TypedDict, total=False):
+    """Words that stand for each other, or for others."""
+
+    words: Annotated[list[str], Items(Text(most=200), most=100)]
+    to: Annotated[list[str], Items(Text(most=200), most=100)]
+    language: Annotated[str | None, Nullable(Text(most=100))]
+    weight: Annotated[float, SHARE]
+
+
+class Decay(TypedDict, total=False):
+    """What a score loses with the distance of a value from an origin."""
+
+    field: Annotated[str, Text(most=200)]
+    origin: Annotated[float | str, Origin()]
+    half: Annotated[float, Number(0.000001, 1e15)]
+    flat: Annotated[float, Number(0, 1e15)]
+    shape: Annotated[str, Text(["exp", "gauss", "linear"])]
+    least: Annotated[float, SHARE]
+
+
+class ForQuery(TypedDict):
+    """Documents, by their source keys or URIs, for the queries of a pattern."""
+
+    query: Annotated[str, Text(most=1000)]
+    documents: Annotated[list[str], Items(Text(most=2000), most=100)]
+
+
+FOR_QUERIES = Items(Fields(keys_of(ForQuery), required=["query", "documents"]), most=1000)
+
+
 class GivenExpansion(TypedDict, total=False):
     """An expansion of the query that the caller gives."""
 
     lexicalQueries: Texts
     vectorQueries: Texts
     hyde: LongText
+    subQuestions: Annotated[list[str], Items(Text(most=10_000), most=4)]
     embeddings: Annotated[
-        list[list[float]], Items(Items(Number(-1e38, 1e38), most=16_000), most=11)
+        list[list[float]], Items(Items(Number(-1e38, 1e38), most=16_000), most=15)
     ]
     notes: LongText
     queryLanguage: Annotated[str | None, Nullable(Text(most=100))]
     promptVersion: Annotated[str | None, Nullable(Text(most=1000))]
     cached: Annotated[bool, Flag()]
+
+
+class Said(TypedDict):
+    """A message of a chat."""
+
+    role: Annotated[str, Text(["assistant", "user"])]
+    content: Annotated[str, Text(most=4000)]
 
 
 class Feedback(TypedDict):
@@ -133,6 +183,13 @@ class Graph(TypedDict):
 Mmr = TypedDict(  # lambda is a keyword
     "Mmr", {"lambda": Annotated[float, SHARE], "pool": Annotated[int, Whole(1, 1000)]}
 )
+
+
+class SubQuestions(TypedDict):
+    """What a question is split into."""
+
+    most: Annotated[int, Whole(0, 4)]
+    weight: Annotated[float, Number(0, 100)]
 
 
 class Normalization(TypedDict, total=False):
@@ -183,10 +240,16 @@ class SearchSettings:
     """ask gives no answer, and asks no model, where the best passage has less relevance."""
 
     after: Cursor = setting(
-        {}, Numbers(["chunk_index", "depth", "document_id", "score"], 0, 9223372036854775807)
+        {},
+        Numbers(
+            ["chunk_index", "depth", "document_id", "experiment", "rival_depth", "score"],
+            0,
+            9223372036854775807,
+        ),
     )
     """The row after which a page begins: details -> 'cursor' of the last row of the page before.
-    Its depth is the candidate_depth of the first page, and holds for all pages."""
+    Its depth is the candidate_depth of the first page, and holds for all pages. So does the
+    experiment that the first page took part in."""
 
     answer_tokens: int = setting(500, Whole(1, 100000))
     """The most tokens of an answer (ask)."""
@@ -212,6 +275,13 @@ class SearchSettings:
     """What high ranks add: none, both_top (the first depth of two lists) or tiers (once, by the
     best rank in any list). The unit is absolute, or attainable: a fraction of the best sum."""
 
+    boosts: Sequence[Boost] = setting(
+        [], Items(Fields(keys_of(Boost), required=["filter", "factor"]), most=100)
+    )
+    """Multiply the fused score of passages that pass a filter: [{"filter": {"brand": "acme"},
+    "factor": 2}]. Factors of several filters multiply. Where a score would leave [0, 1], all are
+    divided by the largest."""
+
     candidate_depth: int = setting(100, Whole(1, 10000))
     """How many candidates each arm gives to fusion. It alone sets the pool, so scores do not depend
     on limit or offset."""
@@ -231,6 +301,15 @@ class SearchSettings:
     """End the list where it holds a relevant passage with this probability, and no shorter list
     does (split-conformal): of questions like those judged, so often. Only a calibrated collection
     tells; else the list stays whole, and degraded says so."""
+
+    decays: Sequence[Decay] = setting(
+        [], Items(Decaying(keys_of(Decay), required=["field", "origin", "half"]), most=20)
+    )
+    """Lower the fused score with the distance of a value from an origin, to a half at the distance
+    `half`: [{"field": "price", "origin": 100, "half": 50}], [{"field": "$date", "origin": "now",
+    "half": 30}]. Distances of dates are in days. `shape` is exp (by default), gauss or linear (none
+    is left at twice `half`); up to the distance `flat` nothing is lost, and `least` is always left.
+    Of an array the nearest value counts; without such a value nothing is lost."""
 
     dedup: str = setting("exact", Text(["off", "exact", "overlap", "near"]))
     """Which repetitions of a better row are left out. exact: the same content. overlap: also spans
@@ -253,8 +332,8 @@ class SearchSettings:
 
     expansion: GivenExpansion = setting({}, Fields(keys_of(GivenExpansion)))
     """An expansion of the query in place of a model's: lexicalQueries, vectorQueries and hyde, as
-    expand_query gives them. embeddings has a vector for each vector query, then one for hyde;
-    without it the gateway is asked."""
+    expand_query gives them, and subQuestions. embeddings has a vector for each vector query, one
+    for hyde, then one for each sub-question; without it the gateway is asked."""
 
     feedback: Feedback = setting({"weight": 0.5, "passages": 0}, Fields(keys_of(Feedback)))
     """Pseudo-relevance feedback in convex fusion. The query's vector moves by weight towards the
@@ -295,6 +374,17 @@ class SearchSettings:
 
     heading_weight: float = setting(2, Number(0, 100))
     """BM25F: how many times a word in a heading counts; the length counts it once."""
+
+    hidden: Sequence[ForQuery] = setting([], FOR_QUERIES)
+    """Leave documents out of the search for some queries: [{"query": "*refund*", "documents":
+    ["old-policy"]}]. Documents and patterns are as those of pinned; hidden goes before pinned."""
+
+    history: list[Said] = setting(
+        [], Items(Fields(keys_of(Said), required=["role", "content"]), most=20)
+    )
+    """The chat before the query, the oldest message first: [{role, content}], role user or
+    assistant. The mode default expands the query then, too, to a sub-question that names what it
+    refers to."""
 
     hyde: str = setting("list", Text(["list", "query"]))
     """What a hypothetical answer (HyDE) is for. list: a list of its own, beside other variants of
@@ -364,6 +454,12 @@ class SearchSettings:
     per_document: int | None = setting(None, Whole(1, 10000))
     """The most rows of one document."""
 
+    pinned: Sequence[ForQuery] = setting([], FOR_QUERIES)
+    """Put documents first for some queries, whether they have its words or not: [{"query":
+    "returns", "documents": ["return-policy"]}]. Documents are source keys or URIs, in their
+    order. A query is compared without regard to case and spaces, and * in the pattern stands for
+    anything. Who may not see a document, and whose filter leaves it out, does not find it."""
+
     recency_half_life_days: float | None = setting(None, Number(0.001, 1000000))
     """Halve the fused score with each half-life of a document's age. Its date is modified_at, else
     metadata's date, else ingested_at."""
@@ -407,6 +503,20 @@ class SearchSettings:
     """When the words alone have found the answer: the best passage has at least score, and is at
     least gap above the second. BM25 counts as a share of what no passage can reach; with a scale
     above 0 as 1 / (1 + exp(-(BM25 - center) / scale))."""
+
+    sub_questions: SubQuestions = setting({"most": 0, "weight": 4}, Fields(keys_of(SubQuestions)))
+    """How many questions an expansion may make of one that asks for several things (most; 0: none),
+    and how many times the query's own lists theirs count. In convex fusion a passage counts by its
+    best sub-question. details say which of them a row answers."""
+
+    synonyms: Sequence[Synonyms] = setting(
+        [], Items(Fields(keys_of(Synonyms), required=["words"]), most=10_000)
+    )
+    """Words that the lexical arm takes for each other: [{"words": ["tv", "television"]}]. With `to`
+    those of `words` stand for these, and not the other way round. Several words are a phrase, which
+    the query has to have side by side; inflected forms count as `language` says, a text search
+    configuration (null: all). `weight` is what a synonym counts beside the word itself (1). A rare
+    one counts no more than the word."""
 
     timeouts_ms: dict[str, float] = numbers(
         {

@@ -1,5 +1,6 @@
 """What a value of a setting must be: each rule tells what is wrong with a value."""
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -260,3 +261,50 @@ class Kinds(Rule):
             return _expected(path, f'an object with "kind": one of {", ".join(self.kinds)}')
         fields = {key: entry for key, entry in value.items() if key != "kind"}
         return self.kinds[kind].problem(fields, path)
+
+
+class Filter(Rule):
+    """A filter of rows (plpy/filter), within every limit that may be set."""
+
+    def problem(self, value: Any, path: str) -> str | None:
+        """Return what is wrong with a value, None if nothing is."""
+        from pgblend.plpy.filter.parse import LEAST_LIMIT, parse_filter  # of few settings
+
+        try:
+            parse_filter(json.dumps(value), lambda _: LEAST_LIMIT)
+        except ValueError as error:
+            return f"{path}: {error.args[0]}"
+        return None
+
+
+class Origin(Rule):
+    """A number, or a point in time: a date, or now."""
+
+    def problem(self, value: Any, path: str) -> str | None:
+        """Return what is wrong with a value, None if nothing is."""
+        from pgblend.plpy.filter.parse import is_date  # of few settings
+
+        is_time = isinstance(value, str) and (value == "now" or is_date(value))
+        if is_time or Number(-1e15, 1e15).problem(value, path) is None:
+            return None
+        return _expected(path, 'a number, a date of ISO 8601 or "now"')
+
+
+class Decaying(Fields):
+    """An object whose `field` has values that its `origin` can be compared with."""
+
+    def problem(self, value: Any, path: str) -> str | None:
+        """Return what is wrong with a value, None if nothing is."""
+        from pgblend.plpy.filter.parse import parse_field  # of few settings
+
+        if problem := super().problem(value, path):
+            return problem
+        try:
+            kind = parse_field(value["field"])[1]
+        except ValueError as error:
+            return f"{path}.field: {error.args[0]}"
+        if kind not in ("date", "metadata"):
+            return f"{path}.field: expected a key of metadata or a field that has dates"
+        if kind == "date" and is_number(value["origin"]):
+            return f'{path}.origin: expected a date of ISO 8601 or "now", as {value["field"]} has'
+        return None

@@ -13,6 +13,7 @@ from pgblend.plpy.ports import (
     Counts,
     KnownRequest,
     ListRequest,
+    Sample,
     SimilarLexeme,
     SimilarRequest,
 )
@@ -110,6 +111,10 @@ class ShardIndex:
             return self.store.listed("find", request)
         finally:
             self.store.named_query = None
+
+    def sample(self, request: ListRequest) -> Sample:
+        """Take no sample, as where there is no time for one: facets go without estimates."""
+        raise UserError("shards give no sample yet", "Ask a shard.", "PB009")
 
     def known(self, request: KnownRequest) -> Sequence[bool]:
         """Tell of each lexeme whether a vocabulary has it."""

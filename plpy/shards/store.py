@@ -9,17 +9,22 @@ from pgblend.plpy.ports import (
     AgesRequest,
     CandidateList,
     CosinesRequest,
+    Distance,
+    DistancesRequest,
     Edge,
     Held,
     Holder,
     HoldersRequest,
     LanguagesRequest,
     LiteralRequest,
+    NamedDocument,
+    NamesRequest,
     NeighboursRequest,
     NodePassage,
     NodesRequest,
     Passage,
     PassagesRequest,
+    PassingRequest,
     Space,
     VectorRequest,
     VectorsRequest,
@@ -229,11 +234,7 @@ class ShardStore:
 
     def holders(self, request: HoldersRequest) -> Sequence[Holder]:
         """Return those of the passages that have one of the texts."""
-        calls = {
-            number: [("holders", request._replace(chunk_ids=ids))]
-            for number, ids in self.owned(request.chunk_ids, self.place).items()
-        }
-        return [Holder(*row) for answers in self.by_place(calls) for row in chain(*answers)]
+        return [Holder(*row) for row in chain(*self.of_passages("holders", request))]
 
     def ages_days(self, request: AgesRequest) -> Sequence[float | None]:
         """Return how old the documents are, in their order."""
@@ -242,6 +243,31 @@ class ShardStore:
     def languages(self, request: LanguagesRequest) -> Sequence[str | None]:
         """Return the text search configurations of documents, in their order."""
         return self.of_documents("languages", request)
+
+    def of_passages(
+        self, name: str, request: HoldersRequest | PassingRequest | DistancesRequest
+    ) -> list[Any]:
+        """Return what each shard says of its own of some passages."""
+        calls = {
+            number: [(name, request._replace(chunk_ids=ids))]
+            for number, ids in self.owned(request.chunk_ids, self.place).items()
+        }
+        return [answer for answers in self.by_place(calls) for answer in answers]
+
+    def passing(self, request: PassingRequest) -> Sequence[Sequence[int]]:
+        """Return for each filter the passages that pass it."""
+        answers = self.of_passages("passing", request)
+        return [[*chain(*of_filter)] for of_filter in zip(*answers, strict=True)]
+
+    def distances(self, request: DistancesRequest) -> Sequence[Distance]:
+        """Return how far values are from origins."""
+        return [Distance(*row) for row in chain(*self.of_passages("distances", request))]
+
+    def named_documents(self, request: NamesRequest) -> Sequence[NamedDocument]:
+        """Return the documents that have some source keys or URIs."""
+        (answers,) = self.trips.everywhere([("named_documents", request)])
+        found = [NamedDocument(*row) for row in chain(*answers)]
+        return sorted(found, key=lambda one: one.document_id)
 
     def of_documents(self, name: str, request: AgesRequest | LanguagesRequest) -> list[Any]:
         """Return what shards know of documents, in their order; None where none does."""

@@ -9,7 +9,7 @@ from pgblend.plpy.text.words import indexable_text
 _LONGEST = 250  # characters
 _MOST_WORDS = 10_000
 _MOST_CONFIGURATIONS = 10
-_CONFIG = """
+CONFIG = """
 FROM pg_catalog.pg_ts_config AS t
 WHERE t.cfgname = {name} AND pg_catalog.pg_ts_config_is_visible(t.oid)"""
 _VERSION = """concat_ws(
@@ -18,17 +18,17 @@ _VERSION = """concat_ws(
     (SELECT bit_xor(hashtid(m.ctid) # hashtext(m.xmin::text))
     FROM pg_catalog.pg_ts_config_map AS m WHERE m.mapcfg = t.oid),
     (SELECT bit_xor(hashtid(d.ctid) # hashtext(d.xmin::text)) FROM pg_catalog.pg_ts_dict AS d))"""
-VERSION = f"SELECT {_VERSION} AS version {_CONFIG}"
+VERSION = f"SELECT {_VERSION} AS version {CONFIG}"
 """Changes with the configuration called {name}, its mappings and any dictionary."""
 
 _LEXEMES = rf"""
 SELECT ARRAY(
     SELECT array_to_string(tsvector_to_array(to_tsvector(t.oid::regconfig, w.word)), E'\n')
     FROM unnest($2) WITH ORDINALITY AS w (word, place) ORDER BY w.place) AS lexemes
-{_CONFIG.format(name="$1")}"""
+{CONFIG.format(name="$1")}"""
 _MEANING = f"""
 SELECT {_VERSION} AS version, tsvector_to_array(to_tsvector(t.oid::regconfig, $2)) AS lexemes
-{_CONFIG.format(name="$1")}"""
+{CONFIG.format(name="$1")}"""
 # These keep how words begin, as beginning_of says; others change that.
 KEEP_ALL_LETTERS = """
     'armenian', 'basque', 'danish', 'english', 'hindi', 'hungarian', 'nepali', 'norwegian',
@@ -46,7 +46,7 @@ INNER JOIN pg_catalog.pg_ts_dict AS d ON d.oid = m.mapdict
 INNER JOIN pg_catalog.pg_ts_template AS p ON p.oid = d.dicttemplate
 CROSS JOIN LATERAL (SELECT CASE WHEN p.tmplname <> 'snowball' THEN p.tmplname::text
     ELSE substring(d.dictinitoption, '\mlanguage = ''(\w+)''') END AS kind) AS k
-WHERE m.mapcfg = (SELECT t.oid {_CONFIG.format(name="$1")})"""
+WHERE m.mapcfg = (SELECT t.oid {CONFIG.format(name="$1")})"""
 
 
 class Meaning(NamedTuple):

@@ -10,6 +10,12 @@ BEGIN
             'most 63', coalesce(quote_literal(left(name, 200)), 'NULL')
             USING ERRCODE = '22023', HINT = 'For example: handbook';
     ELSIF EXISTS (
+        SELECT FROM pgblend_data.experiment AS e
+        WHERE e.stopped_at IS NULL AND name IN (e.profile, e.rival)
+    ) THEN
+        RAISE EXCEPTION 'profile "%" is in an experiment, and stays as it is until that ends', name
+            USING ERRCODE = '55006', HINT = 'SELECT * FROM blend.experiments; stop_experiment(…)';
+    ELSIF EXISTS (
         SELECT FROM pgblend_data.profile AS p
         WHERE p.name = _check_own_profile.name AND p.built_in
     ) THEN

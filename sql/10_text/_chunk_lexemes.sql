@@ -53,10 +53,12 @@ $python$;
 -- _chunk_lexemes: one row: the lexemes of a chunk, from title, heading and text, and the last
 -- position among them that repeats the chunk before.
 -- Weights are A, B and D; identifiers follow with weight C and "=" before them, which no parser
--- gives. Up to own_position stands what the document has already from the chunks before: the title,
--- a heading that goes on, and the text before own_start. A document's names (_name_lexemes) are its
--- first chunk's alone. NULL, but of heading, gives NULL lexemes. Words too long to be indexed are
--- left out with a NOTICE, which the caller keeps back.
+-- gives. Words that its context alone has stand before all others, with weight C: they count for no
+-- length. Up to own_position stands what the document has already from the chunks
+-- before: the context, the title, a heading that goes on, and the text before own_start. A
+-- document's names (_name_lexemes) are its first chunk's alone. NULL, but of heading and context,
+-- gives NULL lexemes. Words too long to be indexed are left out with a NOTICE, which the caller
+-- keeps back.
 CREATE OR REPLACE FUNCTION pgblend._chunk_lexemes(
     config regconfig,
     source_key text,
@@ -65,7 +67,8 @@ CREATE OR REPLACE FUNCTION pgblend._chunk_lexemes(
     heading_goes_on boolean,
     content text,
     own_start integer,
-    chunk_index integer
+    chunk_index integer,
+    context text
 )
 RETURNS TABLE (lexemes tsvector, own_position integer)
 LANGUAGE sql
@@ -88,10 +91,25 @@ BEGIN ATOMIC
             END AS overlap,
             p.texts[5]::tsvector AS identifiers
         FROM part AS p
+    ),
+
+    -- Words that the chunk lacks, before all others: after the first chunk they are repeated.
+    lexeme AS (
+        SELECT
+            w.*,
+            CASE
+                WHEN context IS NULL THEN ''
+                ELSE setweight(ts_delete(
+                    to_tsvector(config, pgblend._indexable_text(context)),
+                    tsvector_to_array(w.title || w.heading || w.body)
+                ), 'C')
+            END AS around
+        FROM word AS w
     )
 
     SELECT
-        CASE
+        w.around
+        || CASE
             WHEN chunk_index > 0 AND heading_goes_on IS NOT true THEN w.title || w.body || w.heading
             ELSE w.title || w.heading || w.body
         END
@@ -104,10 +122,11 @@ BEGIN ATOMIC
             WHEN chunk_index > 0 THEN coalesce((
                 SELECT max(l.positions[cardinality(l.positions)])
                 FROM unnest(
-                    w.title || CASE WHEN heading_goes_on THEN w.heading ELSE '' END || w.overlap
+                    w.around || w.title
+                    || CASE WHEN heading_goes_on THEN w.heading ELSE '' END || w.overlap
                 ) AS l
             ), 0)
             ELSE 0
         END AS own_position
-    FROM word AS w;
+    FROM lexeme AS w;
 END;

@@ -47,7 +47,7 @@ BEGIN
         coalesce(d.title, ''), NEW.heading, NEW.chunk_index > 0 AND NEW.heading = (
             SELECT c.heading FROM pgblend_data.chunk AS c
             WHERE c.document_id = NEW.document_id AND c.chunk_index = NEW.chunk_index - 1),
-        NEW.content, NEW.own_start, NEW.chunk_index) AS l;
+        NEW.content, NEW.own_start, NEW.chunk_index, NEW.context) AS l;
     RETURN NEW;
 END;
 $function$;

@@ -28,7 +28,8 @@ BEGIN
                 c.end_line,
                 c.pages,
                 c.token_count,
-                c.piece_tokens
+                c.piece_tokens,
+                c.context
             FROM (
                 SELECT DISTINCT h.document_id, h.chunk_index + step AS chunk_index
                 FROM pgblend_data.chunk AS h

@@ -5,7 +5,7 @@
 -- vectors. lexical gives the nearest by vectors where no passage has any of the words, with a
 -- WARNING and a note in `degraded`. It gives nothing where strict forbids that, or where its time
 -- was over. A NULL or blank query gives no rows, unless only_arm is vector and its vector is
--- given. `trace` is NULL with `traced` 'none'; 'page' and 'pool' say ever more (search_explain),
+-- given. `trace` is NULL with `traced` 'none'; 'page', 'pool' and 'facets' say ever more,
 -- 'rerank' only which passages a reranker would read. Where log_address is set, the search is
 -- reported there, and search_id is in the rows' details. Without `is_reported` the caller is to
 -- send the `report`.

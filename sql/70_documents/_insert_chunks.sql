@@ -52,16 +52,17 @@ BEGIN
     INSERT INTO pgblend_data.chunk (
         document_id, chunk_index, collection_id, bucket, content, heading, kind, own_start,
         start_offset, end_offset, start_line, end_line, pages, token_count, piece_tokens, metadata,
-        text_search_config, lexemes, own_position)
+        text_search_config, lexemes, own_position, context)
     SELECT
         n.id, n.chunk_index, n.collection_id, n.bucket, n.content, n.heading,
         coalesce(n.kind, 'doc'), n.text_start, n.start_offset, n.end_offset, n.start_line,
         n.end_line, n.pages, coalesce(n.token_count, pgblend._approximate_tokens(n.content)),
-        n.piece_tokens, coalesce(n.metadata, '{}'), n.text_search_config, l.lexemes, l.own_position
+        n.piece_tokens, coalesce(n.metadata, '{}'), n.text_search_config, l.lexemes, l.own_position,
+        n.context
     FROM new AS n
     CROSS JOIN LATERAL pgblend._chunk_lexemes(
         n.config, n.source_key, n.title, n.heading, n.heading_goes_on, n.content, n.text_start,
-        n.chunk_index::integer) AS l
+        n.chunk_index::integer, n.context) AS l
     ORDER BY n.id, n.ordinality;
     GET DIAGNOSTICS added = ROW_COUNT;
     RETURN added;

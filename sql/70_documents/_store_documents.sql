@@ -20,7 +20,7 @@ chunks = split_text(
     sizes["chunk_overlap_tokens"],
     sizes["min_chunk_size_tokens"],
 )
-unknown = dict.fromkeys(("heading", "kind", "pages", "piece_tokens", "metadata"))
+unknown = dict.fromkeys(("heading", "kind", "pages", "piece_tokens", "metadata", "context"))
 return [unknown | chunk | {"document": document} for chunk in chunks]
 $python$;
 

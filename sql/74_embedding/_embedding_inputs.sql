@@ -10,7 +10,7 @@ BEGIN ATOMIC
         c.id AS chunk_id,
         pgblend._embedding_input(
             pgblend._collection_settings(collection.settings) ->> 'embedding_prefix',
-            d.title, c.heading, c.content, m.summary) AS input
+            d.title, c.heading, c.content, m.summary, c.context) AS input
     FROM pgblend_data.chunk AS c
     INNER JOIN pgblend_data.document AS d ON c.document_id = d.id
     INNER JOIN pgblend_data.collection AS collection ON c.collection_id = collection.id

@@ -20,9 +20,11 @@ BEGIN
         LEFT JOIN pgblend_data.document_summary AS m ON m.document_id = d.id
         WHERE c.collection_id = _follow_settings.collection_id
             AND pgblend._embedding_input(
-                    old_settings ->> 'embedding_prefix', d.title, c.heading, c.content, m.summary)
+                    old_settings ->> 'embedding_prefix', d.title, c.heading, c.content, m.summary,
+                    c.context)
                 <> pgblend._embedding_input(
-                    new_settings ->> 'embedding_prefix', d.title, c.heading, c.content, m.summary);
+                    new_settings ->> 'embedding_prefix', d.title, c.heading, c.content, m.summary,
+                    c.context);
     END IF;
     IF NOT (old_settings ->> 'summaries')::boolean AND (new_settings ->> 'summaries')::boolean THEN
         PERFORM pgblend._want_summaries(ARRAY(

@@ -42,9 +42,9 @@ BEGIN
         SELECT c.id
         FROM pgblend_data.chunk AS c
         WHERE c.document_id = target.id
-            AND pgblend._embedding_input(prefix, target.title, c.heading, c.content, before)
+            AND pgblend._embedding_input(prefix, target.title, c.heading, c.content, before, c.context)
                 <> pgblend._embedding_input(
-                    prefix, target.title, c.heading, c.content, summary)));
+                    prefix, target.title, c.heading, c.content, summary, c.context)));
     RETURN true;
 END;
 $function$;

@@ -1,10 +1,10 @@
 -- _ask_passages: the passages that a question is answered from, as ask_document takes them.
 -- {query, mode, queryLanguage, parts, messages, results, meta {expanded, reranked, vectorsUsed,
--- tokens}, abstains, degraded}. Where no passage has as much relevance as abstain_below, there are
--- no parts, and abstains is true. mode is that of search_explain's meta. The language is the
--- gateway's guess, where it expanded the query, else that of _query_language. A NULL or blank query
--- is an error. `messages` ask a chat model; with the rules and the question they fit into
--- max_tokens.
+-- tokens}, abstains, questions (NULL unless the query was split), degraded}. Where no passage has
+-- as much relevance as abstain_below, there are no parts, and abstains is true. mode is that of
+-- search_explain's meta. The language is the gateway's guess, where it expanded the query, else
+-- that of _query_language. A NULL or blank query is an error. `messages` ask a chat model; with the
+-- rules and the question they fit into max_tokens.
 CREATE OR REPLACE FUNCTION pgblend._ask_passages(
     query text,
     result_limit integer,
@@ -24,6 +24,7 @@ DECLARE
     search record;
     context jsonb;
     abstains boolean;
+    questions jsonb;
 BEGIN
     IF coalesce(btrim(query, E' \t\r\n'), '') = '' THEN
         RAISE EXCEPTION 'query is %: expected a question', coalesce(quote_literal(query), 'NULL')
@@ -35,9 +36,10 @@ BEGIN
         traced => 'page', is_reported => false);
     abstains := (settings ->> 'abstain_below')::double precision
         > (SELECT max(r.relevance) FROM unnest(search.results) AS r);
+    questions := jsonb_path_query_first(search.trace, '$.stages[*].details.subQuestions');
     context := pgblend._context_of(
         query, CASE WHEN abstains THEN '{}'::blend.search_result[] ELSE search.results END, settings,
-        'messages');
+        'messages', questions);
     PERFORM pgblend._report_context(search.report, context -> 'stats');
     RETURN jsonb_build_object(
         'query', query,
@@ -55,6 +57,7 @@ BEGIN
         'meta', (search.trace -> 'meta') - 'mode'
             || jsonb_build_object('tokens', context #> '{stats,tokens}'),
         'abstains', coalesce(abstains, false),
+        'questions', questions,
         'degraded', search.trace -> 'degraded');
 END;
 $function$;

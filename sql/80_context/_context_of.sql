@@ -1,10 +1,12 @@
 -- _context_of: a context made of the rows of a search: parts, statistics, and the text for a model.
 -- What it holds is described in plpy/context/render.py. A search without rows gives no parts.
+-- `questions` are the sub-questions that the query was split into, NULL or empty where it was not.
 CREATE OR REPLACE FUNCTION pgblend._context_of(
     query text,
     passages blend.search_result[],
     settings jsonb,
-    output_format text
+    output_format text,
+    questions jsonb DEFAULT NULL
 )
 RETURNS jsonb
 LANGUAGE plpython3u
@@ -19,7 +21,15 @@ return json.dumps(context_document({
     "query": query or "",
     "format": output_format,
     "settings": json.loads(settings),
-    "hits": [{**row, "arms": json.loads(row["arms"])} for row in passages],
+    "questions": questions and json.loads(questions),
+    "hits": [
+        {
+            **row,
+            "arms": json.loads(row["arms"]),
+            "answers": json.loads(row["details"]).get("answers", []),
+        }
+        for row in passages
+    ],
     "chunks": json.loads(db.run(AROUND, ["bigint[]", "jsonb"], ids, settings)[0]["chunks"]),
 }))
 $python$;

@@ -15,14 +15,14 @@ $python$;
 -- ask: passages that answer a question, and an answer whose every sentence they bear out.
 -- {"query", "mode", "queryLanguage", "answer", "citations": [{citation, docid, document_id, uri,
 -- title, collection, source_key, startLine, endLine, pages, quote, quoteLines, isCited,
--- isChecked}], "results", "meta": {expanded, reranked, vectorsUsed, tokens, answerModel,
--- abstained, answerCut}, "checks": {sentences, kept, dropped, quotations, quotations_found},
--- "degraded"}. A NULL or blank query is an error. `answer`: true asks the model of the setting
--- answer_model, false none, NULL where one is set. Where the model fails the citations stand
--- alone, degraded and a WARNING say why, and the option strict makes it an error. Options: those
--- of get_context, and answer_tokens. With a chat model every sentence of the answer cites
--- passages, and every quotation was found word for word. What was not is left out, and named in
--- checks.
+-- isChecked}], "results", "meta": {expanded, reranked, vectorsUsed, tokens, answerModel, abstained,
+-- answerCut}, "checks": {sentences, kept, dropped, quotations, quotations_found}, "degraded"}.
+-- Where the question was split (setting sub_questions) also "questions": [{question, citations,
+-- hasEvidence}]. A NULL or blank query is an error. `answer`: true asks the model of the setting
+-- answer_model, false none, NULL where one is set. Where the model fails the citations stand alone,
+-- degraded and a WARNING say why, and the option strict makes it an error. Options: those of
+-- get_context, and answer_tokens. With a chat model every sentence of the answer cites passages,
+-- and every quotation was found word for word. What was not is left out, and named in checks.
 CREATE OR REPLACE FUNCTION blend.ask(
     query text,
     result_limit integer DEFAULT 10,

@@ -1,6 +1,6 @@
 -- get_context: what a search found, chosen and stitched to fit a budget of tokens.
 -- {"query", "parts": [{citation, document_id, collection, uri, title, source_key, chunk_ids, spans,
--- pages, kind, text, tokens, is_cut, score, relevance, arm, reason}], "stats": {tokens,
+-- pages, kind, text, context, tokens, is_cut, score, relevance, arm, reason}], "stats": {tokens,
 -- estimated_tokens, max_tokens, parts, files, passages, left_out, duplicates, duplication_ratio,
 -- coverage, ms}, "degraded"}, and "markdown" or "messages" where output_format asks for them. A
 -- NULL or blank query, and a search that finds nothing, give no parts. The budgets are options:

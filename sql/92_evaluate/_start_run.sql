@@ -1,8 +1,9 @@
 -- _start_run: the id of an unfinished run that is searched in this very way, else of a new one.
 -- "This way" is the set, the arm, the profile, the options, the settings in force and versions.
--- Numbers of documents, queries and judgements belong to it: whatever moves a rank makes a new
--- run. An arm other than 'hybrid' has no profile. Each stage gets time enough unless the options
--- say how much, so that a busy server does not lower the figures.
+-- Numbers of documents, queries and judgements belong to it, and the models that a hybrid search
+-- asks: whatever moves a rank makes a new run. An arm other than 'hybrid' has no profile. Each
+-- stage gets time enough unless the options say how much, so that a busy server does not lower the
+-- figures.
 CREATE OR REPLACE FUNCTION pgblend._start_run(
     judged_set text,
     arm text,
@@ -18,6 +19,7 @@ DECLARE
     target pgblend_data.judged_set := pgblend._writable_judged_set(judged_set);
     wanted pgblend_data.evaluation_run;
     space pgblend_data.embedding_space;
+    stages jsonb;
     run_id bigint;
 BEGIN
     IF arm IS NULL OR arm NOT IN ('hybrid', 'lexical', 'vector', 'fuzzy') THEN
@@ -35,6 +37,9 @@ BEGIN
     wanted.settings := pgblend._search_settings(
         wanted.options, wanted.profile, array_remove(ARRAY[target.collection_id], NULL));
     space := pgblend._searched_space(wanted.settings ->> 'space');
+    stages := pgblend._search_plan(wanted.options, wanted.profile, (
+        SELECT ARRAY[c.name] FROM pgblend_data.collection AS c
+        WHERE c.id = target.collection_id)) -> 'stages';
     -- What the figures depend on beside the settings; a set on all collections counts what the
     -- caller may read.
     wanted.versions := jsonb_build_object(
@@ -49,7 +54,14 @@ BEGIN
         'judgements', (
             SELECT count(*) FROM pgblend_data.judgement AS j
             INNER JOIN pgblend_data.judged_query AS q ON q.id = j.query_id
-            WHERE q.set_id = target.id));
+            WHERE q.set_id = target.id))
+        || jsonb_strip_nulls(jsonb_build_object(
+            'expansion_model',
+            CASE WHEN arm = 'hybrid' AND (stages -> 'expand')::boolean
+                THEN blend.get_setting('expansion_model') END,
+            'rerank_model',
+            CASE WHEN arm = 'hybrid' AND (stages -> 'rerank')::boolean
+                THEN blend.get_setting('rerank_model') END));
     SELECT r.id INTO run_id FROM pgblend_data.evaluation_run AS r
     WHERE r.set_id = target.id AND r.state = 'running' AND r.arm = _start_run.arm
         AND r.profile IS NOT DISTINCT FROM wanted.profile AND r.options = wanted.options

@@ -84,7 +84,8 @@ SELECT
     h.own_start,  -- Character of content where its own text begins, after the overlap.
     h.pages,  -- Pages that it touches.
     h.token_count,  -- Tokens of content (cl100k_base).
-    h.metadata  -- Metadata of its own, over the document's.
+    h.metadata,  -- Metadata of its own, over the document's.
+    h.context  -- Caption, header and row labels of its table, which are searched with content.
 FROM pgblend_data.chunk AS h
 INNER JOIN pgblend_data.collection AS c ON h.collection_id = c.id;
 

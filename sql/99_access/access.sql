@@ -15,6 +15,7 @@ blend.attached_tables, blend.chunks, blend.collections, blend.conversations,
 blend.document_metadata, blend.documents,
 blend.edges, blend.embedding_dead_letters, blend.embedding_progress, blend.embedding_spaces,
 blend.entities, blend.evaluation_metrics, blend.evaluation_queries, blend.evaluation_runs,
+blend.experiments,
 blend.judged_sets, blend.judgements, blend.links, blend.profiles, blend.quality_trend,
 blend.settings,
 pgblend_data.alembic_version, pgblend_data.attached_table, pgblend_data.calibration,
@@ -24,7 +25,8 @@ pgblend_data.document, pgblend_data.document_name, pgblend_data.document_summary
 pgblend_data.edge, pgblend_data.embedding_allowance, pgblend_data.embedding_queue,
 pgblend_data.embedding_space, pgblend_data.embedding_worker, pgblend_data.entity,
 pgblend_data.entity_extraction, pgblend_data.evaluation_result, pgblend_data.evaluation_run,
-pgblend_data.index_claim, pgblend_data.judged_query, pgblend_data.judged_set,
+pgblend_data.experiment, pgblend_data.index_claim, pgblend_data.judged_query,
+pgblend_data.judged_set,
 pgblend_data.judgement, pgblend_data.lexical_failure, pgblend_data.link, pgblend_data.pending,
 pgblend_data.posting, pgblend_data.profile, pgblend_data.segment, pgblend_data.setting,
 pgblend_data.shard, pgblend_data.shard_bucket, pgblend_data.shard_front, pgblend_data.shard_self,
@@ -85,11 +87,15 @@ TO pgblend_admin;
 GRANT SELECT, INSERT (scope, subject, name, old_value, new_value)
 ON pgblend_data.setting_history TO pgblend_admin;
 GRANT DELETE ON pgblend_data.model_call TO pgblend_admin;
-GRANT SELECT, DELETE ON pgblend_data.search_log TO pgblend_admin;
+GRANT SELECT, DELETE ON pgblend_data.click, pgblend_data.search_log TO pgblend_admin;
+GRANT INSERT (profile, rival, settings, rival_settings), UPDATE (stopped_at, stopped_by, outcome)
+ON pgblend_data.experiment TO pgblend_admin;
 GRANT SELECT ON pgblend_data.key_reference TO pgblend_admin;
 -- What the gateway's own connection may do; it reads a log's times to drop what is old.
 GRANT SELECT, INSERT, DELETE ON pgblend_data.model_answer TO pgblend_gateway;
 GRANT INSERT, DELETE ON pgblend_data.model_call, pgblend_data.search_log TO pgblend_gateway;
+GRANT DELETE ON pgblend_data.click TO pgblend_gateway;
+GRANT SELECT (clicked_at) ON pgblend_data.click TO pgblend_gateway;
 GRANT SELECT (called_at) ON pgblend_data.model_call TO pgblend_gateway;
 GRANT SELECT (searched_at) ON pgblend_data.search_log TO pgblend_gateway;
 -- The HTTP door's login finds a token's role as pgblend_serve, which may do nothing else.
@@ -100,7 +106,8 @@ ON pgblend_data.access_token TO pgblend_admin;
 
 -- What readers, writers and admins may call.
 GRANT EXECUTE ON FUNCTION
-blend.ask, blend.audit_recall, blend.blend_scores, blend.chunk_embeddings, blend.convex_fusion,
+blend.ask, blend.audit_recall, blend.blend_scores, blend.chunk_embeddings, blend.click,
+blend.convex_fusion,
 blend.count_vectors, blend.drop_duplicates, blend.embed_text, blend.expand_query,
 blend.fuzzy_search, blend.get_context, blend.get_setting, blend.graph_neighbors, blend.graph_node,
 blend.graph_score, blend.graph_search, blend.hybrid_search, blend.last_search,
@@ -129,9 +136,10 @@ TO pgblend_writer;
 GRANT EXECUTE ON FUNCTION
 blend.add_collection, blend.attach_table, blend.check_attached_tables, blend.create_embedding_space,
 blend.create_unaccent_config, blend.detach_table, blend.drop_embedding_space, blend.drop_profile,
-blend.fill_table, blend.grant_collection, blend.index_embedding_space, blend.probe_embedding_space,
-blend.queue_missing_vectors, blend.remove_collection, blend.reset_setting, blend.revoke_collection,
-blend.set_collection_settings, blend.set_profile, blend.set_setting, blend.set_settings,
+blend.experiment_status, blend.fill_table, blend.grant_collection, blend.index_embedding_space,
+blend.probe_embedding_space, blend.queue_missing_vectors, blend.remove_collection,
+blend.reset_setting, blend.revoke_collection, blend.set_collection_settings, blend.set_profile,
+blend.set_setting, blend.set_settings, blend.start_experiment, blend.stop_experiment,
 blend.switch_embedding_space, blend.tune_embedding_space,
 pgblend._embedding_inputs, pgblend._probe_text, pgblend._storages
 TO pgblend_admin;

@@ -1,5 +1,6 @@
 """The page of `pgblend serve` in a real browser, over the project's own documentation."""
 
+import json
 import os
 import subprocess
 import sys
@@ -159,6 +160,20 @@ def test_a_document_opens_at_its_passage(visit: Visit) -> None:
     expect(dialog).to_be_hidden()
 
 
+def test_what_is_opened_is_told(visit: Visit, site: Site) -> None:
+    """Where searches are logged, a document that is opened is a click of its row."""
+    site.admin.rows("SELECT set_setting('log_address', '\"localhost:9\"')")
+    one = visit()
+    one.search(QUESTION)
+    row = one.page.locator(".row").nth(2)
+    with one.page.expect_response("**/v1/click") as told:
+        row.locator(".title").click()
+    assert told.value.status == 200
+    noted = site.admin.rows("SELECT chunk_id::text, role_name FROM pgblend_data.click")
+    assert noted == [(row.get_attribute("data-chunk"), site.role)]
+    site.admin.rows("SELECT reset_setting('log_address')")
+
+
 def test_by_keyboard_alone(visit: Visit) -> None:
     one = visit()
     one.search(QUESTION)
@@ -289,6 +304,49 @@ def test_an_answer_opens_its_sources(visit: Visit, site: Site, model_provider: A
         expect(here.locator("mark").first).to_be_in_viewport()
     finally:
         site.admin.rows("SELECT reset_setting('answer_model')")
+
+
+def test_a_further_question_goes_on_from_the_answer(
+    visit: Visit, site: Site, model_provider: Any
+) -> None:
+    sentence = "A token is 32 random bytes; the database keeps its sha256, role, scopes and expiry."
+    parts = ["what is a token", "who sells cheese"]
+
+    def reply(body: dict[str, Any]) -> str:
+        if "response_format" not in body:
+            is_split = "\n#2: " in body["messages"][1]["content"]
+            return f"#1: {sentence} [1]\n#2: NO ANSWER" if is_split else f"{sentence} [1]"
+        return json.dumps(
+            {"lexicalQueries": [], "vectorQueries": [], "hyde": "", "subQuestions": parts}
+        )
+
+    model_provider.reply = reply
+    settings = {
+        "answer_model": model_provider.plain_chat_model,
+        "expansion_model": model_provider.chat_model,
+        "sub_questions": {"most": 4},
+        "timeouts_ms": {"expand": 60_000, "total": 60_000},
+    }
+    for name, value in settings.items():
+        site.admin.rows("SELECT set_setting(%s, %s)", name, json.dumps(value))
+    try:
+        one = visit()
+        one.search("token 32 random bytes sha256 role scopes expiry")
+        one.page.get_by_role("button", name="Answer", exact=True).click()
+        answer = one.page.get_by_role("region", name="Answer")
+        further = answer.get_by_role("textbox", name="Further question")
+        further.fill("and who sells cheese?", timeout=60_000)
+        further.press("Enter")
+        expect(answer).to_contain_text(f"No evidence was found for: {parts[1]}", timeout=60_000)
+        expect(answer).to_contain_text("and who sells cheese?")
+        (asked,) = [body for body in model_provider.bodies if "response_format" in body]
+        chat = json.loads(asked["messages"][1]["content"])["chat"]
+        assert [said["role"] for said in chat] == ["user", "assistant"]
+        assert chat[1]["content"].startswith("A token is 32 random bytes")
+        assert one.problems() == []
+    finally:
+        for name in settings:
+            site.admin.rows("SELECT reset_setting(%s)", name)
 
 
 def test_an_answer_comes_by_the_sentence(visit: Visit, site: Site, model_provider: Any) -> None:

@@ -3,6 +3,7 @@
 import itertools
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -19,6 +20,7 @@ ParseValid = Callable[[Result, str], Any]
 _numbers = itertools.count()
 QUESTION = "how to deploy to production"
 WORDS_ONLY = ("--option", 'weights={"vector": 0}')
+PATIENT = ("--option", 'timeouts_ms={"expand": 60000, "total": 60000, "lexical": 60000}')
 
 
 def reply(body: dict[str, Any]) -> str:
@@ -44,6 +46,39 @@ def model(
         gateway_connection.execute("SELECT set_setting(%s, %s)", [name, json.dumps(value)])
     model_provider.reply = reply
     return model_provider
+
+
+def test_a_chat_in_a_file(
+    pgblend: Pgblend,
+    parse_valid: ParseValid,
+    gateway_connection: psycopg.Connection,
+    model: ModelProvider,
+    tmp_path: Path,
+) -> None:
+    parts = ["how to deploy to production", "who pays for it"]
+
+    def split(body: dict[str, Any]) -> str:
+        if "response_format" not in body:
+            return f"#1: {reply(body)}\n#2: NO ANSWER"
+        return json.dumps({"lexicalQueries": [], "vectorQueries": [], "subQuestions": parts})
+
+    model.reply = split
+    gateway_connection.execute(
+        "SELECT set_setting('expansion_model', to_jsonb(%s::text))", [model.chat_model]
+    )
+    chat = tmp_path / "chat.json"
+    chat.write_text('[{"role": "user", "content": "We ship on Fridays."}]', "utf-8")
+    split_in_two = ("--option", 'sub_questions={"most": 2}')
+    asked = ("ask", "how, and who pays?", "--history", str(chat), *PATIENT, *split_in_two)
+    result = pgblend(*asked, *WORDS_ONLY)
+    assert f"pgblend: no evidence for: {parts[1]}" in result.stderr
+    document = parse_valid(pgblend(*asked, *WORDS_ONLY, "--json"), "ask")
+    assert [one["hasEvidence"] for one in document["questions"]] == [True, False]
+    context = parse_valid(pgblend("context", *asked[1:], *WORDS_ONLY, "--json"), "context")
+    assert f"answers: {parts[0]}" in context["parts"][0]["reason"]
+    chat.write_text("nonsense", "utf-8")
+    refused = pgblend(*asked)
+    assert (refused.exit_code, "holds no chat" in refused.stderr) == (1, True)
 
 
 @pytest.mark.usefixtures("model")

@@ -13,7 +13,8 @@ import psycopg
 import pytest
 from click.testing import Result
 
-from support.model_provider import embed
+from pgblend.cli.evaluate.reranking import reranking_verdict, told_verdict
+from support.model_provider import ModelProvider, embed
 
 DOCUMENTS = [
     ("d1", "Wine", "The production of red wine in France, in the old cellars of the south."),
@@ -399,6 +400,62 @@ def test_compare_says_what_else_differs(
         "run 2: 4 searches went on without a stage",
     ):
         assert f"warning: {warning}\n" in found.stderr
+
+
+def test_where_reranking_gains(
+    pgblend: Pgblend,
+    gateway_connection: psycopg.Connection,
+    model_provider: ModelProvider,
+    folder: Path,
+    parse_valid: Callable[[Any, str], Any],
+) -> None:
+    vectors = str(folder / "vectors.npz")
+    ok(pgblend("eval", "import", str(folder), "--set", "mine", "--vectors", vectors))
+    set_model = "SELECT blend.set_setting('rerank_model', to_jsonb(%s::text))"
+    gateway_connection.execute(set_model, [model_provider.rerank_model])
+
+    def told_by_doctor() -> list[dict[str, Any]]:
+        report = json.loads(pgblend("doctor", "--json").stdout)
+        return [check for check in report["checks"] if check["name"].startswith("reranking")]
+
+    (unknown,) = told_by_doctor()
+    assert unknown["found"].startswith(f"whether {model_provider.rerank_model} gains is not known")
+    patient = ("--option", 'timeouts_ms={"rerank": 60000}')
+    results(pgblend, "--profile", "balanced", *patient)
+    results(pgblend, "--profile", "balanced", *patient, "--option", "rerank=off")
+    versions = "SELECT versions ->> 'rerank_model' FROM blend.evaluation_runs ORDER BY run_id"
+    models = [row[0] for row in gateway_connection.execute(versions)]
+    assert models == [model_provider.rerank_model, None]
+    found = parse_valid(ok(pgblend("eval", "compare", "2", "1", "--json")), "eval-compare")
+    verdict = found["reranking"]
+    assert (verdict["set"], verdict["profile"], verdict["verdict"]) == ("mine", "balanced", "none")
+    assert verdict["difference"] == found["metrics"]["nDCG@10"]["difference"]
+    turned = json.loads(ok(pgblend("eval", "compare", "1", "2", "--json")).stdout)
+    assert turned["reranking"]["difference"] == verdict["difference"]
+    assert turned["reranking"]["ms"] == verdict["ms"]
+    text = ok(pgblend("eval", "compare", "2", "1"))
+    assert "no verdict, may be chance: nDCG@10" in text.stdout
+    assert text.stderr == ""
+    (told,) = told_by_doctor()
+    assert (told["name"], told["status"]) == ("reranking of mine by balanced", "ok")
+    assert told["found"] in text.stdout.replace("\n", " ")
+    results(pgblend, "--arm", "lexical")
+    assert (
+        json.loads(ok(pgblend("eval", "compare", "2", "3", "--json")).stdout)["reranking"] is None
+    )
+
+
+@pytest.mark.parametrize(("sign", "verdict"), [(1, "gains"), (-1, "loses")])
+def test_a_verdict_on_reranking(sign: int, verdict: str) -> None:
+    with_it = {"judged_set": "s", "profile": "p", "versions": {"rerank_model": "m"}}
+    without = {"judged_set": "s", "profile": "p", "versions": {}}
+    times = {"metrics": {"latency_p50_ms": 30.0}}, {"metrics": {"latency_p50_ms": 10.0}}
+    paired = {"difference": 0.1 * sign, "low": 0.05, "high": 0.15, "p_value": 0.01}
+    found = reranking_verdict(without | times[1], with_it | times[0], {"nDCG@10": paired})
+    assert found is not None
+    assert (found["verdict"], found["ms"], found["difference"]) == (verdict, 20.0, 0.1 * sign)
+    assert "and takes +20 ms a search" in told_verdict(found)
+    assert reranking_verdict(with_it, with_it, {"nDCG@10": paired}) is None
 
 
 def test_what_compare_names_explains_that_very_search(

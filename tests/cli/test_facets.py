@@ -66,3 +66,15 @@ def test_errors(pgblend: Pgblend) -> None:
     result = pgblend(*QUERY, "-k", "$nope")
     assert result.exit_code == 1
     assert 'there is no field "$nope"' in result.stderr
+
+
+def test_buckets(pgblend: Pgblend, parse_valid: Callable[[Result, str], Any]) -> None:
+    result = pgblend(*QUERY, "--bucket", "year=[1970, 1980]", "--key", "author", "--json")
+    found = [(f["key"], f["value"]) for f in parse_valid(result, "facets")["facets"]]
+    assert ("year", {"gte": 1970, "lt": 1980}) in found
+    assert ("author", "hugh") in found
+    table = pgblend(*QUERY, "--bucket", "$date=year").stdout
+    assert '"gte"' in table
+    nothing = pgblend(*QUERY)
+    assert nothing.exit_code == 2
+    assert "name what to count" in nothing.stderr

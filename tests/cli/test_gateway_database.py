@@ -174,6 +174,38 @@ def test_a_real_search_in_the_log(
     assert rows(connection, "SELECT sum(searches) FROM blend.search_volume") == [(2,)]
 
 
+def test_an_experiment_counts_what_the_gateway_logs(
+    start: Callable[..., GatewayProcess], connection: psycopg.Connection
+) -> None:
+    """Two roles search by words against vectors; each opens the first row of vectors alone."""
+    db = Database(connection)
+    db.rows("SELECT add_collection('c')")
+    add_documents(db, "c", [(str(n), "", f"a fox of number {n}") for n in range(12)])
+    add_space(db)
+    embed_waiting(db)
+    db.rows("SELECT grant_collection('c', 'pgblend_reader')")
+    for name, weights in (("words", '{"vector": 0}'), ("vectors", '{"lexical": 0}')):
+        db.rows(f"SELECT set_profile('{name}', settings => '{{\"weights\": {weights}}}')")
+    with start() as gateway:
+        address = gateway.url.removeprefix("http://")
+        db.rows("SELECT set_setting('log_address', to_jsonb(%s::text))", address)
+        db.rows("SELECT start_experiment('words', 'vectors')")
+        for role in ("pgblend_reader", "none"):
+            db.rows(f"SET ROLE {role}")
+            opened = (
+                "SELECT click((h.details ->> 'search_id')::uuid, h.chunk_id)"
+                " FROM hybrid_search('fox', profile => 'words', query_embedding => %s,"
+                ' options => \'{"mode": "fast"}\') AS h'
+                " WHERE h.details -> 'profiles' = '[\"vectors\"]' ORDER BY h.rank LIMIT 1"
+            )
+            assert len(db.rows(opened, vector_of("fox"))) == 1
+        status = "SELECT searches, clicked, profile_votes, rival_votes FROM experiment_status()"
+        wait_until(lambda: db.row(status)[0] == 2, 20)
+        assert db.row(status) == (2, 2, 0, 2)
+    outcome = db.value("SELECT stop_experiment('words')")
+    assert (outcome["rival_votes"], outcome["verdict"]) == (2, None)
+
+
 def test_a_unix_socket_and_a_token(
     start: Callable[..., GatewayProcess], connection: psycopg.Connection, tmp_path: Path
 ) -> None:
@@ -195,7 +227,11 @@ def test_old_rows_go(start: Callable[..., GatewayProcess], connection: psycopg.C
         " (sha256('old'), '{}', now() - interval '8 days'),"
         " (sha256('new'), '{}', now() - interval '6 days')"
     )
-    count = "SELECT count(*) FROM pgblend_data.model_answer"
+    connection.execute(
+        "INSERT INTO pgblend_data.click SELECT gen_random_uuid(), 1, 'app', now() - i"
+        " FROM unnest('{8 days,6 days}'::interval[]) AS i"
+    )
+    count = "SELECT count(*) FROM pgblend_data.model_answer AS a CROSS JOIN pgblend_data.click AS c"
     with start("--keep-days", "7"):
         wait_until(lambda: rows(connection, count) == [(1,)], 20)
 

@@ -33,6 +33,7 @@ SECURITY_DEFINER = {
     "_logged_search": "reads the log by id, of the role that asks alone",
     "_probe_model": "asks the model that an admin names for a fixed text; only admins",
     "_read_attached": "asks for the caller's SELECT; the reader has the table owner's rights",
+    "_note_click": "writes a row of the role that asks, and nothing else",
     "_report_search": "address, role, query, collections and times are not the caller's",
     "_request_model": "address, path and model are settings'; the input is JSON for the model",
     "_table_changed": "of rows only output functions; the reader has the table owner's rights",

@@ -34,12 +34,16 @@ def provided_gateway() -> Iterator[GatewayProcess]:
 
 
 def cite_or_reply(body: dict[str, Any]) -> str:
-    """Return a sentence with its citation where a passage has it, else what the provider says."""
-    before, found, _ = str(body["messages"][-1]["content"]).partition(QUOTED)
+    """Return a sentence with its citation where a passage has it, else what the provider says.
+
+    Of a question of two parts it answers the first.
+    """
+    before, found, rest = str(body["messages"][-1]["content"]).partition(QUOTED)
     passages = before.split("--- passage ")
     if not found or len(passages) == 1:
         return chat_reply(body)
-    return f'Run `make rollback` [{passages[-1].split(" ")[0]}: "{QUOTED}"].'
+    said = f'Run `make rollback` [{passages[-1].split(" ")[0]}: "{QUOTED}"].'
+    return f"#1: {said}\n#2: NO ANSWER" if "\n#2: " in rest else said
 
 
 @pytest.fixture(scope="session")

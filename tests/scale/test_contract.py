@@ -79,9 +79,10 @@ def test_views_of_the_store_are_all_relayed() -> None:
 def test_store_tables_are_all_but_the_front(db: Database) -> None:
     """A new table is one or the other: this list says which are the coordinator's own."""
     front = {
-        *("access_token", "alembic_version", "attached_table", "calibration", "collection"),
-        *("collection_grant", "embedding_allowance", "embedding_space", "embedding_worker"),
-        *("evaluation_result", "evaluation_run", "judged_query", "judged_set", "judgement"),
+        *("access_token", "alembic_version", "attached_table", "calibration", "click"),
+        *("collection", "collection_grant", "embedding_allowance", "embedding_space"),
+        *("embedding_worker", "evaluation_result", "evaluation_run", "experiment"),
+        *("judged_query", "judged_set", "judgement"),
         *("key_reference", "model_answer", "model_call", "profile", "search_log", "setting"),
         *("setting_history", "shard", "shard_bucket", "shard_front", "shard_self"),
     }
@@ -133,3 +134,13 @@ def test_one_node_s_search_on_a_coordinator_is_an_error(two_shards: Scale) -> No
         for function in ("hybrid_search", "lexical_search"):
             said = coordinator.error(f"SELECT * FROM {function}('wine')")
             assert ELSEWHERE in str(said.message_primary)
+
+
+def test_relays_have_the_arguments_of_their_routines(db: Database) -> None:
+    types = (
+        "SELECT p.proname, ARRAY(SELECT format_type(t, NULL) FROM unnest(p.proargtypes) AS t)"
+        " FROM pg_proc AS p WHERE p.proname = ANY(%s)"
+        " AND p.pronamespace IN ('blend'::regnamespace, 'pgblend'::regnamespace)"
+    )
+    found = {name: tuple(of_name) for name, of_name in db.rows(types, [*ROUTINES])}
+    assert found == {name: tuple(of_name) for name, of_name in ROUTINES.items()}

@@ -27,6 +27,13 @@ OPTIONS = [
     {"context_chars": {"before": 20, "after": 20}, "candidate_depth": 2},
     {"feedback": {"passages": 2, "weight": 0.5}, "other_languages": 0.5},
     {"graph": {"depth": 1}},
+    {"synonyms": [{"words": ["wien", "red wine", "Haus"]}]},
+    {
+        "boosts": [{"filter": {"$title": "Wine"}, "factor": 3}],
+        "decays": [{"field": "$date", "origin": "2026-01-01", "half": 99}],
+        "pinned": [{"query": "*", "documents": ["k2", "k0"]}],
+        "hidden": [{"query": "*", "documents": ["k1"]}],
+    },
 ]
 
 

@@ -80,6 +80,47 @@ def test_only_checked_sentences_are_streamed_one_by_one(
     assert events[-1].usage.total_tokens
 
 
+PARTS = ["where is wine made", "who flies to the moon"]
+
+
+def test_a_chat_is_the_history_of_its_last_question(
+    chat_models: Any, chat: openai.OpenAI, post: Any, door: Any
+) -> None:
+    def reply(body: dict[str, Any]) -> str:
+        if "response_format" not in body:
+            return f"#1: {REPLY}\n#2: NO ANSWER"
+        return json.dumps(
+            {"lexicalQueries": [], "vectorQueries": [], "hyde": "", "subQuestions": PARTS}
+        )
+
+    chat_models.reply = reply
+    before = [
+        {"role": "user", "content": [{"type": "text", "text": "Let us talk of wine."}]},
+        {"role": "assistant", "content": "Gladly. " + "x" * 5000},
+        {"role": "tool", "content": "7"},
+    ]
+    question = {"role": "user", "content": "where is it made, and who flies there?"}
+    system = {"role": "system", "content": "Be rude."}
+    door.admin.rows("""SELECT set_setting('sub_questions', '{"most": 4}')""")
+    answer = ask(chat, messages=[system, *before, question])
+    assert answer.pgblend["degraded"] == []
+    text = answer.choices[0].message.content
+    assert f"\n\nNo evidence was found for: {PARTS[1]}\n\n[1] Wine" in text
+    assert [one["hasEvidence"] for one in answer.pgblend["questions"]] == [True, False]
+    (expanded,) = [body for body in chat_models.bodies if "response_format" in body]
+    read = json.loads(expanded["messages"][1]["content"])
+    assert read["query"] == question["content"]
+    assert [(said["role"], said["content"][:8]) for said in read["chat"]] == [
+        ("user", "Let us t"),
+        ("assistant", "Gladly. "),
+    ]
+    assert len(read["chat"][1]["content"]) == 4000
+    # As a field of a search's body it is the same.
+    found = post("/v1/search", query="and now?", history=read["chat"], options={"rerank": "off"})
+    door.admin.rows("SELECT reset_setting('sub_questions')")
+    assert found["results"][0]["details"]["answers"][0] in PARTS
+
+
 @pytest.mark.parametrize("reply", ["NO ANSWER", "Wine is made on the moon, they say."])
 def test_abstention_is_the_first_event(chat_models: Any, chat: openai.OpenAI, reply: str) -> None:
     chat_models.reply = lambda _: reply

@@ -28,23 +28,28 @@ PIECES = [
     "Dr. ",
     "好的。",
     " ",
+    "\n#1: ",
+    "\n**#2**: NO ANSWER\n",
 ]
 
 
-def tell(text: str, cuts: list[int]) -> list[str]:
+def tell(text: str, cuts: list[int], questions: int = 0) -> list[str]:
     """Return what is told of a text that comes in pieces."""
-    checked = CheckedSentences(PARTS)
+    checked = CheckedSentences(PARTS, questions)
     told = []
     for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True):
         told += checked.add(text[start:end])
     return told + list(checked.end())
 
 
-@given(st.lists(st.sampled_from(PIECES), max_size=8), st.randoms())
-def test_the_pieces_joined_are_the_answer(pieces: list[str], chance: random.Random) -> None:
+@given(st.lists(st.sampled_from(PIECES), max_size=8), st.randoms(), st.sampled_from([0, 2]))
+def test_the_pieces_joined_are_the_answer(
+    pieces: list[str], chance: random.Random, questions: int
+) -> None:
     text = " ".join(pieces)
     cuts = sorted(chance.choices(range(len(text) + 1), k=12))
-    assert "".join(tell(text, cuts)) == (check_answer(text, PARTS)["answer"] or "")
+    whole = check_answer(text, PARTS, questions)["answer"]
+    assert "".join(tell(text, cuts, questions)) == (whole or "")
 
 
 def test_a_sentence_is_told_when_the_next_begins() -> None:

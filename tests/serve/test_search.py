@@ -54,6 +54,12 @@ def test_answers_have_the_schema_of_the_command_line(endpoint: Any, post: Post) 
         assert any(note.startswith("vector: no model gateway") for note in answer["degraded"])
 
 
+def test_facets_by_buckets(post: Post) -> None:
+    asked = {"query": "wine", "keys": ["$ingested_at"], "buckets": {"$ingested_at": "year"}}
+    (row,) = post("/v1/facets", **asked)["facets"]
+    assert set(row["value"]) == {"gte", "lt"}
+
+
 def test_facets_count_what_the_caller_may_read(post: Post) -> None:
     answer = post("/v1/facets", query="wine", keys=["$collection"])
     assert {row["value"] for row in answer["facets"]} == {"open"}
@@ -176,6 +182,7 @@ def test_a_body_that_cannot_be_taken(client: httpx.Client, body: str, said: str)
     response = client.post("/v1/search", content=body, headers=headers)
     assert response.status_code == 400, response.text
     assert said in response.json()["detail"]
+    assert "plpy" not in response.json()["detail"]
 
 
 def test_a_body_in_another_shape(client: httpx.Client) -> None:
@@ -192,6 +199,22 @@ def test_health_and_metrics(door: Any, client: httpx.Client) -> None:
     text = client.get("/metrics").text
     assert 'pgblend_serve_requests_total{path="/v1/search",status="200"}' in text
     assert "pgblend_serve_pool_max 2.0" in text
+
+
+def test_a_click_is_noted_for_the_caller(door: Any, client: httpx.Client) -> None:
+    row = client.post("/v1/search", json={"query": "wine"}).json()["results"][0]
+    body = {"search_id": str(uuid.uuid4()), "chunk_id": row["chunk_id"]}
+    for _ in range(2):
+        answer = client.post("/v1/click", json=body)
+        assert (answer.status_code, answer.json()) == (200, {"degraded": [], "warnings": []})
+    noted = door.admin.rows("SELECT search_id::text, chunk_id, role_name FROM pgblend_data.click")
+    assert noted == [(body["search_id"], row["chunk_id"], door.roles["open"])]
+    unseen = door.admin.value(
+        "SELECT min(c.chunk_id) FROM blend.chunks AS c WHERE c.content LIKE '%%secret weapon%%'"
+    )
+    refused = client.post("/v1/click", json=body | {"chunk_id": unseen})
+    assert refused.status_code == 400
+    assert f"there is no passage {unseen}" in refused.text
 
 
 def test_feedback_is_a_judgement_of_the_caller(door: Any, client: httpx.Client) -> None:

@@ -279,3 +279,152 @@ def test_filters_of_news(
     found = db.column(query.format(", filter => %s"), options, json.dumps(conditions))
     assert found == [key for key in every if keeps(known[key])]
     assert 0 < len(found) < len(every)
+
+
+ESTIMATED = (
+    "SELECT value, count, count_estimate FROM search_facets(%s, %s, options => %s, filter => %s,"
+    " collections => '{c}')"
+)
+
+
+def estimates(db: Database, query: str, key: str, filter_: Any = None, **options: Any) -> Any:
+    given = json.dumps({"candidate_depth": 3, **options})
+    rows = db.rows(ESTIMATED, query, [key], given, filter_ and json.dumps(filter_))
+    return {json.dumps(value): (count, estimate) for value, count, estimate in rows}
+
+
+@pytest.fixture
+def many(db: Database) -> Database:
+    """4,000 passages with a word, a tenth of them red; every other has another word."""
+    db.rows("SELECT add_collection('c', 'english')")
+    chunks = [
+        {
+            "content": f"lamp {number}" + " of glass" * (number % 2),
+            "metadata": {"color": "red" if number % 10 == 0 else "blue", "n": number},
+        }
+        for number in range(4000)
+    ]
+    for start in range(0, 4000, 1000):
+        part = json.dumps(chunks[start : start + 1000])
+        db.rows("SELECT ingest_document('c', %s, '', chunks => %s)", f"d{start}", part)
+    return db
+
+
+def test_the_estimate_is_of_all_that_has_a_word(many: Database) -> None:
+    counted = estimates(many, "lamp", "color")
+    assert sum(count for count, _ in counted.values()) == 3
+    blue = next(estimate for value, (_, estimate) in counted.items() if value == '"blue"')
+    assert abs(blue - 3600) < 4 * 4000 * (0.9 * 0.1 / 1000) ** 0.5
+    many.rows("SELECT lexical_seal('c')")
+    assert estimates(many, "lamp", "color")['"blue"'][1] == blue
+
+
+def test_few_passages_are_counted_exactly(many: Database) -> None:
+    few = {"n": {"lt": 30}}
+    counted = estimates(many, "lamp 7", "color", {"and": [few, {"color": "red"}]})
+    # Of 4,000 passages with a word a sample is taken, of which few pass.
+    assert counted['"red"'][1] >= counted['"red"'][0] > 0
+    assert estimates(many, "7 17 27 30", "color") == {'"blue"': (2, 3), '"red"': (1, 1)}
+    many.rows("SELECT lexical_seal('c')")
+    assert estimates(many, "7 17 27 30", "color") == {'"blue"': (2, 3), '"red"': (1, 1)}
+    assert estimates(many, '"lamp 7"', "color")['"blue"'] == (1, 1)
+    many.rows("SELECT delete_document(id) FROM pgblend_data.document WHERE source_key = 'd0'")
+    assert estimates(many, "7 17 1500 30", "color") == {'"red"': (1, 1)}
+
+
+def test_without_words_there_is_no_estimate(many: Database) -> None:
+    options = {"lexical_method": "ts_rank_cd", "fuzzy": "off"}
+    found = estimates(many, "lamp", "color", **options)
+    assert {estimate for _, estimate in found.values()} == {None}
+    assert estimates(many, "lmap", "color")['"blue"'][1] >= 1  # put right: what was counted
+
+
+BUCKETS = (
+    "SELECT key, value, count, document_count FROM search_facets(%s, %s,"
+    " collections => '{c}', buckets => %s)"
+)
+ONLY = " collections => '{c}')"
+NUMBERS = {"a": 5, "b": [10, 12], "c": 25.5, "d": "x", "e": 100}
+DAYS = {"a": "2025-12-31", "b": "2026-01-01T00:30:00+01:00", "c": "2026-02-03", "d": "soon"}
+
+
+@pytest.fixture
+def measured(db: Database) -> Database:
+    db.rows("SELECT add_collection('c')")
+    for key, number in NUMBERS.items():
+        day = {"day": DAYS[key]} if key in DAYS else {}
+        add(db, key, {"n": number, **day})
+    return db
+
+
+def buckets(db: Database, key: str, bucket: Any, most: int = 10) -> list[tuple[Any, ...]]:
+    call = BUCKETS.replace("%s, %s,", "%s, %s, %s,", 1)
+    rows = db.rows(call, "word", [key], most, json.dumps({key: bucket}))
+    return [row[1:] for row in rows]
+
+
+def test_ranges_of_numbers(measured: Database) -> None:
+    assert buckets(measured, "n", [10, 20, 25.5]) == [
+        ({"lt": 10}, 1, 1),
+        ({"gte": 10, "lt": 20}, 1, 1),  # an array's elements in one bucket count once
+        ({"gte": 25.5}, 2, 2),
+        (None, 1, 1),
+    ]
+    assert buckets(measured, "n", [20], 1) == [({"gte": 20}, 2, 2), (None, 1, 1)]
+
+
+@pytest.mark.parametrize(
+    ("bucket", "expected"),
+    [
+        ("year", [("2025-01-01", "2026-01-01", 2), ("2026-01-01", "2027-01-01", 1)]),
+        ("quarter", [("2025-10-01", "2026-01-01", 2), ("2026-01-01", "2026-04-01", 1)]),
+        ("month", [("2025-12-01", "2026-01-01", 2), ("2026-02-01", "2026-03-01", 1)]),
+        ("week", [("2025-12-29", "2026-01-05", 2), ("2026-02-02", "2026-02-09", 1)]),
+        ("day", [("2025-12-31", "2026-01-01", 2), ("2026-02-03", "2026-02-04", 1)]),
+        (["2026-01-01"], [(None, "2026-01-01", 2), ("2026-01-01", None, 1)]),
+    ],
+)
+def test_buckets_of_dates(measured: Database, bucket: Any, expected: list[Any]) -> None:
+    """In UTC, where b is still of the day before."""
+    wanted = [
+        ({name: day for name, day in (("gte", start), ("lt", end)) if day}, count, count)
+        for start, end, count in expected
+    ]
+    assert buckets(measured, "day", bucket) == [*wanted, (None, 2, 2)]
+
+
+def test_a_bucket_is_a_filter(measured: Database) -> None:
+    add(measured, "f", {"n": [5, 15]})  # ranges of a filter look at no arrays
+    for key, bucket in (("n", [26, 100]), ("day", "month"), ("$date", "year")):
+        found = [value for value, *_ in buckets(measured, key, bucket) if value is not None]
+        assert found
+        for value in found:
+            filter_ = {"and": [{key: value}, {"not": {"$source_key": {"in": ["b", "f"]}}}]}
+            call = "SELECT count FROM search_facets('word', %s, filter => %s, buckets => %s," + ONLY
+            given = [key], json.dumps(filter_), json.dumps({key: bucket})
+            (counted,) = measured.column(call, *given)
+            call = "SELECT count(*) FROM hybrid_search('word', filter => %s," + ONLY
+            passed = measured.value(call, json.dumps(filter_))
+            assert counted == passed, (key, value)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ([], "buckets is []: expected a JSON object"),
+        ({"m": "day"}, 'buckets has the key "m", which is not counted'),
+        ({"n": "hour"}, 'buckets: "n" is "hour": expected day, week'),
+        ({"n": []}, 'buckets: "n" is []'),
+        ({"n": [2, 1]}, 'buckets: "n" is [2, 1]'),
+        ({"n": [1, 1]}, 'buckets: "n" is [1, 1]'),
+        ({"n": [1, "2026-01-01"]}, 'buckets: "n" is [1, "2026-01-01"]'),
+        ({"n": ["soon"]}, 'buckets: "n" is ["soon"]'),
+        ({"n": [None]}, 'buckets: "n" is [null]'),
+        ({"n": 5}, 'buckets: "n" is 5'),
+        ({"n": [*range(101)]}, 'buckets: "n" is [0, 1, 2'),
+    ],
+)
+def test_wrong_buckets_are_errors(measured: Database, given: Any, message: str) -> None:
+    said = measured.error(BUCKETS, "word", ["n"], json.dumps(given))
+    assert said.sqlstate == "22023"
+    assert str(said.message_primary).startswith(message)

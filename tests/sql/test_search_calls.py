@@ -47,17 +47,39 @@ def test_a_warm_search_calls_few_routines(library: Database, options: str) -> No
     assert sum(called.values()) <= MOST_CALLS, called
 
 
-@pytest.mark.parametrize("options", OPTIONS)
-def test_a_warm_search_runs_few_statements(library: Database, options: str) -> None:
-    """Each statement, of the program and of PL bodies, is told by auto_explain."""
+def statements(library: Database, options: str) -> list[str]:
+    """Return how each statement of a warm search begins, as auto_explain tells it.
+
+    They are those of the program and of PL bodies.
+    """
     for _ in range(3):
         search(library, "red hounds", options)
     for setting in ("log_min_duration = 0", "log_nested_statements = on", "log_level = notice"):
         library.rows(f"LOAD 'auto_explain'; SET auto_explain.{setting}")
     library.notices.clear()
     search(library, "red fox", options)
+    library.rows("SET auto_explain.log_min_duration = -1")
     told = [message for _, message in library.notices if message and message.startswith("duration")]
     nested = [message for message in told if "FROM hybrid_search(" not in message]
     assert len(told) == len(nested) + 1  # the search itself
-    nested = [" ".join(one.partition("Query Text:")[2].split()[:9]) for one in nested]
+    return [" ".join(one.partition("Query Text:")[2].split()[:9]) for one in nested]
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_a_warm_search_runs_few_statements(library: Database, options: str) -> None:
+    nested = statements(library, options)
     assert 0 < len(nested) <= MOST_STATEMENTS, "\n".join(nested)
+
+
+def test_an_experiment_costs_other_profiles_nothing(library: Database) -> None:
+    """A search asks the same as before, but by the profile of the experiment."""
+    statements(library, OPTIONS[0])  # a session asks once how the query's words are written
+    before = statements(library, OPTIONS[0])
+    library.rows("SELECT set_setting('log_address', '\"localhost:9\"')")
+    logged = statements(library, OPTIONS[0])
+    library.rows("SELECT start_experiment('code', 'gno')")
+    assert statements(library, OPTIONS[0]) == logged
+    library.rows("SELECT stop_experiment('code'); SELECT start_experiment('balanced', 'code')")
+    assert len(statements(library, OPTIONS[0])) > len(logged)
+    library.rows("SELECT stop_experiment('balanced'); SELECT reset_setting('log_address')")
+    assert statements(library, OPTIONS[0]) == before

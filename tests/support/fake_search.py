@@ -82,7 +82,7 @@ def passage(chunk_id: int) -> dict[str, Any]:
 
 def state(space: dict[str, Any] | None = SPACE, **of_database: Any) -> dict[str, Answer]:
     row = {
-        "ids": [1], "names": ["c"], "of_collection": "{}", "of_profile": "{}",
+        "ids": [1], "names": ["c"], "of_collection": "{}", "of_profile": "{}", "experiment": None,
         "of_database": json.dumps(MODELS | of_database), "profile": "balanced", "role": "ann",
         "is_everywhere": True, "spaces": [json.dumps(space)] if space else [],
         "calibrations": [],

@@ -13,7 +13,15 @@ from support.fake_database import FakeDatabase
 from support.raw_server import RawServer, http_answer
 
 EXPANSION = {"lexicalQueries": ["vin"], "vectorQueries": ["a drink"], "hyde": "It is wine."}
-VECTOR = {"wine": "[1]", "a drink": "[2]", "It is wine.": "[3]", "wine\n\nIt is wine.": "[4]"}
+SUB_QUESTIONS = ["who makes it", "who drinks it"]
+VECTOR = {
+    "wine": "[1]",
+    "a drink": "[2]",
+    "It is wine.": "[3]",
+    "wine\n\nIt is wine.": "[4]",
+    "who makes it": "[5]",
+    "who drinks it": "[6]",
+}
 
 
 class StageGateway:

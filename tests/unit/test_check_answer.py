@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgblend.cli.tokens import count_tokens
-from pgblend.plpy.context.answer import answer_sentences, check_answer
+from pgblend.plpy.context.answer import answer_sentences, ask_document, check_answer
 from pgblend.plpy.context.prompt import answer_messages, answer_rules
 from pgblend.plpy.context.quotations import best_quotation, find_quotation
 
@@ -87,8 +87,55 @@ def test_only_the_unsupported_goes() -> None:
     assert (found["kept"], found["dropped"]) == (2, 2)
 
 
-def test_the_tokens_of_the_rules_are_counted() -> None:
-    text, tokens = answer_rules()
+SPLIT = (
+    '#1: The port is 5432 [1: "listens on port 5432"].\n**#2**: NO ANSWER.\n'
+    '#3 Cheese takes long [2: "reift 12 Monate"].\nIt is 12 [2: "12 Monate"].'
+)
+
+
+def test_each_part_of_a_question() -> None:
+    found = check_answer(SPLIT, PARTS, 3)
+    assert found["answer"] == "The port is 5432 [1].\nCheese takes long [2].\nIt is 12 [2]."
+    assert [sentence["question"] for sentence in found["sentences"]] == [1, 3, 3]
+    # What is no question of several parts may begin so.
+    assert check_answer(SPLIT, PARTS)["sentences"][0]["text"].startswith("#1")
+    assert check_answer("#1: no answer\n#2: No answer.", PARTS, 2)["abstained"]
+
+
+@pytest.mark.parametrize(
+    ("reply", "cited"),
+    [
+        (None, [[1], [2], []]),  # what was found
+        (SPLIT, [[1], [], [2]]),
+        ('Cheese takes long [2: "reift 12 Monate"].', [[], [2], []]),  # without numbers
+        ("NO ANSWER", [[], [], []]),
+    ],
+)
+def test_parts_without_evidence_are_named(reply: str | None, cited: list[list[int]]) -> None:
+    more = {
+        "document_id": 1, "uri": None, "title": "", "collection": "c", "source_key": "k",
+        "pages": [], "spans": [],
+    }  # fmt: skip
+    asked = ["which port?", "how long?", "who?"]
+    parts = [
+        {**more, **part, "answers": [question]}
+        for part, question in zip(PARTS, asked, strict=False)
+    ]
+    found = {
+        "query": "all", "mode": "hybrid", "queryLanguage": "en", "results": [], "meta": {},
+        "degraded": [], "parts": parts, "questions": asked,
+    }  # fmt: skip
+    told = ask_document(found, reply and {"model": "m", "text": reply, "finish_reason": "stop"})
+    assert told["questions"] == [
+        {"question": question, "citations": numbers, "hasEvidence": bool(numbers)}
+        for question, numbers in zip(asked, cited, strict=True)
+    ]
+    assert "questions" not in ask_document(found | {"questions": None}, None)
+
+
+@pytest.mark.parametrize("has_parts", [False, True])
+def test_the_tokens_of_the_rules_are_counted(has_parts: bool) -> None:
+    text, tokens = answer_rules(has_parts)
     assert count_tokens(text) == tokens
 
 

@@ -44,6 +44,21 @@ def test_lexical_variants() -> None:
     assert lexical("q", long) == [" ".join(["word"] * 40)]
 
 
+def test_sub_questions() -> None:
+    plain = guard.read_query("who made it and who paid?")
+    questions = [
+        'Who made "Alien"?',
+        "WHO made it and  who paid?",
+        " ",
+        "-Who OR +paid",
+        "who paid",
+    ]
+    assert guard.sub_questions(plain, questions, 4) == ["Who made Alien ?", "Who paid"]
+    query = guard.read_query("who made it -Alien")
+    assert guard.sub_questions(query, ["who made Alien"], 4) == ["who made -Alien"]
+    assert guard.sub_questions(query, ["a", "b", "c", "d", "e"], 2) == ["a -Alien", "b -Alien"]
+
+
 def test_vector_variants() -> None:
     query = guard.read_query("red wine")
     variants = ["what is\nred wine?", "Red Wine", "what is red wine?", "x" * 300]

@@ -44,6 +44,13 @@ def test_every_stage_has_its_line() -> None:
         assert line(lines, expected.split()[0]) == expected
 
 
+def test_what_a_row_answers() -> None:
+    row = result(1)
+    row["details"] = {"answers": ["who\nmade it", "when"]}
+    lines = printed(trace(results=[row, result(2)]))
+    assert [text.strip() for text in lines if "answers" in text] == ["answers who made it; when"]
+
+
 def test_settings_that_somebody_set() -> None:
     lines = printed(trace())
     assert line(lines, "candidate_depth") == "candidate_depth 50 call"

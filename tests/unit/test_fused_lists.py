@@ -53,6 +53,25 @@ def test_by_ranks() -> None:
     assert (fused.normal, fused.recency, fused.feedback) == (None, None, None)
 
 
+def asked(question: str, words: dict[int, float], vectors: dict[int, float]) -> list[Any]:
+    lists = [arm("lexical", 4, words), arm("vector", 4, vectors)]
+    return [replace(one, arm=f"{one.arm}_question_{question}", question=question) for one in lists]
+
+
+def test_a_passage_counts_by_its_best_sub_question() -> None:
+    lists = [WORDS, *asked("1", {1: 10.0, 3: 1.0}, {1: 1.0}), *asked("2", {3: 10.0}, {2: 1.0})]
+    split = {"sub_questions": {"most": 4, "weight": 4}}
+    fused = fuse(lists, fusion="convex", **split)
+    # 1 has half of the words' best, and all of the first; 2 a quarter, and half of the second.
+    assert fused.sums == pytest.approx([(0.5 + 4) / 5, (0.25 + 4 * 0.5) / 5, 4 * 0.5 / 5])
+    assert [sum(row) for row in zip(*fused_parts(lists, fused, 60).values(), strict=True)] == (
+        pytest.approx(fused.sums)
+    )
+    assert fused_parts(lists, fused, 60)["lexical_question_1"][2] == 0  # it answers the second
+    alone = fuse(lists[1:3], fusion="convex", **split)
+    assert alone.sums == pytest.approx([1.0, 0.05])
+
+
 def test_by_scores() -> None:
     fused = fuse([WORDS, VECTORS], fusion="convex")
     assert fused.normal == [[0.5, 0.25, 0.0], [0.0, pytest.approx(0.8), 0.6]]

@@ -15,7 +15,13 @@ from pgblend.plpy.search.plan import Plan
 from pgblend.plpy.settings.layers import Layers
 from support.arm_lists import settings_of
 from support.raw_server import http_answer
-from support.stage_gateway import EXPANSION, FakeProgress, StageGateway, stage_gateway
+from support.stage_gateway import (
+    EXPANSION,
+    SUB_QUESTIONS,
+    FakeProgress,
+    StageGateway,
+    stage_gateway,
+)
 
 
 @pytest.fixture
@@ -206,6 +212,55 @@ def test_a_strong_signal_leaves_the_expansion(
     (told,) = [one for one in log.stages if one.name == "strong_signal"]
     assert told.details["strong"] is (state == "skipped_strong")
     assert told.details["top"] == [0.3]
+
+
+SPLIT = {"lexicalQueries": [], "subQuestions": SUB_QUESTIONS}
+QUESTION_LISTS = [
+    ("lexical", "wine"), ("vector", "[1]"),
+    ("lexical_question_1", "who makes it"), ("lexical_question_2", "who drinks it"),
+    ("vector_question_1", "[5]"), ("vector_question_2", "[6]"),
+]  # fmt: skip
+
+
+def test_sub_questions_are_searched_by_words_and_vectors(gateway: StageGateway) -> None:
+    gateway.says["expand"] = SPLIT
+    told, found, log = gather(gateway, sub_questions={"most": 4, "weight": 0.5}, **EXPANDS)
+    assert told == QUESTION_LISTS
+    assert [one.weight for one in found.lists] == [1, 2, 0.5, 0.5, 1, 1]
+    assert [one.question for one in found.lists] == [None, None, *SUB_QUESTIONS, *SUB_QUESTIONS]
+    assert gateway.asked == [
+        ("expand", {"query": "wine", "sub_questions": 4}),
+        ("embed", {"input": ["wine", *SUB_QUESTIONS]}),
+    ]
+    (stage,) = [one for one in log.stages if one.name == "expand"]
+    assert (stage.rows, (stage.details or {})["subQuestions"]) == (2, SUB_QUESTIONS)
+
+
+@pytest.mark.parametrize("most", [0, 3])
+def test_a_chat_is_told_and_needs_one_sub_question(gateway: StageGateway, most: int) -> None:
+    gateway.says["expand"] = SPLIT | {"subQuestions": SUB_QUESTIONS[:1]}
+    history = [{"role": "user", "content": "Tell me of Rioja."}]
+    strong = SETTINGS["strong_signal"] | {"score": 0.1}  # of what is not the whole question
+    split = {"most": most, "weight": 1}
+    told, _, _ = gather(
+        gateway, "[9]", history=history, sub_questions=split, strong_signal=strong, **EXPANDS
+    )
+    assert [name for name, _ in told][2:] == ["lexical_question_1", "vector_question_1"]
+    asked = {"query": "wine", "history": history, "sub_questions": max(most, 1)}
+    assert gateway.asked[0] == ("expand", asked)
+
+
+def test_sub_questions_that_the_caller_gave(gateway: StageGateway) -> None:
+    given = EXPANSION | {"subQuestions": SUB_QUESTIONS, "embeddings": [[5], [6], [7], [8]]}
+    told, _, _ = gather(gateway, "[9]", expansion=given, **EXPANDS)
+    assert dict(told).items() >= {"hyde": "[6]", "vector_question_2": "[8]"}.items()
+    told, _, _ = gather(gateway, expansion=given, hyde="query", **EXPANDS)
+    assert told == [("lexical", "wine"), ("vector", "[6]")]
+    told, _, _ = gather(
+        gateway, "[9]", expansion=given, sub_questions={"most": 4, "weight": 0}, **EXPANDS
+    )
+    assert "vector_question_1" not in dict(told)
+    assert gateway.asked == []
 
 
 def test_an_expansion_that_fails_leaves_the_rest(gateway: StageGateway) -> None:

@@ -138,9 +138,10 @@ def test_storable():
 
 def test_markdown_headings():
     text = "# Guide to `pgblend` [here](x)\n\nText\n\n```\n# no heading\n```\n\nInstall\n-------\n"
-    same, title, metadata, headings = parse_markdown(text)
-    assert (same, title, metadata) == (text, "Guide to pgblend here", {})
-    assert headings == (
+    document = parse_markdown(text)
+    same = document.text, document.title, document.metadata
+    assert same == (text, "Guide to pgblend here", {})
+    assert document.headings == (
         Heading(0, 1, "Guide to pgblend here"),
         Heading(text.index("Install"), 2, "Install"),
     )
@@ -148,24 +149,25 @@ def test_markdown_headings():
 
 def test_front_matter_keeps_line_numbers():
     source = "---\ntitle: The title\ntags: [a, b]\nwhen: 2024-05-01\n---\n# Heading\nText\n"
-    text, title, metadata, headings = parse_markdown(source)
-    assert (title, metadata) == ("The title", {"tags": ["a", "b"], "when": "2024-05-01"})
-    assert text.splitlines()[5:] == source.splitlines()[5:]
-    assert not text[: headings[0].offset].strip()
+    document = parse_markdown(source)
+    assert document.title == "The title"
+    assert document.metadata == {"tags": ["a", "b"], "when": "2024-05-01"}
+    assert document.text.splitlines()[5:] == source.splitlines()[5:]
+    assert not document.text[: document.headings[0].offset].strip()
 
 
 @pytest.mark.parametrize("top", ["---\n: [\n---\n", "---\njust text\n---\n", "---\nno end\n"])
 def test_what_is_no_front_matter_stays(top):
-    assert parse_markdown(f"{top}text")[0] == f"{top}text"
+    assert parse_markdown(f"{top}text").text == f"{top}text"
 
 
 def test_markdown_without_heading_has_no_title():
-    assert parse_markdown("plain")[1:] == ("", {}, ())
+    assert parse_markdown("plain") == Document(text="plain")
 
 
 @pytest.mark.parametrize("source", [">" * 5000, "- " * 3000, "[" * 5000, "#" * 5000, "*a " * 3000])
 def test_hostile_markdown(source):
-    assert parse_markdown(source + "\n")[0] == source + "\n"
+    assert parse_markdown(source + "\n").text == source + "\n"
 
 
 # --- HTML

@@ -10,16 +10,21 @@ import pytest
 from pgblend.plpy.ports import (
     AgesRequest,
     CosinesRequest,
+    Distance,
+    DistancesRequest,
     Edge,
     Holder,
     HoldersRequest,
     LanguagesRequest,
+    NamedDocument,
+    NamesRequest,
     NeighboursRequest,
     NodePassage,
     NodesRequest,
     Passage,
     PassagePort,
     PassagesRequest,
+    PassingRequest,
     VectorsRequest,
 )
 from pgblend.plpy.search import run
@@ -55,7 +60,8 @@ def node(chunk_ids: set[int]) -> StoreNode:
         return [edge._asdict() for edge in sorted(edges, key=heaviest_first)]
 
     def node_passages(nodes: Sequence[int], *_: object) -> list[dict[str, Any]]:
-        held = [one >> 2 if one >> 2 in chunk_ids else 0 for one in nodes]
+        chunks = [one >> 2 if one & 1 else (one >> 2) // 10 for one in nodes]
+        held = [one if one in chunk_ids else 0 for one in chunks]
         return [
             {"node": one, "chunk_id": chunk, "document_id": 10 * chunk, "chunk_index": 0}
             for one, chunk in zip(nodes, held, strict=True)
@@ -76,6 +82,21 @@ def node(chunk_ids: set[int]) -> StoreNode:
         ],
         "_document_ages(": lambda ids: [
             {"ages": [one / 10 if one // 10 in chunk_ids else None for one in ids]}
+        ],
+        "_filter_candidates(": lambda ids, filters: [
+            {"passing": [one for one in ids if one in chunk_ids and one > place]}
+            for place, _ in enumerate(filters)
+        ],
+        "_field_distances(": lambda ids, keys, origins: [
+            {"place": place, "chunk_id": one, "distance": one + place}
+            for place, _ in enumerate(zip(keys, origins, strict=True))
+            for one in ids
+            if one in chunk_ids
+        ],
+        "d.uri = n.name": lambda names, _: [
+            {"name": name, "document_id": 10 * int(name)}
+            for name in names
+            if int(name) in chunk_ids
         ],
         "_neighbours(": neighbours,
         "_node_passages(": node_passages,
@@ -121,6 +142,20 @@ class TwoNodes:
         check_time(request.timeout_ms)
         found = (one.languages(request) for one in self.nodes)
         return [next(filter(None, names), None) for names in zip(*found, strict=True)]
+
+    def passing(self, request: PassingRequest) -> Sequence[Sequence[int]]:
+        check_time(request.timeout_ms)
+        found = (one.passing(request) for one in self.nodes)
+        return [[*chain(*of_filter)] for of_filter in zip(*found, strict=True)]
+
+    def distances(self, request: DistancesRequest) -> Sequence[Distance]:
+        check_time(request.timeout_ms)
+        return [*chain(*(one.distances(request) for one in self.nodes))]
+
+    def named_documents(self, request: NamesRequest) -> Sequence[NamedDocument]:
+        check_time(request.timeout_ms)
+        found = chain(*(one.named_documents(request) for one in self.nodes))
+        return sorted(found, key=lambda one: one.document_id)
 
     def cosines(self, request: CosinesRequest) -> Mapping[int, float | None]:
         check_time(request.timeout_ms)
@@ -168,6 +203,9 @@ def moved(vector: str, towards: Sequence[str], weight: float) -> list[dict[str, 
         {"min_relevance": 0.3},
         {"rerank_scores": {"4": 1.0, "2": 0.1}},
         {"feedback": {"passages": 3, "weight": 0.5}},
+        {"boosts": [{"filter": {"a": 1}, "factor": 3}, {"filter": {}, "factor": 0.5}]},
+        {"decays": [{"field": "a", "origin": 1, "half": 2}], "level": "document"},
+        {"pinned": [{"query": "*", "documents": ["3", "1"]}], "candidate_depth": 1},
         {"graph": GRAPH},
         {"graph": GRAPH | {"node_limit": 3, "seeds": 4}},
         {"graph": GRAPH, "feedback": {"passages": 2, "weight": 1.0}},

@@ -5,7 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgblend.plpy.lexical.rows import ChunkRows, join_rows
-from pgblend.plpy.lexical.sealed import SealedRows, held_bytes, join_sealed, narrow, seal_rows
+from pgblend.plpy.lexical.sealed import (
+    SealedRows,
+    held_bytes,
+    join_sealed,
+    narrow,
+    narrow_ids,
+    seal_rows,
+)
 
 NUMBERS = st.integers(0, 1 << 40) | st.integers(0, 300)
 ROW = st.tuples(st.integers(-(1 << 40), 1 << 62), NUMBERS, NUMBERS, NUMBERS)
@@ -33,6 +40,13 @@ def test_they_are_the_same(segments: list[ChunkRows]) -> None:
         end = start + len(rows)
         assert found.chunk_ids.within(segment, start, end).tolist() == rows.chunk_ids.tolist()
         start = end
+
+
+@given(st.lists(st.integers(0, 400), min_size=1))
+def test_ids_that_a_byte_apart_holds_are_more_than_a_byte(ids: list[int]) -> None:
+    narrowed = narrow_ids(np.array(ids))
+    assert narrowed.within(0, 0, len(ids)).tolist() == ids
+    assert narrowed[np.arange(len(ids))].tolist() == ids
 
 
 def rows_of(count: int, first: int, each: int) -> ChunkRows:

@@ -8,6 +8,7 @@ from pgblend.cli.commands.eval import (
     explain,
     gate,
     import_set,
+    learn,
     list_runs,
     report,
     run,
@@ -28,5 +29,17 @@ def command() -> None:
     """
 
 
-for _module in (import_set, run, gate, compare, explain, report, tune, audit, list_runs, show):
+for _module in (
+    import_set,
+    run,
+    gate,
+    compare,
+    explain,
+    report,
+    learn,
+    tune,
+    audit,
+    list_runs,
+    show,
+):
     command.add_command(_module.command)

@@ -49,7 +49,7 @@ def command(
     """Compare two runs of one judged set: is B better than A, or is it chance?
 
     p is two-sided, by a paired randomisation test; the interval holds the difference with 95 %
-    confidence.
+    confidence. Where one of them reranks, it says whether that gains.
 
     \b
     Examples:
@@ -57,6 +57,7 @@ def command(
     """
     require("eval")
     from pgblend.cli.evaluate.compare import compare as compare_runs
+    from pgblend.cli.evaluate.reranking import told_verdict
 
     with open_database(database_url) as connection:
         result = compare_runs(connection, run_a, run_b, metric)
@@ -67,6 +68,8 @@ def command(
         return
     rows = [{"metric": name} | values for name, values in result["metrics"].items()]
     output.echo_rows(options.rounded(rows, output_format), _COMPARED_COLUMNS, output_format)
+    if result["reranking"]:
+        click.echo(told_verdict(result["reranking"]))
     click.echo()
     queries = [query for query in result["queries"][:limit] if query["difference"]]
     output.echo_rows(options.rounded(queries, output_format), _QUERY_COLUMNS, output_format)

@@ -24,7 +24,18 @@ _COMPARED_COLUMNS = (
 
 
 @click.command("tune")
-@options.judged_set
+@click.option(
+    "--set",
+    "judged_set",
+    metavar="NAME",
+    help="Judged set; `pgblend eval list` names those there are.",
+)
+@click.option(
+    "--feedback",
+    "collection",
+    metavar="COLLECTION",
+    help="In place of --set: what people opened and judged in a collection (`eval learn`).",
+)
 @click.option("--profile", metavar="NAME", help="Profile to start from. Default: the default one.")
 @click.option(
     "--trials",
@@ -46,7 +57,8 @@ _COMPARED_COLUMNS = (
 @click.pass_obj
 def command(
     database_url: str | None,
-    judged_set: str,
+    judged_set: str | None,
+    collection: str | None,
     profile: str | None,
     trials: int,
     share: float,
@@ -59,19 +71,27 @@ def command(
     What is reported comes from queries that no trial has seen: the mean nDCG@10 before (a) and
     after (b), the difference with 95 % confidence, and the same against each arm alone. Trials
     fuse what words and vectors find; the fuzzy arm, which has its say where a word is misspelt,
-    takes part in what is reported and has no weight of its own to tune.
+    takes part in what is reported and has no weight of its own to tune. With --feedback documents
+    without a verdict are left out of what is measured, which is fused from what words and vectors
+    find; an experiment then says whether people like it.
 
     \b
     Examples:
       pgblend eval tune --set mine --trials 100 --save tuned
+      pgblend eval tune --feedback docs --save keen
     """
+    if (judged_set is None) == (collection is None):
+        raise click.UsageError("one of --set and --feedback is needed")
     require("eval")
     from pgblend.cli.evaluate.tune import TuneRequest
     from pgblend.cli.evaluate.tune import tune as tune_settings
     from pgblend.cli.ingest.progress import progress_bars
+    from pgblend.cli.learn.collection import learn
 
-    request = TuneRequest(judged_set, profile, trials, share, seed, save)
     with open_database(database_url) as connection, progress_bars() as start_bar:
+        name = judged_set or learn(connection, collection or "").set
+        learned = collection is not None
+        request = TuneRequest(name, profile, trials, share, seed, save, learned)
         result = tune_settings(connection, request, start_bar)
     if output_format == "json":
         output.echo_json(result)

@@ -1,6 +1,7 @@
 """The prompts, as data: one file for each task and language."""
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -21,6 +22,12 @@ class Prompt:
 def prompt_for(task: Task, language: str) -> Prompt:
     """Return the prompt for queries of a language (ISO 639-1), else the one for all languages."""
     return read_prompt(f"{task}-{language if language in _LANGUAGES else 'multilingual'}")
+
+
+def joined_prompt(prompts: Sequence[Prompt], most: int) -> Prompt:
+    """Return one prompt made of several; it ends with how many of something it asks for at most."""
+    text = "\n".join([*(prompt.text for prompt in prompts), f"At most: {most}."])
+    return Prompt(text, "+".join([*(prompt.version for prompt in prompts), str(most)]))
 
 
 @cache

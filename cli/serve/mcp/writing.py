@@ -4,6 +4,7 @@ import io
 from collections.abc import Iterator
 from typing import Any
 
+from pgblend.cli.ask.output import unanswered
 from pgblend.cli.output import one_line
 from pgblend.cli.serve.mcp.place import Place, docid, place_of_lines
 from pgblend.cli.serve.mcp.quoting import Answer, Piece
@@ -33,12 +34,14 @@ def context(found: Found) -> Answer:
 def answer(found: Found) -> Answer:
     """Tell an answer and its citations; where nothing bears one out, what was found."""
     citations = [c for c in found["citations"] if c["isCited"]]
+    missing = [f"no evidence for: {one_line(question)}" for question in unanswered(found)]
     if found["answer"] is None:
-        head = [f"no answer: {_why_none(found)}; here is what was found"]
+        head = [f"no answer: {_why_none(found)}; here is what was found", *missing]
         return Answer(head, [_citation(c) for c in found["citations"]], found["degraded"])
     head = [f"an answer, and {_count(len(citations), 'citation')} that [numbers] in it refer to"]
     if found["meta"]["answerCut"]:
         head.append("the model ran out of tokens: the answer may go on")
+    head += missing
     pieces = [Piece("answer", found["answer"]), *map(_citation, citations)]
     return Answer(head, pieces, found["degraded"])
 

@@ -10,6 +10,7 @@ _FACTS = Query(
     SELECT current_user::text AS role,
         blend.get_setting('default_profile') #>> '{}' AS profile,
         blend.get_setting('answer_model') #>> '{}' AS answer_model,
+        blend.get_setting('expansion_model') #>> '{}' AS expansion_model,
         pg_has_role('pgblend_writer', 'USAGE') AS may_write,
         EXISTS (SELECT FROM pgblend_data.edge) AS has_graph
     """,

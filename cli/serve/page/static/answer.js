@@ -8,13 +8,13 @@ import { oneLine, title } from "./words.js";
 /** Return a button that asks the answer model; nothing where there is none, or no right to it. */
 export function answerButton(asked, overview) {
   if (!overview.answer_model || !hasScope("ask")) return null;
-  return h("button", { class: "quiet", type: "button", click: () => answer(asked) }, "Answer");
+  return h("button", { class: "quiet", type: "button", click: () => answer(asked, overview) }, "Answer");
 }
 
 /** Take away the answer to another question. */
 export const clearAnswer = () => fill(byId("answer"));
 
-async function answer(asked) {
+async function answer(asked, overview) {
   const place = byId("answer");
   const said = h("p", { class: "said", dir: "auto" });
   const reading = h("p", { class: "small" }, "Reading the passages …");
@@ -26,7 +26,7 @@ async function answer(asked) {
       if (place.firstChild !== growing) return; // another question was asked meanwhile
       if (problem) throw new Refused(problem);
       if (text) said.append(text);
-      if (document) shown = drawAnswer(document);
+      if (document) shown = drawAnswer(document, asked, overview);
     }
   } catch (error) {
     shown = h("section", { class: "degraded" }, h("h2", {}, error.message), said.textContent && said);
@@ -34,17 +34,34 @@ async function answer(asked) {
   if (place.firstChild === growing) fill(place, shown);
 }
 
-function drawAnswer({ answer: said, citations, degraded }) {
-  const section = h("section", { class: "answer", "aria-label": "Answer" });
-  if (!said) {
-    const failed = degraded.find((note) => note.startsWith("answer: "));
+function drawAnswer({ answer: said, citations, questions = [], degraded }, asked, overview) {
+  const section = h("section", { class: "answer", "aria-label": "Answer" },
+    asked.history && h("p", { class: "small", dir: "auto" }, asked.query));
+  const failed = degraded.find((note) => note.startsWith("answer: "));
+  if (said) {
+    const byNumber = new Map(citations.map((one) => [one.citation, one]));
+    section.append(h("p", { class: "said", dir: "auto" }, linked(said, byNumber)));
+  } else {
     section.append(h("p", { class: "said" }, failed ?? "The passages do not answer this."));
-    return section;
   }
-  const byNumber = new Map(citations.map((one) => [one.citation, one]));
-  section.append(h("p", { class: "said", dir: "auto" }, linked(said, byNumber)),
-    h("ol", { class: "sources" }, citations.filter((one) => one.isCited).map(source)));
+  for (const { question, hasEvidence } of questions) {
+    if (!hasEvidence) section.append(h("p", { class: "small", dir: "auto" }, `No evidence was found for: ${question}`));
+  }
+  if (said) section.append(h("ol", { class: "sources" }, citations.filter((one) => one.isCited).map(source)));
+  if (!failed && overview.expansion_model) section.append(furtherQuestion(asked, said ?? "No answer.", overview));
   return section;
+}
+
+/** Return a form for a question that goes on from this one: a model reads it with what was said before. */
+function furtherQuestion(asked, said, overview) {
+  const before = [...(asked.history ?? []), { role: "user", content: asked.query }, { role: "assistant", content: said }];
+  const history = before.slice(-20).map(({ role, content }) => ({ role, content: content.slice(0, 4000) }));
+  const input = h("input", { type: "text", maxlength: 4000, required: true, dir: "auto", placeholder: "Ask further", "aria-label": "Further question" });
+  const submit = (event) => {
+    event.preventDefault();
+    answer({ ...asked, query: input.value, history }, overview);
+  };
+  return h("form", { class: "ask-after", submit }, input);
 }
 
 /** Return a text's pieces, with a button for each [number] that is a citation. */

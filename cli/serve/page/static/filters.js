@@ -59,7 +59,7 @@ function drawValue(key, row, most, changed) {
     changed();
   } });
   return h("label", { "--share": `${(100 * row.count) / most}%` }, box,
-    h("span", { dir: "auto" }, valueText(row.value)), h("b", {}, String(row.count)));
+    h("span", { dir: "auto" }, valueText(row.value)), h("b", { title: row.count_estimate > row.count && `about ${row.count_estimate} in all` }, String(row.count)));
 }
 
 function dates(changed) {

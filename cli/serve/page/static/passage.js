@@ -1,7 +1,7 @@
 // A document beside the results, open at a passage.
 
 import { fill, h, isCalm } from "./dom.js";
-import { get } from "./session.js";
+import { get, post } from "./session.js";
 import { oneLine, place, title } from "./words.js";
 
 const dialog = h("dialog", { class: "drawer", "aria-label": "Document" });
@@ -10,6 +10,7 @@ dialog.addEventListener("click", (event) => event.target === dialog && dialog.cl
 
 /** Show a document, at the chunk `chunk_id` or the lines from `start_line` to `end_line`; `quote` is marked. */
 export async function openDocument(id, at) {
+  noteOpened(at);
   fill(dialog, head(title(at), ""), h("p", { class: "small" }, "Loading …"));
   if (!dialog.open) dialog.showModal();
   try {
@@ -20,6 +21,11 @@ export async function openDocument(id, at) {
   } catch (error) {
     fill(dialog, head(title(at), ""), h("p", {}, error.message));
   }
+}
+
+/** Tell experiments that a row of a logged search was opened; the document shows in any case. */
+function noteOpened({ chunk_id, details }) {
+  if (details?.search_id) post("/v1/click", { search_id: details.search_id, chunk_id }).catch(() => {});
 }
 
 function head(name, where) {

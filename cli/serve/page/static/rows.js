@@ -5,7 +5,7 @@ import { showExplanation } from "./explanation.js";
 import { openGraph } from "./graph.js";
 import { openDocument } from "./passage.js";
 import { thumbs } from "./thumbs.js";
-import { figure, hue, place, snippet, title } from "./words.js";
+import { figure, hue, oneLine, place, snippet, title } from "./words.js";
 
 const ARMS = ["lexical", "vector", "fuzzy", "graph", "document"];
 
@@ -36,6 +36,7 @@ function drawRow(row, color, asked, context) {
       h("div", { class: "who" }, h("h3", {}, name), h("bdi", { class: "where" }, place(row))),
       h("span", { class: "score", title: "score" }, figure(row.score))),
     h("p", { class: "snippet", dir: "auto" }, snippet(row.snippet)),
+    ...(row.details.answers ? [h("p", { class: "small", dir: "auto" }, `Answers: ${row.details.answers.map(oneLine).join("; ")}`)] : []),
     h("div", { class: "acts" }, arms(row), context.overview.has_graph && h("button", { class: "quiet", type: "button", click: () => openGraph(row, title(row)) }, "Graph"),
       thumbs(row, asked.query, context.overview.may_write), explain),
     body);
@@ -46,7 +47,16 @@ function drawRow(row, color, asked, context) {
 function arms(row) {
   const found = ARMS.filter((arm) => row.arms[arm]);
   return h("ul", { class: "arms", "aria-label": "found by" }, found.map((arm) =>
-    h("li", { class: `arm-${arm}` }, arm, " ", h("b", {}, String(row.arms[arm].rank)))));
+    h("li", { class: `arm-${arm}` }, arm, " ", h("b", {}, String(row.arms[arm].rank)))),
+  Object.entries(row.arms.lexical?.synonyms ?? {}).map(([words, texts]) => h("li", { class: "rule", dir: "auto" }, `${words} as ${texts.join(", ")}`)),
+  (row.details.rules ?? []).map((rule) => h("li", { class: "rule", dir: "auto" }, ruleText(rule))));
+}
+
+/** Say what a rule of the shop did to a row. */
+function ruleText({ pinned, boost, decay, factor }) {
+  if (pinned !== undefined) return `pinned for ${oneLine(pinned)}`;
+  const by = boost === undefined ? `decay ${decay}` : `boost ${JSON.stringify(boost)}`;
+  return `${oneLine(by)} by ${Number(factor.toPrecision(3))}`;
 }
 
 async function toggleExplanation(item, button, body, row, asked) {

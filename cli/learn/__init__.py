@@ -1,0 +1,1 @@
+"""What people opened, as weak judgements."""

@@ -1,0 +1,134 @@
+"""A collection's clicks and what people judged, as a judged set."""
+
+import json
+from collections import Counter
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from pgblend.cli.database import Connection, fetch_rows, fetch_value
+from pgblend.cli.errors import UserError
+from pgblend.cli.learn.clicks import RANKS, Propensity, Shown, propensities, verdicts
+
+PREFIX = "learned: "
+_FEEDBACK = "feedback: "
+_DESCRIPTION = "What people opened (pgblend eval learn), and what they said of passages."
+# Searches of roles that tell what is opened: where nobody tells, that nothing is opened means
+# nothing. A digest in place of a query cannot be searched.
+_SHOWN = """
+    WITH logged AS (
+        SELECT l.search_id, l.role_name, l.results,
+            lower(btrim(regexp_replace(l.query, '\\s+', ' ', 'g'))) AS query
+        FROM pgblend_data.search_log AS l
+        WHERE l.purpose = 'search' AND %(collection)s::text = ANY(l.collections)
+            AND l.query !~ '^([0-9a-f]{64}|\\s*)$'
+            AND l.role_name IN (SELECT c.role_name FROM pgblend_data.click AS c)
+    )
+    SELECT s.query, d.source_key, (r.result ->> 'rank')::integer AS rank,
+        count(*) AS shown, count(c.chunk_id) AS clicked
+    FROM logged AS s
+    CROSS JOIN LATERAL jsonb_array_elements(s.results) AS r (result)
+    INNER JOIN pgblend_data.document AS d ON d.id = (r.result ->> 'document_id')::bigint
+    INNER JOIN pgblend_data.collection AS o ON o.id = d.collection_id
+    LEFT JOIN pgblend_data.click AS c
+        ON c.search_id = s.search_id AND c.chunk_id = (r.result ->> 'chunk_id')::bigint
+        AND c.role_name = s.role_name
+    WHERE o.name = %(collection)s AND (r.result ->> 'rank')::integer BETWEEN 1 AND %(ranks)s
+    GROUP BY 1, 2, 3
+    ORDER BY 1, 2, 3
+"""
+_JUDGED = """
+    SELECT j.query, j.source_key, j.grade
+    FROM blend.judgements AS j
+    INNER JOIN blend.documents AS d ON d.source_key = j.source_key
+    WHERE j.judged_set = %(set)s AND d.collection = %(collection)s
+"""
+_HAS_SET = "SELECT EXISTS (SELECT FROM blend.judged_sets AS s WHERE s.name = %(set)s)"
+_ADD = "SELECT blend.add_judged_set(%(set)s, %(collection)s, %(description)s)"
+_RECORD = """
+    SELECT count(blend.record_judgement(%(set)s, j.query, j.source_key, j.grade))
+    FROM jsonb_to_recordset(%(judgements)s::jsonb) AS j (
+        query text, source_key text, grade integer)
+"""
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What a collection's judged set `set` was made of.
+
+    `documents` are pairs of a query and a document that was shown; `judged` those that people
+    judged themselves, which counts in place of clicks.
+    """
+
+    collection: str
+    set: str
+    clicks: int
+    documents: int
+    relevant: int
+    not_relevant: int
+    no_verdict: int
+    judged: int
+    queries: int
+    propensities: list[Propensity]
+
+
+def as_json(learned: Learned) -> dict[str, Any]:
+    """Return it as a JSON object, ranks by name."""
+    return asdict(learned) | {"propensities": [one._asdict() for one in learned.propensities]}
+
+
+def learn(connection: Connection, collection: str) -> Learned:
+    """Write the judged set of a collection anew, in one transaction; admins may.
+
+    Where people judged and where clicks have a verdict, it has a grade; nothing else.
+    """
+    with connection.transaction():
+        found = fetch_rows(connection, _SHOWN, {"collection": collection, "ranks": RANKS})
+        rows = [Shown(**row) for row in found]
+        looked = propensities(rows)
+        said = verdicts(rows, looked)
+        of_clicks = {(one.query, one.source_key): one.grade for one in said}
+        judged = _grades(connection, f"{_FEEDBACK}{collection}"[:200], collection)
+        grades = {pair: grade for pair, grade in of_clicks.items() if grade is not None} | judged
+        if not any(grade > 0 for grade in grades.values()):
+            raise UserError(
+                f"nothing is known of collection {collection!r}: "
+                f"{sum(row.clicked for row in rows)} clicks on {len(said)} documents, no verdict",
+                hint="tell what is opened (blend.click, POST /v1/click), and log searches",
+            )
+        name = f"{PREFIX}{collection}"[:200]
+        _store(connection, name, collection, grades)
+    told = Counter(of_clicks.values())
+    return Learned(
+        collection,
+        name,
+        sum(row.clicked for row in rows),
+        len(said),
+        told[1],
+        told[0],
+        told[None],
+        len(judged),
+        len({query for (query, _), grade in grades.items() if grade > 0}),
+        looked,
+    )
+
+
+def _grades(connection: Connection, name: str, collection: str) -> dict[tuple[str, str], int]:
+    rows = fetch_rows(connection, _JUDGED, {"set": name, "collection": collection})
+    return {(" ".join(row["query"].lower().split()), row["source_key"]): row["grade"]
+            for row in rows}  # fmt: skip
+
+
+def _store(
+    connection: Connection, name: str, collection: str, grades: dict[tuple[str, str], int]
+) -> None:
+    """Write what is new, and take back what is known no more."""
+    values = {"set": name, "collection": collection, "description": _DESCRIPTION}
+    if not fetch_value(connection, _HAS_SET, values):
+        fetch_value(connection, _ADD, values)
+    before = _grades(connection, name, collection)
+    changed = [
+        {"query": query, "source_key": key, "grade": grades.get((query, key))}
+        for query, key in sorted(before.keys() | grades.keys())
+        if before.get((query, key)) != grades.get((query, key))
+    ]
+    fetch_value(connection, _RECORD, {"set": name, "judgements": json.dumps(changed)})

@@ -1,0 +1,54 @@
+"""A sample of the chunks that have any of some terms."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pgblend.plpy.filter.candidates import Ids
+from pgblend.plpy.lexical.pending import pending_postings
+from pgblend.plpy.lexical.postings import view_postings
+from pgblend.plpy.lexical.score import Scoring
+
+Hashes = np.ndarray[tuple[int, ...], np.dtype[np.uint64]]
+_STEPS = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1))  # splitmix64
+
+
+def matching_chunks(scoring: Scoring) -> Ids:
+    """Return the chunks of the scoring's configuration that have any of its terms."""
+    opened, terms, config = scoring.opened, scoring.terms, scoring.config
+    view, pending = opened.view, opened.pending
+    found: list[Ids] = [np.empty(0, np.int64)]
+    if terms and config in view.ranges:
+        start, end = view.ranges[config]
+        lists = [rows for rows, _ in view_postings(scoring.db, view, terms)]
+        rows = np.unique(np.concatenate(lists)).astype(np.intp)
+        rows = rows[(rows >= start) & (rows < end)]
+        alive = rows[opened.live.alive[rows]]
+        found.append(view.rows.chunk_ids[alive].astype(np.int64))
+    if terms and pending is not None and config in pending.ranges:
+        postings, _ = pending_postings(pending, terms, *pending.ranges[config])
+        rows = np.unique(np.concatenate([rows for rows, _ in postings])).astype(np.intp)
+        found.append(pending.rows.chunk_ids[rows].astype(np.int64))
+    return np.concatenate(found)
+
+
+def sampled(lists: Sequence[Ids], most: int) -> list[Ids]:
+    """Return those of each list that are among the `most` of all whose hashes are least.
+
+    The same ids give the same sample, in which none is likelier than another.
+    """
+    hashes = list(map(hashed, lists))
+    together = np.concatenate(hashes)
+    if len(together) <= most:
+        return list(lists)
+    last = np.partition(together, most - 1)[most - 1]
+    return [ids[of_ids <= last] for ids, of_ids in zip(lists, hashes, strict=True)]
+
+
+def hashed(ids: Ids) -> Hashes:
+    """Return numbers of 64 bits that say nothing of the ids' order (Steele et al. 2014)."""
+    mixed = ids.astype(np.uint64)
+    for shift, factor in _STEPS:
+        mixed ^= mixed >> np.uint64(shift)
+        mixed *= np.uint64(factor)
+    return mixed
