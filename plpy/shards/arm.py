@@ -113,8 +113,8 @@ class ShardIndex:
             self.store.named_query = None
 
     def sample(self, request: ListRequest) -> Sample:
-        """Take no sample: what asks for one does not work on a coordinator yet."""
-        raise UserError("shards give no sample yet", "Ask a shard.", "0A000")
+        """Take no sample, as where there is no time for one: facets go without estimates."""
+        raise UserError("shards give no sample yet", "Ask a shard.", "PB009")
 
     def known(self, request: KnownRequest) -> Sequence[bool]:
         """Tell of each lexeme whether a vocabulary has it."""

@@ -8,7 +8,7 @@ ROUTINES: Mapping[str, Sequence[str]] = {
     "_chunks_around": ("bigint[]", "jsonb"),
     "_document_count": ("bigint",),
     "_document_id": ("bigint", "text"),
-    "_facet_values": ("bigint[]", "text[]"),
+    "_facet_values": ("bigint[]", "text[]", "jsonb"),
     "_neighbours": ("bigint[]", "text", "text[]", "integer"),
     "_node_facts": ("bigint[]",),
     "_node_passages": ("bigint[]", "bigint[]", "jsonb", "text", "vector", "text"),

@@ -150,3 +150,13 @@ def test_one_node_s_search_on_a_coordinator_is_an_error(two_shards: Scale) -> No
         for function in ("hybrid_search", "lexical_search"):
             said = coordinator.error(f"SELECT * FROM {function}('wine')")
             assert ELSEWHERE in str(said.message_primary)
+
+
+def test_relays_have_the_arguments_of_their_routines(db: Database) -> None:
+    types = (
+        "SELECT p.proname, ARRAY(SELECT format_type(t, NULL) FROM unnest(p.proargtypes) AS t)"
+        " FROM pg_proc AS p WHERE p.proname = ANY(%s)"
+        " AND p.pronamespace IN ('blend'::regnamespace, 'pgblend'::regnamespace)"
+    )
+    found = {name: tuple(of_name) for name, of_name in db.rows(types, [*ROUTINES])}
+    assert found == {name: tuple(of_name) for name, of_name in ROUTINES.items()}
