@@ -104,11 +104,13 @@ class Sample(NamedTuple):
     """A sample of the chunks that have any of a query's lexemes, `total` in all.
 
     Of `looked_at` chunks taken at random, `chunk_ids` are those that pass filter and conditions.
+    Chunks were taken whose hash is at most `last`; the largest one where all were.
     """
 
     total: int
     looked_at: int
     chunk_ids: Sequence[int]
+    last: int
 
 
 class KnownRequest(NamedTuple):

@@ -160,7 +160,7 @@ class LexicalArm:
         """Return a sample of what has any of a query's words; errors as of `words`."""
         terms, scope = self._terms(query), self.scope
         if not terms.lexemes:
-            return Sample(0, 0, [])
+            return Sample(0, 0, [], 0)
         formula = Formula(scope.k1, scope.b, 1.0, scope.field_weights)
         asked = scope.collection_ids, terms.parts, formula, scope.filter, False, most
         return self.port.sample(ListRequest(*asked, self._begin().left_ms()))

@@ -119,14 +119,14 @@ class Node:
             lists.append(matching_chunks(scoring))
             check()
         passing: list[int] = []
-        taken = sampled(lists, request.depth)
+        taken, last = sampled(lists, request.depth)
         for part, ids in zip(request.parts, taken, strict=True):
             where = request.collection_ids, request.filter, part.condition
             checked = candidate_filter(self.db, *where)
             if checked is not None:
                 ids = checked._replace(column="chunk_ids").passing(ids.tolist())
             passing += ids.tolist()
-        return Sample(sum(map(len, lists)), sum(map(len, taken)), passing)
+        return Sample(sum(map(len, lists)), sum(map(len, taken)), passing, last)
 
     def known(self, request: KnownRequest) -> Sequence[bool]:
         """Tell of each lexeme whether the vocabulary has it."""

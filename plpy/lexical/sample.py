@@ -8,8 +8,10 @@ from pgblend.plpy.filter.candidates import Ids
 from pgblend.plpy.lexical.pending import pending_postings
 from pgblend.plpy.lexical.postings import view_postings
 from pgblend.plpy.lexical.score import Scoring
+from pgblend.plpy.ports import Sample
 
 Hashes = np.ndarray[tuple[int, ...], np.dtype[np.uint64]]
+_LARGEST = (1 << 64) - 1
 _STEPS = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1))  # splitmix64
 
 
@@ -32,17 +34,30 @@ def matching_chunks(scoring: Scoring) -> Ids:
     return np.concatenate(found)
 
 
-def sampled(lists: Sequence[Ids], most: int) -> list[Ids]:
-    """Return those of each list that are among the `most` of all whose hashes are least.
+def sampled(lists: Sequence[Ids], most: int) -> tuple[list[Ids], int]:
+    """Return those of each list that are among the `most` of all whose hashes are least, and the
+    last of these hashes; all ids and the largest hash where there are no more.
 
     The same ids give the same sample, in which none is likelier than another.
     """
     hashes = list(map(hashed, lists))
     together = np.concatenate(hashes)
     if len(together) <= most:
-        return list(lists)
+        return list(lists), _LARGEST
     last = np.partition(together, most - 1)[most - 1]
-    return [ids[of_ids <= last] for ids, of_ids in zip(lists, hashes, strict=True)]
+    return [ids[of_ids <= last] for ids, of_ids in zip(lists, hashes, strict=True)], int(last)
+
+
+def merged_samples(samples: Sequence[Sample]) -> Sample:
+    """Return the samples of disjoint sets as one, of the chunks that each would have taken.
+
+    How many were looked at follows from the last hash, since hashes are spread evenly.
+    """
+    last = min((sample.last for sample in samples), default=_LARGEST)
+    total = sum(sample.total for sample in samples)
+    ids = np.array([one for sample in samples for one in sample.chunk_ids], np.int64)
+    looked_at = max(round(total * (last / _LARGEST)), 1)
+    return Sample(total, looked_at, ids[hashed(ids) <= np.uint64(last)].tolist(), last)
 
 
 def hashed(ids: Ids) -> Hashes:

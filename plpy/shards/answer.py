@@ -71,6 +71,7 @@ class Shard:
             "known": self.asked(KnownRequest, self.index.known),
             "similar": self.asked(SimilarRequest, self.index.similar_of),
             "find": self.listed(ListRequest, self.index.find),
+            "sample": self.asked(ListRequest, self.index.sample),
             "nearest": self.nearest,
             "literal": self.listed(LiteralRequest, self.store.literal),
             "hashes": self.hashes,

@@ -113,8 +113,12 @@ class ShardIndex:
             self.store.named_query = None
 
     def sample(self, request: ListRequest) -> Sample:
-        """Take no sample, as where there is no time for one: facets go without estimates."""
-        raise UserError("shards give no sample yet", "Ask a shard.", "PB009")
+        """Take a sample of what could be found on all shards."""
+        from pgblend.plpy.lexical.sample import merged_samples  # of facets alone
+
+        self.trips.left_ms = request.timeout_ms
+        (answers,) = self.trips.everywhere([("sample", request)])
+        return merged_samples([Sample(*answer) for answer in answers])
 
     def known(self, request: KnownRequest) -> Sequence[bool]:
         """Tell of each lexeme whether a vocabulary has it."""

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from pgblend.plpy.lexical.arm import LexicalArm, Scope
 from pgblend.plpy.lexical.node import Node
-from pgblend.plpy.lexical.sample import sampled
+from pgblend.plpy.lexical.sample import merged_samples, sampled
 from pgblend.plpy.lexical.vocabulary import MOST_WORDS
+from pgblend.plpy.ports import Sample
 from support.fake_database import FakeDatabase
 from support.fake_index import Chunk, lexical_answers
 from support.two_nodes import Nodes
@@ -132,10 +133,30 @@ def test_a_sample_is_of_what_has_any_of_the_words(
 
 def test_a_sample_takes_none_before_others() -> None:
     ids = np.arange(1, 100_001)
-    (taken,) = sampled([ids], 1000)
+    (taken,), last = sampled([ids], 1000)
     assert len(taken) == 1000
     counts, _ = np.histogram(taken, 10, (1, 100_001))
     assert counts.min() > 60  # 100 are expected, 10 the standard deviation
     assert counts.max() < 140
-    halves = sampled([ids[::2], ids[1::2]], 1000)
+    halves, of_halves = sampled([ids[::2], ids[1::2]], 1000)
     assert sorted(np.concatenate(halves)) == sorted(taken)
+    assert of_halves == last
+
+
+def test_samples_of_parts_are_one_of_all() -> None:
+    parts = [np.arange(1, 60_001), np.arange(60_001, 61_001), np.arange(61_001, 100_001)]
+    samples = []
+    for ids in parts:
+        (taken,), last = sampled([ids], 1000)
+        samples.append(Sample(len(ids), len(taken), taken.tolist(), last))
+    merged = merged_samples(samples)
+    assert merged.total == 100_000
+    assert merged.last == samples[0].last
+    (expected,), _ = sampled([np.arange(1, 100_001)], len(merged.chunk_ids))
+    assert sorted(merged.chunk_ids) == sorted(expected)
+    share = merged.looked_at / merged.total
+    assert abs(len(merged.chunk_ids) / merged.looked_at - 1) < 0.1
+    assert abs(share - 1000 / 60_000) < 0.001
+    whole = merged_samples([samples[1]])
+    assert (whole.total, whole.looked_at, len(whole.chunk_ids)) == (1000, 1000, 1000)
+    assert merged_samples([]).total == 0
