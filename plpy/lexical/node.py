@@ -109,7 +109,8 @@ class Node:
 
     def sample(self, request: ListRequest) -> Sample:
         """Take a sample of what could be found; PB009 where the time is over."""
-        from pgblend.plpy.lexical.sample import matching_chunks, sampled  # of facets alone
+        from pgblend.plpy.lexical.matching import matching_chunks  # of facets alone, as sampled
+        from pgblend.plpy.lexical.sample import sampled
 
         opened, check = self._begin(request.collection_ids, request.timeout_ms)
         lists = []

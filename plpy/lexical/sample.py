@@ -1,37 +1,15 @@
-"""A sample of the chunks that have any of some terms."""
+"""A sample of chunks: those whose hashes are least."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from pgblend.plpy.filter.candidates import Ids
-from pgblend.plpy.lexical.pending import pending_postings
-from pgblend.plpy.lexical.postings import view_postings
-from pgblend.plpy.lexical.score import Scoring
 from pgblend.plpy.ports import Sample
 
+Ids = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 Hashes = np.ndarray[tuple[int, ...], np.dtype[np.uint64]]
 _LARGEST = (1 << 64) - 1
 _STEPS = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1))  # splitmix64
-
-
-def matching_chunks(scoring: Scoring) -> Ids:
-    """Return the chunks of the scoring's configuration that have any of its terms."""
-    opened, terms, config = scoring.opened, scoring.terms, scoring.config
-    view, pending = opened.view, opened.pending
-    found: list[Ids] = [np.empty(0, np.int64)]
-    if terms and config in view.ranges:
-        start, end = view.ranges[config]
-        lists = [rows for rows, _ in view_postings(scoring.db, view, terms)]
-        rows = np.unique(np.concatenate(lists)).astype(np.intp)
-        rows = rows[(rows >= start) & (rows < end)]
-        alive = rows[opened.live.alive[rows]]
-        found.append(view.rows.chunk_ids[alive].astype(np.int64))
-    if terms and pending is not None and config in pending.ranges:
-        postings, _ = pending_postings(pending, terms, *pending.ranges[config])
-        rows = np.unique(np.concatenate([rows for rows, _ in postings])).astype(np.intp)
-        found.append(pending.rows.chunk_ids[rows].astype(np.int64))
-    return np.concatenate(found)
 
 
 def sampled(lists: Sequence[Ids], most: int) -> tuple[list[Ids], int]:

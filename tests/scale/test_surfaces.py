@@ -127,7 +127,7 @@ def test_what_is_not_there_is_the_error_of_one_node(stored: Scale) -> None:
         "SELECT graph_node('books', 'nothing')",
         "SELECT * FROM graph_neighbors('document:999999999')",
         "SELECT * FROM lexical_status('nothing')",
-        "SELECT key, value, count, document_count, pool_size, count_estimate FROM search_facets('wine', '{}')",
+        "SELECT key, value, count, pool_size, count_estimate FROM search_facets('wine', '{}')",
         "SELECT * FROM chunk_embeddings('{1}', 'nothing')",
     ):
         one, other = (database.error(call) for database in (stored.one, stored.coordinator))
