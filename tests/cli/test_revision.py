@@ -17,7 +17,13 @@ Pgblend = Callable[..., Result]
 # They bring a database to a revision, say which one it has, or have nothing to do with it.
 EXEMPT = {"up", "down", "open", "migrate", "psql", "status", "doctor", "gateway", "mcp install"}
 NEWER = "9999"
-OFTEN_GIVEN = {"file", "max_p95_ms"}  # or something else in its place
+OFTEN_GIVEN = {
+    "file",
+    "judged_set",
+    "keys",
+    "max_p95_ms",
+    "shards",
+}  # or something else in its place
 
 
 def commands(group: click.Group, *names: str) -> Iterator[tuple[tuple[str, ...], click.Command]]:

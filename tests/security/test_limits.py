@@ -169,6 +169,7 @@ DEEP_OPTION = (
 WIDE = "jsonb_build_object('rerank_scores', (SELECT jsonb_object_agg(g, 0.5)"
 WIDE += " FROM generate_series(1, 100000) AS g))"
 DOTS = "jsonb_build_object('a' || repeat('.a', 50000), 1)"
+MANY = "jsonb_build_object('a', (SELECT jsonb_agg(g) FROM generate_series(1, 100000) AS g))"
 EMPTY = "jsonb_build_object('and', (SELECT jsonb_agg('{}'::jsonb) FROM generate_series(1, 20000)))"
 
 # What each argument is worst at; all functions take these by the argument's name.
@@ -206,6 +207,7 @@ BY_NAME: dict[str, tuple[str, ...]] = {
     "source_key": (LONG,),
     "output_format": (LONG,),
     # Checked against a schema, or for each key.
+    "buckets": (DEEP, WIDE, MANY),
     "bonus": (DEEP, WIDE),
     "blend": (DEEP, WIDE),
     "parameters": (DEEP, WIDE),

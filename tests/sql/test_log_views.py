@@ -89,6 +89,7 @@ def test_only_admins_read_the_logs(
 
 def test_what_the_gateway_may_do(catalogue_rights: set[tuple[str, str]]) -> None:
     assert catalogue_rights == {
+        ("click", "DELETE"),
         ("model_answer", "DELETE"),
         ("model_answer", "INSERT"),
         ("model_answer", "SELECT"),

@@ -114,6 +114,7 @@ SEARCH_SETTINGS = {
     "title_weight": [-1, 101, []],
     "until": ["tomorrow", True],
     "vector_scan": ["fast", 1],
+    "wait_for": ["soon", "0/G", "", 5],
     "weights": [1, {"lexical": -1}, {"taste": 1}, []],
     "answer_tokens": [0, 100001, "x"],
     "rescore_factor": [0, "x"],
