@@ -5,7 +5,7 @@ Beside database.py the only module that imports psycopg: it asks without blockin
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, LiteralString, Self
+from typing import Any, LiteralString, NamedTuple, Self
 
 import psycopg
 from psycopg.abc import Transformer
@@ -24,7 +24,7 @@ from pgblend.cli.serve.tokens import digest_of
 
 _APPLICATION = "pgblend serve"
 _CONNECT_SECONDS = 5
-_MOST_HEADS = 1000
+_MOST_TOKENS = 1000
 _WAITING_BY_CONNECTION = 32  # callers; more are told to come again
 # Nothing unqualified is found but types and what is public: callers' own schemas are not looked at.
 _PATH: LiteralString = """
@@ -37,9 +37,8 @@ _PATH: LiteralString = """
 _SERVE: LiteralString = "SELECT pg_catalog.set_config('role', 'pgblend_serve', true)"
 _TAKE_ROLE: LiteralString = """
     SELECT pg_catalog.set_config('role', t.role_name, true)
-    FROM pgblend_data.access_token AS t
-    WHERE t.digest = %(digest)s AND t.expires_at > pg_catalog.now() AND %(scope)s = ANY (t.scopes)
-        AND NOT t.is_link
+    FROM pgblend._token_role(%(digest)s, %(scope)s) AS t (role_name)
+    WHERE t.role_name IS NOT NULL
 """
 # Where PostgreSQL refuses a role: no other setting is changed by its name alone.
 _SETTING_REFUSED = "call_string_check_hook"
@@ -125,9 +124,10 @@ class Pool:
         """Put a token in a link's place; return its scopes and end, or None."""
         digests: dict[str, object] = {"link": digest_of(link), "token": digest_of(token)}
         try:
-            (_, opened), _ = await self._run([Query(_SERVE, {}), Query(_OPEN_LINK, digests)])
+            answer = await self._run([Query(_OPEN_LINK, digests)], _SERVE)
         except _Failed as failed:
             raise _problem(failed.error) from failed.error
+        (opened,) = answer.rows
         return opened[0] if opened else None
 
     async def run(
@@ -140,24 +140,25 @@ class Pool:
         """
         digest = digest_of(token)
         try:
-            results, warnings = await self._run([*_head(digest, scope), *queries])
+            answer = await self._run(queries, _SERVE, _taking(digest, scope))
         except _Failed as failed:
             if failed.error.diag.source_function == _SETTING_REFUSED:
                 raise _no_role(failed.error) from failed.error
             refusal = None if failed.is_lost else await self._refusal(digest, scope)
             raise refusal or _problem(failed.error) from failed.error
-        if not results[1]:
+        if not answer.has_role:
             raise await self._refusal(digest, scope) or _unknown()
-        return results[2:], warnings
+        return answer.rows, answer.warnings
 
     async def run_as_login(
         self, queries: Sequence[Query]
     ) -> tuple[list[list[dict[str, Any]]], list[str]]:
         """Do the same as the role that connected: nobody's token is looked at."""
         try:
-            return await self._run(queries)
+            answer = await self._run(queries)
         except _Failed as failed:
             raise _problem(failed.error) from failed.error
+        return answer.rows, answer.warnings
 
     async def scopes(self, token: str) -> list[str]:
         """Return what a token is good for; a Problem where it is unknown or has expired."""
@@ -180,8 +181,7 @@ class Pool:
         return Problem(403, "missing-scope", detail)
 
     async def _scopes(self, digest: bytes) -> list[str]:
-        find = Query(_FIND_TOKEN, {"digest": digest})
-        (_, found), _ = await self._run([Query(_SERVE, {}), find])
+        ((found,), *_) = await self._run([Query(_FIND_TOKEN, {"digest": digest})], _SERVE)
         if not found:
             raise _unknown()
         if found[0]["is_expired"]:
@@ -190,25 +190,23 @@ class Pool:
         scopes: list[str] = found[0]["scopes"]
         return scopes
 
-    async def _run(self, queries: Sequence[Query]) -> tuple[list[list[dict[str, Any]]], list[str]]:
+    async def _run(self, queries: Sequence[Query], *roles: str) -> "_Answer":
         """Run a transaction; once more where the connection had been lost before."""
         try:
-            return await self._run_once(queries)
+            return await self._run_once(roles, queries)
         except _Failed as failed:
             if not failed.is_lost:
                 raise
         self._is_away = True
-        return await self._run_once(queries)
+        return await self._run_once(roles, queries)
 
-    async def _run_once(
-        self, queries: Sequence[Query]
-    ) -> tuple[list[list[dict[str, Any]]], list[str]]:
+    async def _run_once(self, roles: Sequence[str], queries: Sequence[Query]) -> "_Answer":
         if self._is_away:
             await self._check_back()
         try:
             connection = await self._pool.getconn()
             try:
-                return await _transaction(connection, queries)
+                return await _transaction(connection, roles, queries)
             finally:
                 await self._pool.putconn(connection)
         except (PoolTimeout, TooManyRequests, PoolClosed) as error:
@@ -236,11 +234,18 @@ class Pool:
         return Problem(503, "busy", detail, retry_after="1")
 
 
-@lru_cache(maxsize=_MOST_HEADS)
-def _head(digest: bytes, scope: str) -> tuple[Query, Query]:
+@lru_cache(maxsize=_MOST_TOKENS)
+def _taking(digest: bytes, scope: str) -> str:
     """Return what takes a token's role, its values quoted: the same for all its calls."""
-    taken = _written(Query(_TAKE_ROLE, {"digest": digest, "scope": scope}), Values())
-    return Query(_SERVE, {}), Query(taken, {})
+    return _written(Query(_TAKE_ROLE, {"digest": digest, "scope": scope}), Values())
+
+
+class _Answer(NamedTuple):
+    """Each query's rows, the server's warnings, and whether each role was given."""
+
+    rows: list[list[dict[str, Any]]]
+    warnings: list[str]
+    has_role: bool
 
 
 class _Failed(Exception):
@@ -253,18 +258,20 @@ class _Failed(Exception):
 
 
 async def _transaction(
-    connection: _Connection, queries: Sequence[Query]
-) -> tuple[list[list[dict[str, Any]]], list[str]]:
-    """Send a transaction's statements as one message; return their rows and the warnings.
+    connection: _Connection, roles: Sequence[str], queries: Sequence[Query]
+) -> _Answer:
+    """Send a transaction's statements as one message: those that take roles, then queries.
 
     A message of several statements is a transaction. Each that is sent by itself would wake the
     server's session once more, which costs more than the statement.
     """
     connection.warnings = []
     try:
-        script = ";".join(_written(query, connection.values) for query in queries)
-        results = await exchange(connection, script.encode())
-        return [_rows(result, connection.values) for result in results], connection.warnings
+        written = (_written(query, connection.values) for query in queries)
+        results = await exchange(connection, ";".join([*roles, *written]).encode())
+        taken, told = results[: len(roles)], results[len(roles) :]
+        rows = [_rows(result, connection.values) for result in told]
+        return _Answer(rows, connection.warnings, all(result.ntuples for result in taken))
     except psycopg.Error as error:
         raise _Failed(error, connection.broken) from error
 

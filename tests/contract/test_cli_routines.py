@@ -31,6 +31,7 @@ ROUTINES = {
         "_start_run",
     },
     "the page": {"_note_feedback"},
+    "the HTTP door": {"_token_role"},
     "frameworks": {"_filtered_ids"},
     "doctor": {"_load_program"},
     "shards": {
