@@ -402,6 +402,7 @@ def test_compare_says_what_else_differs(
         assert f"warning: {warning}\n" in found.stderr
 
 
+@pytest.mark.slow
 def test_where_reranking_gains(
     pgblend: Pgblend,
     gateway_connection: psycopg.Connection,

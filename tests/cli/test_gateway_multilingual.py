@@ -17,7 +17,7 @@ EMBED = "/v1/embeddings"
 NEEDS_MODEL = pytest.mark.skipif(
     bool(missing("multilingual")), reason=f"needs {how_to_install('multilingual')}"
 )
-pytestmark = pytest.mark.local_model
+pytestmark = [pytest.mark.local_model, pytest.mark.slow]  # the model takes seconds to load
 QUESTION = "Wie mache ich eine Auslieferung rückgängig?"
 PASSAGES = ["Undo a bad release with make rollback.", "红酒存放在地窖里。"]
 

@@ -29,6 +29,10 @@ HOSTILE = (
     "'" * 3001,
     "wine " * 20_000,
 )
+# Every third one, and all of them at length.
+TEXTS = pytest.mark.parametrize(
+    "texts", [HOSTILE[::3], pytest.param(HOSTILE, marks=pytest.mark.slow)], ids=["some", "all"]
+)
 SEARCHES = ("search", "vsearch", "query")
 TABLES = """
     SELECT (SELECT count(*) FROM pgblend_data.document), (SELECT count(*) FROM pgblend_data.chunk),
@@ -82,8 +86,9 @@ def test_names(pgblend: Pgblend, unharmed: Callable[[], None], option: str) -> N
     unharmed()
 
 
-def test_filters(pgblend: Pgblend, unharmed: Callable[[], None]) -> None:
-    for text in HOSTILE:
+@TEXTS
+def test_filters(pgblend: Pgblend, unharmed: Callable[[], None], texts: tuple[str, ...]) -> None:
+    for text in texts:
         escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\0", "\\u0000")
         for filter_text in (text, f'{{"{escaped}": 1}}', f'{{"author": "{escaped}"}}'):
             result = pgblend("search", "wine", "--json", f"--filter={filter_text}")
@@ -92,8 +97,9 @@ def test_filters(pgblend: Pgblend, unharmed: Callable[[], None]) -> None:
     unharmed()
 
 
-def test_options(pgblend: Pgblend, unharmed: Callable[[], None]) -> None:
-    for text in HOSTILE:
+@TEXTS
+def test_options(pgblend: Pgblend, unharmed: Callable[[], None], texts: tuple[str, ...]) -> None:
+    for text in texts:
         for option in (f"{text}=1", f"language={text}", f"vector_scan={text}", f"k1={text}"):
             result = pgblend("query", "wine", "--json", f"--option={option}")
             assert_harmless(result)
@@ -102,8 +108,11 @@ def test_options(pgblend: Pgblend, unharmed: Callable[[], None]) -> None:
     unharmed()
 
 
-def test_administration(pgblend: Pgblend, unharmed: Callable[[], None]) -> None:
-    for text in HOSTILE:
+@TEXTS
+def test_administration(
+    pgblend: Pgblend, unharmed: Callable[[], None], texts: tuple[str, ...]
+) -> None:
+    for text in texts:
         for arguments in (
             ["document", "list", f"--collection={text}"],
             ["document", "show", f"--collection={text}", "--", text],

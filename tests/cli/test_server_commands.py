@@ -96,6 +96,7 @@ def test_the_first_up_makes_everything_and_the_second_changes_nothing(
     assert "making" not in second.stderr
 
 
+@pytest.mark.slow
 def test_status_as_json_and_as_text(
     with_gateway: PrivateServer, parse_valid: Callable[[Result, str], Any]
 ) -> None:
@@ -166,6 +167,7 @@ def test_two_at_once_start_one_server(running: PrivateServer) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make namespaces")
+@pytest.mark.slow
 def test_a_server_whose_processes_are_not_seen_is_left_alone(running: PrivateServer) -> None:
     before = running.postmaster_pid
     for command in (("up", "--no-gateway"), ("down",)):
@@ -176,6 +178,7 @@ def test_a_server_whose_processes_are_not_seen_is_left_alone(running: PrivateSer
     assert running.run(*COUNT_ROWS).stdout == "2\n"
 
 
+@pytest.mark.slow
 def test_the_server_s_python_is_the_system_s(running: PrivateServer) -> None:
     """And not that of the environment that pgblend is installed in."""
     environment = running.directory.parent / "environment"
@@ -303,6 +306,7 @@ def test_a_taken_port_is_replaced_unless_it_was_asked_for(running: PrivateServer
     assert f"runs already, on port {after}" in moved.stderr
 
 
+@pytest.mark.slow
 def test_searches_are_logged_by_the_gateway(with_gateway: PrivateServer) -> None:
     url = with_gateway.status()["gateway"]["url"]
     address = with_gateway.run("config", "get", "log_address").stdout
@@ -337,6 +341,7 @@ def test_the_log_level_of_the_gateway(with_gateway: PrivateServer) -> None:
     assert with_gateway.run("up", "--log-level", "loud", expect=2).stdout == ""
 
 
+@pytest.mark.slow
 def test_a_lost_state_file_is_written_again(with_gateway: PrivateServer) -> None:
     before = with_gateway.status()
     state_file = with_gateway.directory / "server.json"
@@ -350,6 +355,7 @@ def test_a_lost_state_file_is_written_again(with_gateway: PrivateServer) -> None
     )
 
 
+@pytest.mark.slow
 def test_a_gateway_address_of_the_user_s_stays(running: PrivateServer) -> None:
     printed = running.run("psql", "-Atc", "SELECT blend.get_setting('gateway_url') #>> '{}'").stdout
     before = printed.strip()

@@ -116,6 +116,7 @@ def judged(
     return gateway_connection
 
 
+@pytest.mark.slow
 def test_compare(
     judged: psycopg.Connection,
     pgblend: Pgblend,

@@ -111,6 +111,7 @@ def test_a_limit_makes_it_longer(planned: Planned, gateway_connection: psycopg.C
     assert any("limit_hours" in note for note in found["notes"])
 
 
+@pytest.mark.slow
 def test_long_vectors_and_a_build_that_outgrows_its_memory(
     planned: Planned,
     pgblend: Pgblend,

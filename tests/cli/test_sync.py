@@ -105,6 +105,7 @@ def test_an_export_of_the_days_since_goes_on_with_the_channel_even_renamed(
     assert len(chunks(connection, "slack:C1")) == 2
 
 
+@pytest.mark.slow
 def test_many_new_messages_come_in_parts(sync, connection, tmp_path):
     path = tmp_path / "inbox.mbox"
 

@@ -67,6 +67,7 @@ def test_doctor_names_what_is_not_followed(pgblend, parse_valid, articles):
     assert "attach_table" in checks["table articles"]["mend"]
 
 
+@pytest.mark.slow
 def test_a_dump_and_its_restore_are_followed(new_database, articles, database_url):
     articles.execute("SELECT attach_table('articles', '{body}', 'title')")
     articles.execute("SELECT fill_table('articles')")

@@ -11,6 +11,7 @@ from support.shell import Shell
 
 pytestmark = pytest.mark.local_model
 STRANGERS = ("README.md", "docs/quickstart.md")  # begin with nothing: a private server each
+FIRST = ("README.md", "docs/searching.md")  # what everybody reads; make clients runs every page
 EXAMPLES = {path: examples(path.read_text(encoding="utf-8")) for path in pages()}
 PAGES = [page for page, found in EXAMPLES.items() if found]
 # Importing some libraries takes seconds.
@@ -19,7 +20,6 @@ SLOW_PAGES = [
     for page, found in EXAMPLES.items()
     if any(example.is_slow for example in found) and page not in map(ROOT.joinpath, STRANGERS)
 ]
-QUICK_PAGES = [page for page in PAGES if not all(example.is_slow for example in EXAMPLES[page])]
 
 
 def name_of(page: Path) -> str:
@@ -27,7 +27,14 @@ def name_of(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("page", QUICK_PAGES, ids=name_of)
+QUICK_PAGES = [
+    pytest.param(page, marks=() if name_of(page) in FIRST else pytest.mark.slow, id=name_of(page))
+    for page in PAGES
+    if not all(example.is_slow for example in EXAMPLES[page])
+]
+
+
+@pytest.mark.parametrize("page", QUICK_PAGES)
 def test_the_examples_of_a_page(
     page: Path, request: pytest.FixtureRequest, pytestconfig: pytest.Config
 ) -> None:
