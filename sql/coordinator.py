@@ -27,9 +27,10 @@ FRONT_TABLES = ("collection", "collection_grant", "embedding_space", "profile", 
 # Called on shards (_on_shards): on that of the source_key, that which has the document_id, or all,
 # whose answers are put together.
 ROUTED = (
-    *("add_links", "count_vectors", "delete_document", "index_embedding_space", "ingest_document"),
-    *("lexical_rebuild", "lexical_seal", "link_mentions", "queue_missing_vectors"),
-    *("reset_metadata", "resolve_links", "retry_embeddings", "set_metadata", "set_summary"),
+    *("_forget_text", "add_links", "count_vectors", "delete_document", "delete_edge"),
+    *("index_embedding_space", "ingest_document", "lexical_rebuild", "lexical_seal"),
+    *("link_mentions", "queue_missing_vectors", "reset_metadata", "resolve_links"),
+    *("retry_embeddings", "set_metadata", "set_summary"),
 )
 _PORTS = {"_ask_shards", "_tell_shards"}
 # Stubs about the tables that stand for those of the shards' embedding spaces.
@@ -55,7 +56,7 @@ _ROUTE = """
 AS $function$
 BEGIN
     {answer}
-    FROM pgblend._on_shards('blend.{name}', jsonb_build_object({arguments})) AS a (answer){rest};
+    FROM pgblend._on_shards('{schema}.{name}', jsonb_build_object({arguments})) AS a (answer){rest};
 END;
 $function$;
 """
@@ -165,7 +166,10 @@ def route(name: str, head: str) -> str:
         rest = f"\n    CROSS JOIN LATERAL jsonb_to_record(a.answer) AS r ({columns})"
         keys = ", ".join(f"r.{own}" for own, kind in typed if kind == "text")
         rest += "" if is_one else f"\n    GROUP BY {keys} ORDER BY {keys}"
-    return _ROUTE.format(answer=answer, name=name, arguments=", ".join(values), rest=rest)
+    schema = "pgblend" if name.startswith("_") else "blend"
+    return _ROUTE.format(
+        answer=answer, schema=schema, name=name, arguments=", ".join(values), rest=rest
+    )
 
 
 def relaying(one: SourceObject) -> SourceObject:

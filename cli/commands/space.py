@@ -346,7 +346,7 @@ def tune(database_url: str | None, name: str | None, sample: int, output_format:
     """
     from pgblend.cli.evaluate.options import rounded
 
-    with open_database(database_url) as connection:
+    with changing_front(database_url) as connection:
         rows = fetch_rows(connection, _TUNE, {"name": name, "sample": sample})
     if not rows:
         raise UserError("the space has no vectors to try", hint=_NO_SPACE)

@@ -1,9 +1,10 @@
 """Split a shard, or move it: new databases get its documents, and then its buckets."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
-from pgblend.cli.database import Connection, connect, fetch_rows, fetch_value
+from pgblend.cli.database import Connection, connect, fetch_rows, fetch_value, whole_url
 from pgblend.cli.errors import UserError
 from pgblend.cli.shards.check import check_asks_password
 from pgblend.cli.shards.copy_documents import copy_changes, copy_graph
@@ -30,6 +31,14 @@ _REPLACE = """
         %(owners)s::integer[])
 """
 _CLEAR = "TRUNCATE pgblend_data.shard_copy"
+# No write waits for such a lock, and two commands cannot have it.
+_LOCK = """
+    SET LOCAL lock_timeout = '5s';
+    SET LOCAL idle_in_transaction_session_timeout = 0;
+    LOCK TABLE pgblend_data.shard_self IN SHARE UPDATE EXCLUSIVE MODE
+"""
+_IS_CLAIMED = "SELECT true"
+_LOCK_NOT_AVAILABLE = "55P03"
 _FEW = 200
 _MOST_PASSES = 10
 
@@ -56,8 +65,57 @@ def split_shard(
     Searches and writes go on while it is copied; writes to this shard wait while the last changes
     are. Killed in the middle, it is run again, and goes on.
     """
-    former = place_named(coordinator, name)
-    halves = halves_of(coordinator, former, pairs, pooler)
+    with claimed(coordinator, name) as (claim, former), only_one(coordinator):
+        _split(coordinator, former, halves_of(coordinator, former, pairs, pooler), claim, say)
+
+
+def cancel_split(coordinator: Connection, name: str) -> None:
+    """Let a shard take changes again whose split was begun, and does not run any more."""
+    with claimed(coordinator, name) as (_, former):
+        refuse_changes(former, False)
+
+
+@contextmanager
+def claimed(coordinator: Connection, name: str) -> Iterator[tuple[Connection, Place]]:
+    """Let no other command split a shard, or cancel that: documents stored meanwhile would be lost.
+
+    Yields the connection that holds the claim, as long as the command runs, and the shard.
+    """
+    place = place_named(coordinator, name)
+    with locked(place.url, f"shard {name} is being split by another command") as claim:
+        if place_named(coordinator, name) != place:
+            raise UserError(f"shard {name} was changed by another command", hint="run this again")
+        yield claim, place
+
+
+def only_one(coordinator: Connection) -> AbstractContextManager[Connection]:
+    """Let no other shard of a coordinator be split: the new ones would get the same numbers."""
+    url = whole_url(coordinator.info.dsn, password=coordinator.info.password or None)
+    return locked(url, "another shard of this coordinator is being split")
+
+
+@contextmanager
+def locked(url: str, problem: str) -> Iterator[Connection]:
+    """Hold a lock in a database that nothing else takes; UserError where another has it."""
+    with connect(url) as connection, connection.transaction():
+        try:
+            connection.execute(_LOCK)
+        except Exception as error:
+            if getattr(error, "sqlstate", None) != _LOCK_NOT_AVAILABLE:
+                raise
+            raise UserError(
+                problem, hint="wait until that has ended, or end it; then run this again"
+            ) from error
+        yield connection
+
+
+def _split(
+    coordinator: Connection,
+    former: Place,
+    halves: list[Half],
+    claim: Connection,
+    say: Callable[[str], None],
+) -> None:
     for half in halves:
         check_asks_password(coordinator, half.place.name, half.place.url)
         become_shard(half.place)
@@ -84,16 +142,12 @@ def split_shard(
         "buckets": [bucket for bucket, _ in owned],
         "owners": [owner for _, owner in owned],
     }
+    claim.execute(_IS_CLAIMED)  # an error where the connection broke, and another may have it
     fetch_rows(coordinator, _REPLACE, replaced)
     for half in halves:
         with connect(half.place.url) as shard:
             shard.execute(_CLEAR)
         say(f"shard {half.place.number}: {half.place.name}, {len(half.buckets):,} buckets")
-
-
-def cancel_split(coordinator: Connection, name: str) -> None:
-    """Let a shard take changes again whose split was begun."""
-    refuse_changes(place_named(coordinator, name), False)
 
 
 def place_named(coordinator: Connection, name: str) -> Place:

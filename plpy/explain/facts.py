@@ -7,6 +7,7 @@ from typing import Any
 
 from pgblend.plpy.rules.patterns import for_query, without_hidden
 from pgblend.plpy.search.place import Asked, place_in_arm
+from pgblend.plpy.search.store import StorePort
 from pgblend.plpy.session import Database, Json, error_state
 from pgblend.plpy.settings.check import write_json
 from pgblend.plpy.text.parse import asked_of
@@ -28,27 +29,10 @@ FROM (
     FROM (SELECT pgblend._searched_collections($3) AS collection_ids) AS i
 ) AS s
 """
-_DOCUMENT = """
-SELECT
-    d.id, d.source_key, d.uri, d.title, c.name AS collection, d.text_search_config AS language,
-    (SELECT count(*) FROM pgblend_data.chunk AS h WHERE h.document_id = d.id) AS passages
-FROM pgblend_data.document AS d
-INNER JOIN pgblend_data.collection AS c ON c.id = d.collection_id
-WHERE d.id = $1
-"""
+_DOCUMENT = "SELECT d.* FROM pgblend._document_facts($1) AS d"
 _NAMES = "SELECT c.name FROM pgblend_data.collection AS c WHERE c.id = ANY($1) ORDER BY c.name"
-_PASSES = """
-SELECT cardinality(pgblend._filter_candidates(ARRAY(
-    SELECT c.id FROM pgblend_data.chunk AS c WHERE c.document_id = $1), $2)) > 0 AS passes
-"""
-_HELD = """
-SELECT EXISTS (
-    SELECT FROM pgblend_data.chunk AS c WHERE c.document_id = d.id AND c.lexemes @@ b.condition
-) AS held
-FROM pgblend_data.document AS d
-INNER JOIN pgblend._binding_conditions($2, $3) AS b ON b.config_name = d.text_search_config
-WHERE d.id = $1
-"""
+_PASSES = "SELECT pgblend._document_passes($1, $2) AS passes"
+_HOLDS = "SELECT pgblend._document_holds($1, $2, $3) AS holds"
 _EMBEDDED = "SELECT (blend.embed_text(ARRAY[$1], $2, $3))[1]::text AS vector"
 _SEARCH = """
 SELECT s.trace::text, (s.results[1]).rank AS first_rank
@@ -56,37 +40,14 @@ FROM pgblend._search($1, $2, $3, $4, $5, $6, $7, traced => 'pool') AS s
 """
 _SEARCH_TYPES = ["text", "integer", "text[]", "jsonb", "text", "jsonb", "vector"]
 _TITLE = """
-SELECT coalesce(nullif(d.title, ''), d.source_key) AS title
-FROM pgblend_data.chunk AS c
-INNER JOIN pgblend_data.document AS d ON d.id = c.document_id
-WHERE c.id = $1
+SELECT coalesce(nullif(r.title, ''), r.source_key) AS title
+FROM pgblend._passage_rows(ARRAY[$1]) AS r
 """
-_WAITING = """
-SELECT count(*) AS waiting FROM pgblend_data.embedding_queue AS q
-WHERE q.document_id = $1 AND q.space = $2
-"""
-# As the lexical arm parses them, in the document's language. An identifier as a whole is left out:
-# its words tell as much.
+_WAITING = "SELECT pgblend._waiting_vectors($1, $2) AS waiting"
 _WORDS = """
-SELECT
-    l.word,
-    EXISTS (
-        SELECT FROM pgblend_data.chunk AS c
-        WHERE c.document_id = d.id AND c.lexemes @@ pgblend._lexeme_tsquery(ARRAY[l.lexeme])
-    ) AS is_there
-FROM pgblend_data.document AS d
-CROSS JOIN LATERAL (
-    SELECT array_agg(DISTINCT i.text_search_config) AS names
-    FROM pgblend_data.collection_language AS i WHERE i.collection_id = ANY($3)
-) AS configs
-CROSS JOIN LATERAL pgblend._parse_query($2, d.text_search_config, CASE
-    WHEN cardinality(configs.names) > 1 THEN pgblend._query_stop_words($4, configs.names)
-    ELSE '{}' END) AS p
-CROSS JOIN LATERAL unnest(
-    p.lexemes, pgblend._words_of_lexemes($2, d.text_search_config, p.lexemes)
-) WITH ORDINALITY AS l (lexeme, word, place)
-WHERE d.id = $1 AND l.lexeme NOT LIKE '=%'
-ORDER BY l.place
+SELECT w.word, w.is_there
+FROM pgblend._document_words($1, $2, $4, ARRAY(
+    SELECT DISTINCT l.language FROM pgblend._used_languages($3) AS l ORDER BY 1)) AS w
 """
 
 
@@ -104,7 +65,7 @@ class Call:
     query_embedding: str | None
 
 
-def gathered_facts(db: Database, call: Call) -> Facts:
+def gathered_facts(db: Database, call: Call, store: StorePort) -> Facts:
     """Return what is said of a document and a search.
 
     {"document": None} for one that the caller cannot read. Else "document", "collections" (names of
@@ -144,7 +105,7 @@ def gathered_facts(db: Database, call: Call) -> Facts:
     vector = call.query_embedding or _query_vector(db, call.query, scope["space"], settings)
     shown = without_hidden(filter_, settings["hidden"], call.query)
     asked = Asked("", id_, call.query, vector, scope["space"], ids, shown, scope["settings"])
-    return facts | _search_facts(db, call, asked, settings)
+    return facts | _search_facts(db, call, asked, settings, store)
 
 
 def failed_conditions(passes: Callable[[Json], bool], condition: Mapping[str, Any]) -> list[str]:
@@ -171,12 +132,12 @@ def _operators(
     if settings["weights"]["lexical"] <= 0:
         return None
     values = document_id, query, collection_ids
-    rows = db.run(_HELD, ["bigint", "text", "bigint[]"], *values)
+    holds = db.run(_HOLDS, ["bigint", "text", "bigint[]"], *values)[0]["holds"]
     groups = query_groups(query)["groups"]
     told = {
         name: [text for group in groups for text in group[name]] for name in ("phrases", "excluded")
     }
-    return {**told, "held": rows[0]["held"]} if rows else None
+    return None if holds is None else {**told, "held": holds}
 
 
 def _query_vector(db: Database, query: str, space: str | None, settings: Facts) -> str | None:
@@ -195,7 +156,9 @@ def _query_vector(db: Database, query: str, space: str | None, settings: Facts) 
     return vector
 
 
-def _search_facts(db: Database, call: Call, asked: Asked, settings: Facts) -> Facts:
+def _search_facts(
+    db: Database, call: Call, asked: Asked, settings: Facts, store: StorePort
+) -> Facts:
     given = call.query, call.result_limit, call.collections, call.filter, call.profile, call.options
     found = db.run(_SEARCH, _SEARCH_TYPES, *given, asked.query_embedding)[0]
     trace = json.loads(found["trace"])
@@ -207,7 +170,9 @@ def _search_facts(db: Database, call: Call, asked: Asked, settings: Facts) -> Fa
             dropped["of"] = rows[0]["title"] if rows else None
     first = found["first_rank"]
     return {
-        "arms": {arm: arm_facts(db, asked._replace(arm=arm), settings, trace) for arm in _ARMS},
+        "arms": {
+            arm: arm_facts(db, asked._replace(arm=arm), settings, trace, store) for arm in _ARMS
+        },
         "stages": trace["stages"],
         "candidates": own,
         "start": settings["offset"] if first is None else first - 1,
@@ -215,7 +180,7 @@ def _search_facts(db: Database, call: Call, asked: Asked, settings: Facts) -> Fa
     }
 
 
-def arm_facts(db: Database, asked: Asked, settings: Facts, trace: Trace) -> Facts:
+def arm_facts(db: Database, asked: Asked, settings: Facts, trace: Trace, store: StorePort) -> Facts:
     """Return whether an arm ran in a traced search, and where it has the document.
 
     {"ran", "reason", "rank", "score", "measure", "candidates", "cut", "is_candidate", "found",
@@ -227,7 +192,7 @@ def arm_facts(db: Database, asked: Asked, settings: Facts, trace: Trace) -> Fact
     reason = _why_not(arm, stage, trace["degraded"])
     if stage is None or reason is not None:
         return {"ran": False, "reason": reason, "rank": None}
-    rank, score = place_in_arm(db, asked)
+    rank, score = place_in_arm(db, asked, store)
     scores = [one["arms"][arm]["score"] for one in trace["candidates"] if arm in one["arms"]]
     own = [one["arms"] for one in trace["candidates"] if one["document_id"] == asked.document_id]
     facts = {

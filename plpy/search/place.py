@@ -9,14 +9,12 @@ from typing import NamedTuple
 from pgblend.plpy.ports import CandidateList
 from pgblend.plpy.search.arms import vector_request
 from pgblend.plpy.search.lexical import IndexState, WordLists
-from pgblend.plpy.search.node import StoreNode
 from pgblend.plpy.search.state import read_state
+from pgblend.plpy.search.store import StorePort
 from pgblend.plpy.session import Database
 from pgblend.plpy.settings.catalog import SearchSettings
 
-_CHUNKS = (
-    "SELECT greatest(count(*), 1) AS n FROM pgblend_data.chunk AS c WHERE c.collection_id = ANY($1)"
-)
+_CHUNKS = "SELECT greatest(sum(s.chunks)::bigint, 1) AS n FROM pgblend._collection_sizes($1) AS s"
 LONG_MS = 600_000
 
 
@@ -33,7 +31,7 @@ class Asked(NamedTuple):
     settings: str
 
 
-def place_in_arm(db: Database, asked: Asked) -> tuple[int | None, float | None]:
+def place_in_arm(db: Database, asked: Asked, store: StorePort) -> tuple[int | None, float | None]:
     """Return rank and score of a document's best passage; None where the arm lacks it.
 
     The arm itself is run, to the depth of all passages that there are, without a deadline of its
@@ -43,7 +41,7 @@ def place_in_arm(db: Database, asked: Asked) -> tuple[int | None, float | None]:
     read = json.loads(asked.settings)
     settings = SearchSettings(**{one.name: read[one.name] for one in fields(SearchSettings)})
     depth = db.run(_CHUNKS, ["bigint[]"], asked.collection_ids)[0]["n"]
-    found = whole_list(db, asked, settings, depth)
+    found = whole_list(db, asked, settings, depth, store)
     for place, (document_id, score) in enumerate(
         zip(found.document_ids, found.scores, strict=True), 1
     ):
@@ -52,9 +50,11 @@ def place_in_arm(db: Database, asked: Asked) -> tuple[int | None, float | None]:
     return None, None
 
 
-def whole_list(db: Database, asked: Asked, settings: SearchSettings, depth: int) -> CandidateList:
+def whole_list(
+    db: Database, asked: Asked, settings: SearchSettings, depth: int, store: StorePort
+) -> CandidateList:
     """Return an arm's list."""
-    ids, store = asked.collection_ids, StoreNode(db)
+    ids = asked.collection_ids
     if asked.arm == "vector":
         stated = read_state(db, None, None, ids)
         space = stated.space(asked.space)

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from pgblend.plpy.session import Database
 from pgblend.plpy.shards.routines import VIEWS
 from pgblend.plpy.shards.store import ShardStore
-from pgblend.plpy.shards.trips import LONG_MS, LeftOut
+from pgblend.plpy.shards.trips import LONG_MS, Changed, LeftOut
 
 Answer = TypeVar("Answer")
 Rows = list[Any]
@@ -53,14 +53,20 @@ def asked_of_all(db: Database, call: Sequence[Any]) -> list[Any]:
 
 
 def over_shards(db: Database, ask: Callable[[ShardStore], Answer]) -> Answer:
-    """Return what is found by trips; a WARNING names shards that do not answer."""
+    """Return what is found by trips; a WARNING names shards that do not answer.
+
+    It begins again where what it went by has changed, or a shard has failed.
+    """
     absent: dict[int, str] = {}
+    store = ShardStore(db, absent)
     while True:
-        store = ShardStore(db, absent)
         missing = store.trips.begin(monotonic() + LONG_MS / 1000)
         try:
             answer = ask(store)
+        except Changed:
+            continue
         except LeftOut:
+            store = ShardStore(db, absent)
             continue
         if missing is not None:
             db.warn(f"answering without some shards: {missing.problem}", missing.hint)
@@ -105,6 +111,21 @@ def _merged_by(key: str) -> Merge:
     return lambda answers, _: merged_by(key, joined(answers))
 
 
+def _any(answers: Sequence[Rows], _: Sequence[Any]) -> bool:
+    return any(joined(answers))
+
+
+def _distinct(answers: Sequence[Rows], _: Sequence[Any]) -> Rows:
+    return [*{json.dumps(row): row for row in joined(answers)}.values()]
+
+
+def _least_digests(answers: Sequence[Rows], arguments: Sequence[Any]) -> Rows:
+    """Return as many vectors as are asked for, as _sampled_vectors chooses them."""
+    rows = joined(answers)
+    rows.sort(key=lambda row: (row["digest"], row["chunk_id"]))
+    return rows[: arguments[1]]
+
+
 def _first(answers: Sequence[Rows], _: Sequence[Any]) -> Any:
     """Return the value of the shard that has one."""
     return next((value for value in joined(answers) if value is not None), None)
@@ -135,11 +156,19 @@ def _in_order(answers: Sequence[Rows], _: Sequence[Any]) -> Rows:
 
 _MERGES: Mapping[str, Merge] = {
     "_chunks_around": _in_order,
+    "_collection_sizes": _merged_by("collection_id"),
     "_document_count": _added,
+    "_document_holds": _first,
     "_document_id": _first,
+    "_document_passes": _any,
+    "_filter_count": _added,
+    "_metadata_counts": _merged_by("entry"),
     "_neighbours": _heaviest,
     "_node_passages": _present,
+    "_sampled_vectors": _least_digests,
     "_summary_counts": _merged_by("collection"),
+    "_used_languages": _distinct,
+    "_waiting_vectors": _added,
     "count_vectors": _merged_by("name"),
     "lexical_status": _merged_by("collection_name"),
 }

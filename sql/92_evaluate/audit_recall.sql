@@ -9,37 +9,28 @@ STABLE PARALLEL UNSAFE
 ROWS 4
 AS $function$
 DECLARE
-    total bigint;
+    all_documents double precision;
+    all_chunks double precision;
 BEGIN
+    SELECT sum(s.documents), sum(s.chunks) INTO all_documents, all_chunks
+    FROM pgblend._collection_sizes(collection_ids) AS s;
     IF filters IS NOT NULL THEN
-        total := (
-            SELECT count(*) FROM pgblend_data.chunk AS c
-            WHERE c.collection_id = ANY(collection_ids));
-        RETURN QUERY SELECT f.filter,
-            coalesce(cardinality(pgblend._filtered_ids(f.filter, collection_ids, NULL)), 0)
-                / nullif(total, 0)::double precision
+        RETURN QUERY SELECT f.filter, pgblend._filter_count(f.filter, collection_ids) / all_chunks
         FROM unnest(filters) WITH ORDINALITY AS f (filter, place) ORDER BY f.place;
         RETURN;
     END IF;
-    total := (
-        SELECT count(*) FROM pgblend_data.document AS d
-        WHERE d.collection_id = ANY(collection_ids));
     RETURN QUERY SELECT NULL::jsonb, 1::double precision;
     RETURN QUERY
     WITH share AS MATERIALIZED (
-        SELECT m.key, m.value, count(*)::double precision / total AS share
-        FROM pgblend_data.document AS d
-        CROSS JOIN LATERAL jsonb_each(d.metadata) AS m
-        WHERE d.collection_id = ANY(collection_ids)
-            AND jsonb_typeof(m.value) IN ('string', 'number', 'boolean')
-        GROUP BY m.key, m.value
+        SELECT m.entry, m.documents / all_documents AS share
+        FROM pgblend._metadata_counts(collection_ids) AS m
     )
-    SELECT jsonb_build_object(n.key, n.value), n.share
+    SELECT n.entry::jsonb, n.share
     FROM unnest(ARRAY[0.1, 0.01, 0.001]) AS target
     CROSS JOIN LATERAL (
         SELECT s.* FROM share AS s
         WHERE abs(ln(s.share / target)) < ln(3)
-        ORDER BY abs(ln(s.share / target)), s.key COLLATE "C", s.value LIMIT 1
+        ORDER BY abs(ln(s.share / target)), s.entry COLLATE "C" LIMIT 1
     ) AS n
     ORDER BY target DESC;
 END;
@@ -59,26 +50,21 @@ STABLE PARALLEL SAFE
 AS $function$
 DECLARE
     sampled pgblend_data.embedding_space := pgblend._searched_space(space);
-    sample vector[];
 BEGIN
-    IF sampled.name IS NOT NULL THEN
-        -- Calls in text: none (a space's table).
-        EXECUTE format(
-            'SELECT array_agg(p.middle) FROM (
-                SELECT l2_normalize(e.embedding::vector)
-                    + l2_normalize(lead(e.embedding::vector) OVER (ORDER BY e.place)) AS middle,
-                    e.place
-                FROM (
-                    SELECT s.embedding, row_number() OVER (
-                        ORDER BY md5(s.chunk_id::text), s.chunk_id) AS place
-                    FROM pgblend_data.%I AS s
-                    WHERE s.collection_id = ANY($1) AND vector_norm(s.embedding::vector) > 0
-                    ORDER BY md5(s.chunk_id::text), s.chunk_id LIMIT 2 * $2
-                ) AS e
-            ) AS p WHERE p.place %% 2 = 1 AND vector_norm(p.middle) > 0', sampled.table_name)
-        INTO sample USING collection_ids, sample_size;
+    IF sampled.name IS NULL THEN
+        RETURN '{}';
     END IF;
-    RETURN coalesce(sample, '{}');
+    RETURN coalesce((
+        SELECT array_agg(p.middle ORDER BY p.place)
+        FROM (
+            SELECT
+                l2_normalize(e.embedding::vector)
+                    + l2_normalize(lead(e.embedding::vector) OVER digests) AS middle,
+                row_number() OVER digests AS place
+            FROM pgblend._sampled_vectors(collection_ids, 2 * sample_size, sampled.name) AS e
+            WINDOW digests AS (ORDER BY e.digest COLLATE "C", e.chunk_id)
+        ) AS p
+        WHERE p.place % 2 = 1 AND vector_norm(p.middle) > 0), '{}');
 END;
 $function$;
 

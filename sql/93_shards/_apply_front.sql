@@ -68,8 +68,8 @@ BEGIN
         UPDATE pgblend_data.embedding_space AS e SET active = false
         WHERE e.active AND space.active AND e.name <> space.name;
         UPDATE pgblend_data.embedding_space AS e
-        SET active = space.active, ef_search = space.ef_search, probe = space.probe,
-            probed_at = space.probed_at
+        SET active = space.active, ef_search = space.ef_search, recall = space.recall,
+            tuned_at = space.tuned_at, probe = space.probe, probed_at = space.probed_at
         WHERE e.name = space.name;
     END LOOP;
     INSERT INTO pgblend_data.shard_self (number, front_version) VALUES (number, version)

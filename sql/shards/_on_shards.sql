@@ -23,9 +23,9 @@ $function$;
 -- all, in the order of shards.
 -- Each shard commits for itself, also where another one fails, or the caller rolls back: so what is
 -- called must be right when it is called again. An error of a shard is raised as it is. That there
--- is no such thing (42704) counts for nothing where another shard has the document_id. What is
--- refused by a shard that is being moved (PB016), or is another one by now (40001), is called again
--- for a minute.
+-- is no such thing (42704) counts for nothing where another shard has the document_id, or the
+-- source. What is refused by a shard that is being moved (PB016), or is another one by now (40001),
+-- is called again for a minute.
 CREATE OR REPLACE FUNCTION pgblend._on_shards(routine text, arguments jsonb)
 RETURNS SETOF jsonb
 LANGUAGE plpgsql
@@ -62,7 +62,7 @@ BEGIN
         END;
     END LOOP;
     IF wrong ->> 0 <> '42704' OR wrong IS NOT NULL AND NOT (
-        arguments ? 'document_id' AND EXISTS (SELECT FROM unnest(answers) AS a WHERE a ? 'value'))
+        arguments ?| '{document_id,source}' AND EXISTS (SELECT FROM unnest(answers) AS a WHERE a ? 'value'))
     THEN
         RAISE EXCEPTION USING
             MESSAGE = wrong ->> 1, ERRCODE = wrong ->> 0, HINT = coalesce(wrong ->> 2, '');

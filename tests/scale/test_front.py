@@ -161,6 +161,9 @@ def test_a_space_is_made_filled_indexed_used_and_dropped(scale: Scale) -> None:
     assert "there is no index now" in pgblend(scale, "space", "index", "second", "--off")
     assert of_shards(scale, index) == [True] * 3
     assert "the index is made" in pgblend(scale, "space", "index", "second")
+    tried = json.loads(pgblend(scale, "space", "tune", "second", "--json"))["tries"]
+    found = "SELECT ef_search FROM embedding_spaces WHERE name = 'second'"
+    assert of_shards(scale, found) == [tried[-1]["ef_search"]] * 3
     listed = json.loads(pgblend(scale, "space", "list", "--json"))["spaces"]
     assert {one["name"]: one["vectors"] for one in listed} == {"s": 0, "second": 9}
     pgblend(scale, "space", "switch", "s", "--even-incomplete")

@@ -118,7 +118,10 @@ def test_a_move_takes_all(scale: Scale, server: Server, template: str) -> None:
 
 
 def test_a_split_that_is_killed_goes_on(scale: Scale, server: Server, template: str) -> None:
-    """Killed before the copy, in it, and once the shard takes no more changes."""
+    """Killed in the copy, and once the shard takes no more changes.
+
+    No other command splits it, or cancels that, while it runs: documents would be lost.
+    """
     before, coordinator, shard = told(scale), scale.coordinator, scale.shards[0]
     with new_databases(server, template, "b2", "b3") as given:
         command = [sys.executable, "-m", "pgblend.cli.main", "--database-url", coordinator.url]
@@ -129,6 +132,14 @@ def test_a_split_that_is_killed_goes_on(scale: Scale, server: Server, template: 
                 with connect(given["b2"]) as half:
                     while not Database(half).column(KEYS):
                         assert running.poll() is None
+                for name, more, said in (
+                    ("b0", ["--cancel"], "shard b0 is being split by another command"),
+                    ("b0", pairs(given), "shard b0 is being split by another command"),
+                    ("b1", pairs(given), "another shard of this coordinator is being split"),
+                ):
+                    assert said in run_command(
+                        coordinator.url, "shards", "split", name, *more, fails=True
+                    )
                 running.kill()
         assert told(scale) == before
         shard.rows("UPDATE pgblend_data.shard_self SET is_moved = true")

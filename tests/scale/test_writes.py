@@ -148,6 +148,53 @@ def test_metadata_summaries_and_deletes_find_a_document_by_its_number(scale: Sca
     assert "k7" not in stored(scale)
 
 
+def test_a_document_is_forgotten_where_it_is(scale: Scale) -> None:
+    add(scale)
+    coordinator = scale.coordinator
+    coordinator.rows("SELECT ingest_document('books', 'own', 'zanzibar')")
+    coordinator.rows("SELECT add_judged_set('j', 'books')")
+    coordinator.rows("SELECT record_judgement('j', 'zanzibar', 'own', 1)")
+    try:
+        told = run_command(coordinator.url, "forget", "own", "-c", "books", "--yes", "--json")
+    finally:
+        coordinator.rows("SELECT remove_judged_set('j')")
+    gone = {row["place"]: row["gone"] for row in json.loads(told)["places"]}
+    assert (gone["vocabulary"], gone["judgements"]) == ("now", "1 keep its key")
+    assert stored(scale) == sorted(KEYS)
+    known = "SELECT count(*) FROM pgblend_data.vocabulary WHERE lexeme = 'zanzibar'"
+    assert [shard.value(known) for shard in scale.shards] == [0, 0, 0]
+    assert coordinator.rows("SELECT * FROM forget_document(-5)") == []
+
+
+def test_edges_join_nodes_of_one_shard(scale: Scale) -> None:
+    add(scale)
+    coordinator = scale.coordinator
+    first, second, *_ = scale.shards[0].column(_OWN)
+    (other, *_) = scale.shards[1].column(_OWN)
+    nodes = {
+        key: coordinator.value("SELECT graph_node('books', %s)", key)
+        for key in (first, second, other)
+    }
+    join = "SELECT add_edge(%s, %s, 'cites', 2, %s)"
+    assert coordinator.value(join, nodes[first], nodes[second], "{}")
+    assert not coordinator.value(join, nodes[first], nodes[second], '{"page": 3}')
+    found = "SELECT neighbour, edge_type, weight FROM graph_neighbors(%s)"
+    assert coordinator.rows(found, nodes[first]) == [(nodes[second], "cites", 2)]
+    said = coordinator.error(join, nodes[first], nodes[other], "{}")
+    assert (said.sqlstate, said.message_primary) == (
+        "0A000",
+        f"{nodes[first]} and {nodes[other]} are on different shards: an edge joins nodes of one",
+    )
+    for source, target, problem in (
+        (nodes[first], "document:999999999", "there is no node document:999999999"),
+        (nodes[first], nodes[first], "expected two different nodes"),
+        ("nothing", nodes[first], 'node is "nothing"'),
+    ):
+        assert problem in str(coordinator.error(join, source, target, "{}").message_primary)
+    assert coordinator.value("SELECT delete_edge(%s, %s)", nodes[first], nodes[second]) == 1
+    assert coordinator.rows(found, nodes[first]) == []
+
+
 def test_a_document_survives_its_caller_and_comes_once(scale: Scale) -> None:
     """The shard commits for itself: what is called once more changes nothing."""
     coordinator = scale.coordinator
