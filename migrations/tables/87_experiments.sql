@@ -5,12 +5,16 @@ CREATE TABLE pgblend_data.click (
     chunk_id bigint NOT NULL,
     role_name text NOT NULL,
     clicked_at timestamptz NOT NULL DEFAULT now(),
+    is_shown boolean NOT NULL DEFAULT false,
     CONSTRAINT click_pkey PRIMARY KEY (search_id, chunk_id, role_name)
 );
 CREATE INDEX click_clicked_at_btree ON pgblend_data.click USING btree (clicked_at);
+CREATE INDEX click_waiting_btree ON pgblend_data.click USING btree (role_name) WHERE NOT is_shown;
 COMMENT ON TABLE pgblend_data.click IS
 'Passages that were opened, by the search that showed them. One counts where the log has that '
 'search, of the same role, with that passage among its first ten.';
+COMMENT ON COLUMN pgblend_data.click.is_shown IS
+'Whether the log said so; false: it did not have the search yet.';
 
 CREATE TABLE pgblend_data.experiment (
     id bigint GENERATED ALWAYS AS IDENTITY,

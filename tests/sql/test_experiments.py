@@ -348,11 +348,57 @@ def test_a_vote_is_of_a_role_and_a_query(running: Database, receiver: socket.soc
     assert (told["searches"], told["clicked"]) == (5, 4)
     assert (told["profile_votes"], told["rival_votes"]) == (1, 2)
     assert told["verdict"] is None
-    # Another's click, one on another row, one of a search that is not logged.
-    search_id = log_search(running, query="x", results=[])
-    click(running, search_id, ids(found(running))[0])
     running.rows("UPDATE pgblend_data.click SET role_name = 'somebody'")
     assert status(running)["clicked"] == 0
+
+
+def test_a_click_is_on_a_row_that_its_search_showed(db: Database) -> None:
+    role = db.value("SELECT session_user::text")
+    rows = [{"chunk_id": number} for number in range(1, 11)]
+    own = {"role_name": role, "results": rows, "result_count": 10}
+    search_id = log_search(db, **own)
+    click(db, search_id, 10)
+    click(db, search_id, 10)
+    error = db.error(f"SELECT click('{search_id}', 11)")
+    assert (error.sqlstate, error.message_primary) == (
+        "22023", f"passage 11 is no row of search {search_id}",
+    )  # fmt: skip
+    of_another = log_search(db, **own | {"role_name": "somebody"})
+    error = db.error(f"SELECT click('{of_another}', 1)")
+    assert (error.sqlstate, f"not one that {role} made" in str(error.message_primary)) == (
+        "22023", True,
+    )  # fmt: skip
+    click(db, log_search(db, **own | {"result_count": 12}), 12)  # the log has ten rows of it
+    assert db.rows("SELECT search_id::text, chunk_id FROM pgblend_data.click") == [(search_id, 10)]
+
+
+def test_clicks_that_the_log_knows_nothing_of_are_few_and_go(db: Database) -> None:
+    """A reader who makes up searches keeps a thousand rows at most, for an hour at most."""
+    role = db.value("SELECT session_user::text")
+    shown, wrong = (
+        log_search(db, role_name=role, results=[{"chunk_id": number}]) for number in (1, 2)
+    )
+    db.rows(
+        "INSERT INTO pgblend_data.click (search_id, chunk_id, role_name, is_shown)"
+        " SELECT * FROM (VALUES (%s::uuid, 1, session_user, false),"
+        " (%s::uuid, 1, session_user, false)) AS clicked_early",
+        shown,
+        wrong,
+    )
+    db.rows("SELECT click(gen_random_uuid(), n) FROM generate_series(1, 1000) AS n")
+    assert db.rows(
+        "SELECT search_id::text FROM pgblend_data.click WHERE is_shown OR search_id = %s", wrong
+    ) == [(shown,)]
+    waiting = "SELECT count(*) FROM pgblend_data.click WHERE NOT is_shown"
+    error = db.error("SELECT click(gen_random_uuid(), 1)")
+    assert (error.sqlstate, f"1000 clicks of {role} wait" in str(error.message_primary)) == (
+        "53400", True,
+    )  # fmt: skip
+    assert db.value(waiting) == 1000
+    db.rows("UPDATE pgblend_data.click SET clicked_at = now() - interval '2 hours'")
+    click(db, "00000000-0000-0000-0000-000000000001", 1)
+    assert db.value(waiting) == 1
+    assert db.value("SELECT count(*) FROM pgblend_data.click") == 2
 
 
 def voted(db: Database, number: int, votes: dict[str, int]) -> None:
