@@ -25,7 +25,7 @@ import psycopg
 from bench_peers import LANCE, SQLITE, loaded, makers
 from corpora import Corpus, Question, wiki
 from systems import DEPTH, System
-from systems.blend import PATIENT, PATIENT_WORDS, SPACE, Blend
+from systems.blend import ARM, ARMS, PATIENT, PATIENT_WORDS, SPACE, Blend
 from systems.hand_written import HandWritten, HandWrittenTextsearch
 from systems.langchain import Langchain
 from systems.server_database import measured_server
@@ -39,15 +39,8 @@ SECONDS = 15
 CLIENTS = 8
 LESS = 50
 PEERS = (HandWritten.name, HandWrittenTextsearch.name, LANCE, SQLITE, Langchain.name)
-ARM = (
-    "SELECT u.* FROM {} AS a, unnest(a.chunk_ids, a.document_ids, a.chunk_indexes,"
-    " a.scores) WITH ORDINALITY AS u (chunk_id, document_id, chunk_index, score, rank)"
-)
 STATEMENTS = {
-    "lexical arm": ARM.format("word_list('lexical', %(query)s, %(ids)s, NULL, %(settings)s)"),
-    "vector arm": ARM.format(
-        "vector_list(%(vector)s, NULL, %(ids)s, %(query)s, NULL, %(settings)s)"
-    ),
+    **ARMS,
     "fuzzy arm": ARM.format("word_list('fuzzy', %(query)s, %(ids)s, NULL, %(settings)s)"),
     **{
         f"lexical_search, {rows} rows": "SELECT * FROM blend.lexical_search("

@@ -120,10 +120,10 @@ def mixed() -> Corpus:
     )
 
 
-def wiki(passages: int, at_least: int = 0) -> Corpus:
+def wiki(passages: int, at_least: int = 0, questions: int = WIKI_QUESTIONS) -> Corpus:
     """Return the first passages of wiki_en; past its end they come again with words in turn.
 
-    Each has at least so many characters: those of several of them.
+    Each has at least so many characters: those of several of them. There are 1,000 questions.
     """
 
     def documents() -> Iterator[Document]:
@@ -134,14 +134,14 @@ def wiki(passages: int, at_least: int = 0) -> Corpus:
                 place, text = next(texts)
                 yield Document(str(place), "", text, vector)
 
-    vectors = mixtures(np.random.default_rng(6), WIKI_QUESTIONS)
-    texts = [row["text"] for row in queries_of("wiki_en")[:WIKI_QUESTIONS]]
-    questions = [
+    vectors = mixtures(np.random.default_rng(6), questions)
+    texts = [row["text"] for row in queries_of("wiki_en")[:questions]]
+    asked = [
         Question(str(place), text, vector)
         for place, (text, vector) in enumerate(zip(texts, vectors, strict=True))
     ]
     name = f"long_{passages}" if at_least else f"wiki_{passages}"
-    return Corpus(name, "english", passages, documents, questions, {})
+    return Corpus(name, "english", passages, documents, asked, {})
 
 
 def wiki_texts(passages: int) -> Iterator[str]:

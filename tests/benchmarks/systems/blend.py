@@ -35,6 +35,16 @@ VECTORS = """
     INNER JOIN pgblend_data.chunk AS c ON c.document_id = d.id
     ORDER BY c.id
 """
+ARM = (
+    "SELECT u.* FROM {} AS a, unnest(a.chunk_ids, a.document_ids, a.chunk_indexes,"
+    " a.scores) WITH ORDINALITY AS u (chunk_id, document_id, chunk_index, score, rank)"
+)
+ARMS = {
+    "lexical arm": ARM.format("word_list('lexical', %(query)s, %(ids)s, NULL, %(settings)s)"),
+    "vector arm": ARM.format(
+        "vector_list(%(vector)s, NULL, %(ids)s, %(query)s, NULL, %(settings)s)"
+    ),
+}
 INDEX = """
     SELECT indexrelid::regclass::text, pg_get_indexdef(indexrelid) FROM pg_index
     WHERE indrelid = 'pgblend_data.embedding_bench'::regclass
