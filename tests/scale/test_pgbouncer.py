@@ -1,22 +1,17 @@
 """Shards behind pgbouncer in transaction mode: a call may go to another session each time."""
 
 import json
-import shutil
-import socket
-import subprocess
-import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 from pgblend.cli.database import connect
 from support.database import Database
+from support.pgbouncer import pgbouncer, pgbouncer_program
 from support.shards import Scale
-from support.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -35,35 +30,13 @@ _PLACE = (
 @contextmanager
 def bouncer(url: str) -> Iterator[int]:
     """Run pgbouncer before a server, with two sessions a database; yield its port."""
-    program = shutil.which("pgbouncer") or "/usr/sbin/pgbouncer"
-    if not Path(program).exists():
+    program = pgbouncer_program()
+    if program is None:
         pytest.skip("there is no pgbouncer")
     at = conninfo_to_dict(url)
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        folder.chmod(0o755)
-        (folder / "users").write_text(f'"{at["user"]}" "{at["password"]}"\n')
-        (folder / "pgbouncer.ini").write_text(
-            f"[databases]\n* = host={at['host']} port={at['port']}\n[pgbouncer]\n"
-            f"listen_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\n"
-            f"auth_type = scram-sha-256\nauth_file = {folder / 'users'}\n"
-            f"pool_mode = transaction\ndefault_pool_size = {POOL}\nmax_client_conn = 200\n"
-        )
-        command = [program, "-u", "nobody", str(folder / "pgbouncer.ini")]
-        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-        try:
-            wait_until(lambda: is_open(port), seconds=30, process=process)
-            yield port
-        finally:
-            process.terminate()
-            process.wait()
-
-
-def is_open(port: int) -> bool:
-    with socket.socket() as client:
-        return client.connect_ex(("127.0.0.1", port)) == 0
+    passwords = {str(at["user"]): str(at["password"])}
+    with pgbouncer(program, str(at["host"]), str(at["port"]), passwords, POOL) as (port, _):
+        yield port
 
 
 def test_shards_behind_pgbouncer(three_shards: Scale) -> None:
