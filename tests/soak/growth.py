@@ -7,7 +7,7 @@ import numpy as np
 from scipy.stats import theilslopes
 
 SETTLING = 1 / 3  # of a series: caches fill, programs load
-LEAST_SECONDS = 60.0
+LEAST_SECONDS = 150.0
 LEAST_SAMPLES = 20
 CONFIDENCE = 0.99
 BLOCKS = 60  # neighbouring samples are alike: fewer, of a median each, are nearer to independent

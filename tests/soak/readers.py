@@ -2,9 +2,11 @@
 
 import json
 import random
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
+from operator import attrgetter
 from typing import Any
 
 import httpx
@@ -129,10 +131,11 @@ def wrong_order(rows: list[Row]) -> list[str]:
         wrong.append(f"ranks {[row.rank for row in rows]}")
     if any(later.score > row.score for row, later in pairwise(rows)):
         wrong.append(f"scores {[row.score for row in rows]}")
-    if len({row.chunk_id for row in rows}) < len(rows):
-        wrong.append("a passage twice")
-    if len({(row.key, row.content) for row in rows}) < len(rows):
-        wrong.append("a text twice")
+    for name, of in (("passage", attrgetter("chunk_id")), ("text", attrgetter("key", "content"))):
+        counted = Counter(map(of, rows))
+        twice = [row for row in rows if counted[of(row)] > 1]
+        if twice:
+            wrong.append(f"a {name} twice: {twice}")
     return wrong
 
 

@@ -42,7 +42,7 @@ class Actor:
     url: str
     step: Step
     rest_seconds: float
-    begun: float = 0.0  # seconds of the run; of the last step: what broke since then may have broken the session
+    begun: float = 0.0  # when its last step began: what broke since then may have cut its session
 
     def act(self, run: Run, seed: int) -> None:
         """Act until the run ends."""

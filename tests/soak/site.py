@@ -65,7 +65,7 @@ class Site:
         self.cluster.start(self.port)
 
     def start_worker(self) -> None:
-        """Start a worker; what it says is kept."""
+        """Start a worker; what it says is kept in its log."""
         with (self.folder / "worker.log").open("a") as log:
             self.worker = subprocess.Popen(
                 [*pgblend(self.url()), "worker"], stdin=subprocess.DEVNULL, stdout=log, stderr=log
@@ -78,10 +78,11 @@ class Site:
             self.worker.wait()
 
     def damage(self) -> list[str]:
-        """Return what the server's log tells of panic and damage."""
-        files = sorted(self.cluster.log_directory.iterdir())
-        lines = "\n".join(file.read_text(errors="replace") for file in files).splitlines()
-        return [line for line in lines if _DAMAGE.search(line)]
+        """Keep the server's log, and return what it tells of panic and damage."""
+        files = sorted(self.cluster.log_directory.iterdir(), key=lambda file: file.stat().st_mtime)
+        text = "\n".join(file.read_text(errors="replace") for file in files if file.is_file())
+        (self.folder / "server.log").write_text(text)
+        return [line for line in text.splitlines() if _DAMAGE.search(line)]
 
     def logs(self) -> dict[str, str]:
         """Return what each process has said."""
@@ -135,6 +136,7 @@ def open_site(folder: Path) -> Iterator[Site]:
             token=token,
             folder=folder,
         )
+        (folder / "worker.log").unlink(missing_ok=True)
         site.start_worker()
         stack.callback(site.stop_worker)
         yield site
