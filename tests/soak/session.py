@@ -9,11 +9,9 @@ import psycopg
 # Connections, shutdowns of the server, too many connections while it comes back.
 _LOST_CLASSES = ("08", "57", "53")
 _CANCELED = "57014"
-RETRIED = (
-    psycopg.errors.DeadlockDetected,
-    psycopg.errors.LockNotAvailable,
-    psycopg.errors.SerializationFailure,
-)
+# What callers are told to try again: a space in use, an index that another session makes.
+RETRIED = (psycopg.errors.LockNotAvailable,)
+ROLLED_BACK = (*RETRIED, psycopg.errors.DeadlockDetected)  # and nobody should see the latter
 
 
 class AwayError(Exception):

@@ -9,7 +9,7 @@ from psycopg.types.json import Jsonb
 from soak.commands import run_command
 from soak.record import Chunks, Key
 from soak.run import Run
-from soak.session import RETRIED, Session
+from soak.session import ROLLED_BACK, Session
 from soak.texts import new_chunks, tag_of
 
 DOCUMENTS = 80  # keys of a writer: what there is stays bounded
@@ -64,7 +64,7 @@ class Writer:
         run.record.doubt(changes)
         try:
             self._write(session, changes)
-        except RETRIED:  # the server says that it rolled back
+        except ROLLED_BACK:  # the server says that it rolled back
             self._look(run, session)
             raise
         self._unsure.clear()
