@@ -7,7 +7,7 @@ PYTEST := $(VENV)/bin/python -m pytest
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install-size setup setup-run demo demo-cluster test quick faults clients frameworks scale relevance all bench bench-publish bench-hybrid bench-lexical lint format up down freeze docs site golden clean
+.PHONY: help install-size setup setup-run demo demo-cluster test quick faults clients frameworks scale relevance soak all bench bench-publish bench-hybrid bench-lexical lint format up down freeze docs site golden clean
 
 help: ## Show the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | column -t -s "$$(printf '\t')"
@@ -54,9 +54,13 @@ scale: ## Tier 4: time and size at 10,000 to 500,000 passages (an hour; BENCH="-
 relevance: setup ## Tier 5: nDCG and recall on all judged collections: fails where a figure falls (twenty minutes)
 	$(PYTEST) tests/relevance
 
+soak: setup ## Readers, writers, kills and vacuum at once, answers checked, memory drawn (half an hour; MINUTES=5 for less)
+	command -v pgbouncer || [ -x /usr/sbin/pgbouncer ] || apt-get install --yes --no-install-recommends pgbouncer
+	PYTHONPATH=tests $(VENV)/bin/python -m soak --minutes $(or $(MINUTES),30)
+
 all: setup ## Every test there is, slow ones too, and the table of faults (two hours); scale apart
 	$(PYTEST) --fault-table
-	@echo "Not run: scale (make scale)"
+	@echo "Not run: scale and soak (make scale, make soak)"
 
 bench: ## Quality, speed and memory beside peers in one table (an hour; BENCH="--growth" for more)
 	docker/provision.sh

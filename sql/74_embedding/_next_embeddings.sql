@@ -47,15 +47,16 @@ BEGIN
 END;
 $function$;
 
--- _next_embeddings: chunks that wait for a vector in a space, with the text to embed, claimed for
--- a worker.
+-- _next_embeddings: chunks that wait for a vector in a space, with the text to embed, claimed for a
+-- worker.
 -- A claim holds no row lock, so a chunk can be deleted while the model thinks. It ends with
 -- _store_embeddings, _fail_embeddings, _release_embeddings, or the worker's session. Without a
 -- worker the rows are locked for this transaction instead. Rows of other workers are skipped, as
--- are those to be tried later and dead letters. No rows mean that there is nothing to take now. A
--- NULL batch_size takes all; an unknown space has none. embedding_texts_per_minute bounds what all
--- workers take together. Chunks to be embedded with a summary that a model makes wait for it once.
--- A model that failed for a document holds nothing up, and without one (summary_model) none waits.
+-- are those to be tried later and dead letters; a worker's own are left over, and claimed again. No
+-- rows mean that there is nothing to take now. A NULL batch_size takes all; an unknown space has
+-- none. embedding_texts_per_minute bounds what all workers take together. Chunks to be embedded
+-- with a summary that a model makes wait for it once. A model that failed for a document holds
+-- nothing up, and without one (summary_model) none waits.
 CREATE OR REPLACE FUNCTION pgblend._next_embeddings(
     space text,
     batch_size integer,
@@ -88,7 +89,8 @@ BEGIN
             AND (q.collection_id <> ALL(with_summary) OR NOT EXISTS (
                 SELECT FROM pgblend_data.document_summary AS m
                 WHERE m.document_id = q.document_id AND m.summary IS NULL AND m.failures = 0))
-            AND (q.worker IS NULL OR q.worker <> ALL((SELECT pgblend._live_workers())::integer[]))
+            AND (q.worker IS NULL OR q.worker IS NOT DISTINCT FROM _next_embeddings.worker
+                OR q.worker <> ALL((SELECT pgblend._live_workers())::integer[]))
         ORDER BY q.chunk_id
         LIMIT batch_size
         FOR UPDATE SKIP LOCKED

@@ -2,7 +2,8 @@
 -- a space; returns how many.
 -- The client fills the stage by COPY; stored chunks leave the queue. Chunks that are no longer
 -- queued, or whose claim the worker lost, are left out; without a worker claims do not count. A
--- vector of the wrong size and NULL are errors, and nothing is stored.
+-- vector of the wrong size and NULL are errors, and nothing is stored. A worker leaves out what is
+-- being deleted: it would wait for the delete, which may wait for it.
 CREATE OR REPLACE FUNCTION pgblend._store_embeddings(space text, worker integer DEFAULT NULL)
 RETURNS bigint
 LANGUAGE plpgsql
@@ -23,18 +24,25 @@ BEGIN
             HINT = format('Its model is "%s"; make another space for another model.', target.model);
     END IF;
     EXECUTE format(
-        'WITH done AS (
+        'WITH found AS (
+            SELECT c.id, c.document_id, c.chunk_index, c.collection_id, c.bucket, s.embedding
+            FROM pg_temp.embedding_stage AS s
+            INNER JOIN pgblend_data.chunk AS c ON c.id = s.chunk_id
+            INNER JOIN pgblend_data.embedding_queue AS q ON q.chunk_id = s.chunk_id
+            WHERE q.space = $1 AND ($2 IS NULL OR q.worker = $2)
+            ORDER BY c.id
+            FOR KEY SHARE OF c %2$s FOR UPDATE OF q %2$s
+        ), done AS (
             DELETE FROM pgblend_data.embedding_queue AS q
-            USING pg_temp.embedding_stage AS s
-            WHERE q.space = $1 AND q.chunk_id = s.chunk_id AND ($2 IS NULL OR q.worker = $2)
-            RETURNING s.chunk_id, s.embedding
+            USING found AS f
+            WHERE q.space = $1 AND (q.chunk_id, q.collection_id) = (f.id, f.collection_id)
+            RETURNING f.*
         )
         INSERT INTO pgblend_data.%1$I AS e (
             chunk_id, document_id, chunk_index, collection_id, bucket, embedding)
-        SELECT c.id, c.document_id, c.chunk_index, c.collection_id, c.bucket, d.embedding
-        FROM done AS d
-        INNER JOIN pgblend_data.chunk AS c ON c.id = d.chunk_id
-        ON CONFLICT (chunk_id) DO UPDATE SET embedding = excluded.embedding', target.table_name)
+        SELECT d.* FROM done AS d
+        ON CONFLICT (chunk_id) DO UPDATE SET embedding = excluded.embedding',
+        target.table_name, CASE WHEN worker IS NOT NULL THEN 'SKIP LOCKED' ELSE '' END)
     USING target.name, worker;
     GET DIAGNOSTICS fresh = ROW_COUNT;
     UPDATE pgblend_data.embedding_worker AS w

@@ -1,7 +1,7 @@
 -- queue_missing_vectors: queue the chunks that neither have a vector in a space nor wait for one;
 -- returns how many.
--- A trigger queues new chunks; this mends what went past it, such as a restore without triggers. An
--- unknown space is an error.
+-- A trigger queues new chunks; this mends what went past it, such as a restore without triggers.
+-- Chunks that are being deleted are left out. An unknown space is an error.
 CREATE OR REPLACE FUNCTION blend.queue_missing_vectors(space text)
 RETURNS bigint
 LANGUAGE plpgsql
@@ -11,6 +11,7 @@ DECLARE
     target pgblend_data.embedding_space := pgblend._named_space(space);
     queued bigint;
 BEGIN
+    -- A foreign key would wait for deletes, which may wait for this, and fail after them.
     -- Calls in text: none (a space's table).
     EXECUTE format(
         'INSERT INTO pgblend_data.embedding_queue (
@@ -18,6 +19,7 @@ BEGIN
         SELECT $1, c.id, c.document_id, c.collection_id, c.bucket
         FROM pgblend_data.chunk AS c
         WHERE NOT EXISTS (SELECT FROM pgblend_data.%I AS e WHERE e.chunk_id = c.id)
+        FOR KEY SHARE OF c SKIP LOCKED
         ON CONFLICT DO NOTHING', target.table_name)
     USING target.name;
     GET DIAGNOSTICS queued = ROW_COUNT;

@@ -28,6 +28,7 @@ END;
 $function$;
 
 -- _release_embeddings: release the chunks that a worker claimed and did not do; returns how many.
+-- Those that are being deleted stay its own: it claims them again where they are there after all.
 CREATE OR REPLACE FUNCTION pgblend._release_embeddings(worker integer)
 RETURNS bigint
 LANGUAGE sql
@@ -36,7 +37,16 @@ BEGIN ATOMIC
     WITH released AS (
         UPDATE pgblend_data.embedding_queue AS q
         SET worker = NULL
-        WHERE q.worker = _release_embeddings.worker
+        FROM (
+            SELECT
+                o.space,
+                o.chunk_id,
+                o.collection_id
+            FROM pgblend_data.embedding_queue AS o
+            WHERE o.worker = _release_embeddings.worker
+            FOR UPDATE SKIP LOCKED
+        ) AS f
+        WHERE (q.space, q.chunk_id, q.collection_id) = (f.space, f.chunk_id, f.collection_id)
         RETURNING q.chunk_id
     )
 

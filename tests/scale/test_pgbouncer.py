@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from pgblend.cli.database import connect
-from support.bouncer import bouncer, bouncer_program
 from support.database import Database
+from support.pgbouncer import bouncer, pgbouncer_program
 from support.shards import Scale
 
 pytestmark = pytest.mark.slow
@@ -28,7 +28,7 @@ _PLACE = (
 @pytest.fixture
 def port(three_shards: Scale) -> Iterator[int]:
     """Return the port of a pgbouncer before the shards' server."""
-    program = bouncer_program()
+    program = pgbouncer_program()
     if program is None:
         pytest.skip("there is no pgbouncer")
     with bouncer(program, three_shards.shards[0].url, POOL) as found:

@@ -1,5 +1,8 @@
 """The embedding queue: claims, failures, dead letters, limits, and who may."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import psycopg
 import pytest
 
@@ -36,9 +39,9 @@ def claim(session: Database, worker: int | None, size: int | None = None) -> lis
     )
 
 
-def claimed_ids(session: Database, worker: int) -> list[int]:
+def claimed_ids(session: Database, worker: int, size: int = 1) -> list[int]:
     return session.column(
-        "SELECT chunk_id FROM pgblend._next_embeddings('test_space', 1, %s)", worker
+        "SELECT chunk_id FROM pgblend._next_embeddings('test_space', %s, %s)", size, worker
     )
 
 
@@ -59,7 +62,7 @@ def test_workers_claim_different_chunks_and_hold_no_locks(queue: Database, sessi
     (first, one), (second, two) = sessions
     assert claim(first, one, 3) == ["one", "two", "three"]
     assert claim(second, two) == ["four"]
-    assert claim(first, one) == []
+    assert claim(first, one) == ["one", "two", "three"]  # its own once more
     assert queue.value("DELETE FROM pgblend_data.document WHERE source_key = 'one' RETURNING 1")
 
 
@@ -70,7 +73,7 @@ def test_a_dead_session_loses_its_claims_and_what_it_brings_is_too_late(
     ids = first.column("SELECT chunk_id FROM pgblend._next_embeddings('test_space', 2, %s)", one)
     assert claim(second, two) == ["three", "four"]
     first.rows("SELECT pg_advisory_unlock(life_lock) FROM pgblend_data.embedding_worker")  # its end
-    assert claim(second, two) == ["one", "two"]
+    assert claim(second, two, 2) == ["one", "two"]
     assert store(first, one, ids) == 0
     assert store(second, two, ids) == 2
     assert queue.value("SELECT count(*) FROM pgblend_data.embedding_test_space") == 2
@@ -172,10 +175,10 @@ def test_the_rate_is_shared_by_all_workers(queue: Database, sessions) -> None:
     assert claim(second, two, 5) == ["three"]
     assert claim(first, one, 5) == []
     queue.rows("UPDATE pgblend_data.embedding_allowance SET counted_at = now() - interval '4 s'")
-    assert claim(first, one, 5) == ["four"]
+    assert len(claim(first, one, 5)) == 1
     queue.rows("SELECT reset_setting('embedding_texts_per_minute')")
     first.rows("SELECT pgblend._release_embeddings(%s)", one)
-    assert len(claim(second, two)) == 3
+    assert len(claim(second, two)) == 4
 
 
 def test_workers_are_woken_only_when_they_wait(queue: Database, sessions) -> None:
@@ -221,3 +224,38 @@ def test_workers_seal_what_many_small_transactions_left(queue: Database) -> None
     assert queue.value("SELECT pgblend._seal_waiting(5)") == 0
     assert queue.value("SELECT pgblend._seal_waiting(4)") == 4
     assert queue.value("SELECT sealed FROM lexical_status('c')") == 4
+
+
+@contextmanager
+def deleted_meanwhile(queue: Database, key: str) -> Iterator[None]:
+    """Another session's transaction has deleted a document; it is rolled back at the end."""
+    with connect(queue.url) as connection, connection.transaction(force_rollback=True):
+        assert Database(connection).value("SELECT delete_document('c', %s)", key)
+        yield
+
+
+def impatient(session: Database) -> Database:
+    """Have a session fail where it waits for another: whoever waits may be in a deadlock."""
+    session.rows("SET lock_timeout = '1ms'")
+    return session
+
+
+@pytest.mark.fault("a chunk is deleted while its vector comes", "neither waits for the other")
+def test_a_worker_waits_for_no_delete_that_may_wait_for_it(queue: Database, sessions) -> None:
+    session, worker = impatient(sessions[0][0]), sessions[0][1]
+    ids = claimed_ids(session, worker, 3)
+    with deleted_meanwhile(queue, "one"):
+        assert fail(session, worker, ids[:1]) == 0
+        assert store(session, worker, ids[:3]) == 2
+        assert session.value("SELECT pgblend._release_embeddings(%s)", worker) == 0
+        assert claim(session, worker, 1) == ["four"]
+    # The delete was rolled back: who had claimed the chunk takes it once more.
+    assert claim(session, worker) == ["one", "four"]
+
+
+@pytest.mark.fault("a chunk is deleted while others are queued", "it is left out, nobody waits")
+def test_chunks_that_are_being_deleted_are_not_queued(queue: Database) -> None:
+    queue.rows("DELETE FROM pgblend_data.embedding_queue")
+    with deleted_meanwhile(queue, "one"):
+        assert impatient(queue).value("SELECT queue_missing_vectors('test_space')") == 3
+    assert queue.value("SELECT queue_missing_vectors('test_space')") == 1
