@@ -50,7 +50,8 @@ class Release:
     @property
     def packages(self) -> tuple[str, ...]:
         """What is installed beside the smallest system."""
-        common = (f"postgresql-{self.major}", f"postgresql-plpython3-{self.major}", "python3-numpy")
+        server = (f"postgresql-{self.major}", f"postgresql-plpython3-{self.major}", "python3-numpy")
+        common = (*server, "ca-certificates", "git")
         if self.vector == "source":
             return (*common, f"postgresql-server-dev-{self.major}", "gcc", "libc6-dev", "make")
         return (*common, f"postgresql-{self.major}-pgvector")

@@ -1,5 +1,6 @@
 """Databases of other encodings are refused; locales of ICU change no answer."""
 
+import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -67,6 +68,12 @@ def filled(url: str) -> str:
     return url
 
 
+def told(url: str) -> dict[str, dict[str, str]]:
+    """What doctor says, by name."""
+    output = CliRunner().invoke(cli, ["--database-url", url, "doctor", "--json"]).stdout
+    return {check["name"]: check for check in json.loads(output)["checks"]}
+
+
 # Turkish has two letters i, of which neither case is the other's in English.
 @pytest.mark.slow
 @pytest.mark.parametrize("locale", ["de-DE", "tr-TR", "und-u-ks-level2"])
@@ -83,3 +90,13 @@ def test_a_default_locale_of_icu_changes_no_answer(
         expected = answers(plain)
         assert all(any(rows) for rows in expected[: len(QUERIES)])
         assert answers(filled(url)) == expected
+        assert "collation" not in told(url)
+        changed = "UPDATE pg_database SET datcollversion = '0' WHERE datname = current_database()"
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute(changed)
+            check = told(url)["collation"]
+            assert "built with version 0, the system has" in check["found"]
+            for statement in check["mend"].split(", then: "):
+                connection.execute(statement.encode())
+        assert "collation" not in told(url)
+        assert answers(url) == expected
