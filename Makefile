@@ -7,7 +7,7 @@ PYTEST := $(VENV)/bin/python -m pytest
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install-size setup setup-run demo demo-cluster test quick faults clients frameworks scale relevance soak all bench bench-publish bench-hybrid bench-lexical lint format up down freeze docs site golden clean
+.PHONY: help install-size setup setup-run demo demo-cluster test quick faults clients frameworks scale relevance soak all test-all bench bench-publish bench-hybrid bench-lexical lint format up down freeze docs site golden clean
 
 help: ## Show the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | column -t -s "$$(printf '\t')"
@@ -61,6 +61,10 @@ soak: setup ## Readers, writers, kills and vacuum at once, answers checked, memo
 all: setup ## Every test there is, slow ones too, and the table of faults (two hours); scale apart
 	$(PYTEST) --fault-table
 	@echo "Not run: scale and soak (make scale, make soak)"
+
+test-all: setup ## PostgreSQL 15 to 18, each with its own Python, and a table (root; a gigabyte and half an hour each)
+	command -v debootstrap || apt-get install --yes debootstrap
+	$(VENV)/bin/python tests/versions/matrix.py
 
 bench: ## Quality, speed and memory beside peers in one table (an hour; BENCH="--growth" for more)
 	docker/provision.sh

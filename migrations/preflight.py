@@ -10,6 +10,7 @@ MINIMUM_VECTOR = (0, 8)
 EXTENSIONS = ("vector", "pg_trgm", "plpython3u")
 
 _VERSION = text("SELECT current_setting('server_version_num')::int / 10000")
+_ENCODING = text("SELECT current_setting('server_encoding')")
 _EXTENSIONS = text(
     "SELECT a.name, a.installed_version, coalesce(a.installed_version, a.default_version)"
     " FROM pg_available_extensions AS a WHERE a.name = ANY (:names)"
@@ -26,9 +27,11 @@ def prepare_server(connection: Connection) -> None:
     Routines take the search_path of this session (SET search_path FROM CURRENT), which is how they
     find an extension's operators in whatever schema it lives.
 
-    Raises UserError, before anything is changed, where the server is too old or lacks an extension.
+    Raises UserError, before anything is changed, where the server is too old or lacks an extension,
+    or the database cannot hold every text.
     """
     _check_server_version(connection.execute(_VERSION).scalar_one())
+    _check_encoding(connection.execute(_ENCODING).scalar_one())
     found = {row[0]: row[1:] for row in connection.execute(_EXTENSIONS, {"names": [*EXTENSIONS]})}
     for name in EXTENSIONS:
         installed, version = found.get(name, (None, None))
@@ -46,6 +49,14 @@ def _check_server_version(major: int) -> None:
         raise UserError(
             f"the server is PostgreSQL {major}, pgblend needs {MINIMUM_SERVER} or newer",
             hint="upgrade the server (pg_upgrade), or run a private one: pgblend up",
+        )
+
+
+def _check_encoding(encoding: str) -> None:
+    if encoding != "UTF8":
+        raise UserError(
+            f"the database's encoding is {encoding}, pgblend needs UTF8",
+            hint="make another database: CREATE DATABASE name ENCODING 'UTF8' TEMPLATE template0",
         )
 
 

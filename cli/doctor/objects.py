@@ -47,6 +47,13 @@ _WRITABLE_SCHEMAS = """
             WHERE e.extname IN ('vector', 'pg_trgm')))
     ORDER BY 1, 2
 """
+# Of libc or ICU. That of "C" has no version, and changes with nothing.
+_CHANGED_COLLATION = """
+    SELECT pg_catalog.quote_ident(datname) AS name, datcollversion AS made, found
+    FROM pg_catalog.pg_database
+    CROSS JOIN LATERAL pg_catalog.pg_database_collation_actual_version(oid) AS found
+    WHERE datname = pg_catalog.current_database() AND datcollversion <> found
+"""
 
 
 def is_migrated(connection: Connection) -> bool:
@@ -99,6 +106,15 @@ def invalid_indexes(connection: Connection) -> Iterator[Check]:
         yield Check("indexes", "problem", f"invalid: {', '.join(names)}", mend)
     else:
         yield Check("indexes", "ok", "all valid")
+
+
+def collation(connection: Connection) -> Iterator[Check]:
+    """Check that the system sorts texts as it did when indexes were built; else rows are missed."""
+    for row in fetch_rows(connection, _CHANGED_COLLATION):
+        mend = f"REINDEX DATABASE {row['name']}, then: "
+        mend += f"ALTER DATABASE {row['name']} REFRESH COLLATION VERSION"
+        found = f"indexes were built with version {row['made']}, the system has {row['found']}"
+        yield Check("collation", "warning", found, mend)
 
 
 def program(connection: Connection) -> Iterator[Check]:
@@ -163,6 +179,7 @@ CHECKS = (
     search_path,
     program,
     invalid_indexes,
+    collation,
     row_security,
     broken_keys,
     attached_tables,
