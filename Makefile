@@ -7,7 +7,7 @@ PYTEST := $(VENV)/bin/python -m pytest
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install-size setup setup-run demo demo-cluster test quick faults clients frameworks scale relevance soak all test-all bench bench-publish bench-hybrid bench-lexical lint format up down freeze docs site golden clean
+.PHONY: help install-size setup setup-run demo demo-cluster test quick faults clients frameworks scale relevance soak all test-all bench bench-publish bench-hybrid bench-lexical lint format up down freeze extension docs site golden clean
 
 help: ## Show the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | column -t -s "$$(printf '\t')"
@@ -105,6 +105,9 @@ down: ## Stop them
 
 freeze: ## Freeze the newest revision for a release
 	$(PGBLEND) migrate freeze
+
+extension: setup-run ## Write the files of CREATE EXTENSION pgblend into build/extension
+	$(PGBLEND) migrate extension build/extension
 
 docs: ## Write docs/reference/ from commands, settings, functions and views as they are now
 	$(PYTEST) tests/contract/test_references.py --update-golden

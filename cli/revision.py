@@ -11,7 +11,7 @@ FIRST_RELEASE = "0010"
 def known_revisions() -> list[str]:
     """Name the revisions of migrations/versions, oldest first."""
     versions = files("pgblend.migrations") / "versions"
-    names = (entry.name for entry in versions.iterdir())
+    names = (entry.name for entry in versions.iterdir() if entry.name.endswith(".py"))
     return sorted(name.partition("_")[0] for name in names if name[:1].isdigit())
 
 

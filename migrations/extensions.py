@@ -1,6 +1,7 @@
-"""The extensions that pgblend makes: created once, dropped with the last of pgblend.
+"""Extensions: those that pgblend needs, and pgblend itself where it is one.
 
-Those that `migrate up` created say so in their comment, which a dump takes along.
+Those that `migrate up` created say so in their comment, which a dump takes along, and are dropped
+with the last of pgblend.
 """
 
 from collections.abc import Sequence
@@ -21,6 +22,18 @@ _INSTALLED = text(
     "SELECT e.extname, coalesce(obj_description(e.oid, 'pg_extension') LIKE '%' || :mark, false)"
     " FROM pg_extension AS e WHERE e.extname = ANY (:names) ORDER BY e.extname"
 )
+_OURSELVES = text("SELECT extversion FROM pg_extension WHERE extname = 'pgblend'")
+
+
+def refuse_extension(connection: Connection) -> None:
+    """Raise UserError where pgblend is an extension: routines would be changed behind its back."""
+    version = connection.execute(_OURSELVES).scalar()
+    if version is not None:
+        raise UserError(
+            f"pgblend {version} is an extension of this database, which migrations do not change",
+            hint="make its tables: SELECT blend.install(); upgrade it: ALTER EXTENSION pgblend "
+            "UPDATE; remove it with all documents: DROP EXTENSION pgblend CASCADE",
+        )
 
 
 def create_extension(connection: Connection, name: str) -> None:

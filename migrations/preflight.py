@@ -15,17 +15,18 @@ _EXTENSIONS = text(
     "SELECT a.name, a.installed_version, coalesce(a.installed_version, a.default_version)"
     " FROM pg_available_extensions AS a WHERE a.name = ANY (:names)"
 )
-_SCHEMAS = text(
-    "SELECT DISTINCT extnamespace::regnamespace::text FROM pg_extension"
-    " WHERE extname = ANY (:names) AND extnamespace <> 'pg_catalog'::regnamespace ORDER BY 1"
+# Routines take this path (SET search_path FROM CURRENT), which is how they find an extension's
+# operators in whatever schema it lives.
+ROUTINES_PATH = (
+    "SELECT set_config('search_path', concat_ws(', ', 'pgblend', 'pgblend_data',"
+    " string_agg(DISTINCT e.extnamespace::regnamespace::text, ', '), 'pg_temp'), {is_local})"
+    " FROM pg_catalog.pg_extension AS e"
+    f" WHERE e.extname IN {EXTENSIONS} AND e.extnamespace <> 'pg_catalog'::regnamespace"
 )
 
 
 def prepare_server(connection: Connection) -> None:
     """Check versions, create missing extensions, and set the session's search_path.
-
-    Routines take the search_path of this session (SET search_path FROM CURRENT), which is how they
-    find an extension's operators in whatever schema it lives.
 
     Raises UserError, before anything is changed, where the server is too old or lacks an extension,
     or the database cannot hold every text.
@@ -38,9 +39,7 @@ def prepare_server(connection: Connection) -> None:
         _check_extension(name, version)
         if installed is None:
             create_extension(connection, name)
-    schemas = connection.execute(_SCHEMAS, {"names": [*EXTENSIONS]}).scalars()
-    path = ", ".join(["pgblend", "pgblend_data", *schemas, "pg_temp"])
-    connection.exec_driver_sql(f"SET search_path = {path}")
+    connection.exec_driver_sql(ROUTINES_PATH.format(is_local=False))
     connection.commit()
 
 

@@ -15,8 +15,8 @@ _CREATED = re.compile(
     r"^CREATE OR REPLACE (?P<kind>FUNCTION|PROCEDURE|VIEW) (?:pg)?blend\.(?P<name>\w+)",
     re.MULTILINE,
 )
-_ACCESS = "-- 99_access/access\n"
-_COMMENT = "pgblend: hybrid search. Routines: sha256 "
+ACCESS = "-- 99_access/access\n"
+COMMENT = "pgblend: hybrid search. Routines: sha256 "
 _OURS = "IN (to_regnamespace('pgblend'), to_regnamespace('blend')) AND"
 _SOURCES = text(
     "SELECT string_agg(concat_ws(' ', proname, prosrc), chr(10) ORDER BY proname, prosrc)"
@@ -45,7 +45,8 @@ def digest(script: str) -> str:
 
 def execute_script(connection: Connection, script: str) -> None:
     """Run a script of many statements as it stands: `%` and `:name` are no parameters in it."""
-    connection.exec_driver_sql(script, execution_options={"no_parameters": True})
+    if script:
+        connection.exec_driver_sql(script, execution_options={"no_parameters": True})
 
 
 def replace_routines(connection: Connection, script: str | None, previous: str | None) -> None:
@@ -55,7 +56,7 @@ def replace_routines(connection: Connection, script: str | None, previous: str |
     with CASCADE: a user's view on a routine that goes away makes the migration fail and roll back.
     Rights come last: they name routines without arguments, of which there may be one of a name.
     """
-    objects, access, rights = (script or "").partition(_ACCESS)
+    objects, access, rights = (script or "").partition(ACCESS)
     before = _rows(connection, previous) if previous else {}
     if objects:
         execute_script(connection, objects)
@@ -63,8 +64,8 @@ def replace_routines(connection: Connection, script: str | None, previous: str |
     _drop(connection, [key for key, ctid in before.items() if after.get(key) == ctid])
     if rights:
         execute_script(connection, access + rights)
-    comment = f"{_COMMENT}{_installed(connection, script)}" if script else ""  # "" takes it away
-    connection.exec_driver_sql(f"COMMENT ON SCHEMA pgblend IS '{comment}'")
+    comment = f"{COMMENT}{_installed(connection, script)}" if script else ""  # "" takes it away
+    connection.exec_driver_sql(f"COMMENT ON TABLE pgblend_data.alembic_version IS '{comment}'")
 
 
 def compile_program(connection: Connection) -> None:
@@ -80,9 +81,9 @@ def differs(connection: Connection, script: str) -> bool:
     stored parsed, of `BEGIN ATOMIC`, do not show).
     """
     comment = connection.execute(
-        text("SELECT obj_description(to_regnamespace('pgblend'), 'pg_namespace')")
+        text("SELECT obj_description(to_regclass('pgblend_data.alembic_version'), 'pg_class')")
     ).scalar()
-    return bool(comment != f"{_COMMENT}{_installed(connection, script)}")
+    return bool(comment != f"{COMMENT}{_installed(connection, script)}")
 
 
 def _installed(connection: Connection, script: str) -> str:

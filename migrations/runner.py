@@ -7,6 +7,7 @@ alembic.ini: the script folder is found beside this module, in a checkout and in
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 from typing import TypedDict
@@ -22,7 +23,7 @@ from pgblend.cli.database import connect
 from pgblend.cli.errors import UserError
 from pgblend.cli.revision import FIRST_RELEASE, check_revision, known_revisions
 from pgblend.migrations import from_0010, public_schema, search_path
-from pgblend.migrations.extensions import drop_created
+from pgblend.migrations.extensions import drop_created, refuse_extension
 from pgblend.migrations.preflight import EXTENSIONS, prepare_server
 from pgblend.migrations.replace_routines import (
     compile_program,
@@ -70,6 +71,7 @@ class Status(TypedDict):
 def upgrade(database_url: str, revision: str = "head") -> None:
     """Apply revisions up to `revision`, then put what is public on the database's search_path."""
     with _session(database_url) as connection:
+        refuse_extension(connection)
         current = _current(connection)
         target = _known(revision)
         public_schema.refuse_foreign(connection)
@@ -94,6 +96,7 @@ def downgrade(database_url: str, revision: str) -> list[str]:
     """
     stay: list[str] = []
     with _session(database_url) as connection:
+        refuse_extension(connection)
         current, target = _current(connection), _known(revision)
         if current is None:
             return stay
@@ -133,6 +136,7 @@ def status(database_url: str) -> Status:
 def apply(database_url: str) -> None:
     """Put the routines of the working tree into a database at head (while developing)."""
     with _session(database_url) as connection:
+        refuse_extension(connection)
         if _current(connection) != _head():
             raise UserError(
                 f"the database is at revision {_current(connection)}, apply needs {_head()}",
@@ -156,7 +160,7 @@ def freeze() -> Path:
     path = _FOLDER / "snapshots" / f"{revision}.sql"
     path.write_text(script, encoding="utf-8")
     with _RELEASED.open("a", encoding="utf-8") as lines:
-        lines.write(f"{digest(script)}  {path.name}\n")
+        lines.write(f"{digest(script)}  {path.name}  {version('pgblend')}\n")
     return path
 
 
@@ -177,9 +181,17 @@ def revise(message: str) -> Path:
 
 def released() -> dict[str, str]:
     """Map each released revision to the sha256 of its snapshot."""
+    return {name.removesuffix(".sql"): sha for sha, name, _ in _released()}
+
+
+def released_versions() -> dict[str, str]:
+    """Map each released revision to the version of pgblend that brought it, oldest first."""
+    return {name.removesuffix(".sql"): brought for _, name, brought in _released()}
+
+
+def _released() -> list[list[str]]:
     lines = _RELEASED.read_text(encoding="utf-8").splitlines()
-    pairs = (line.split() for line in lines if line and not line.startswith("#"))
-    return {name.removesuffix(".sql"): sha for sha, name in pairs}
+    return [line.split() for line in lines if line and not line.startswith("#")]
 
 
 def _replace_newest(connection: Connection) -> None:

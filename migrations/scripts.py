@@ -9,12 +9,28 @@ def read_script(path: str) -> str:
     return files("pgblend.migrations").joinpath(path).read_text(encoding="utf-8")
 
 
+def read_types() -> str:
+    """Return what of tables/ needs no table: schemas and types, numbered below 10."""
+    return "\n".join(text for name, text in _numbered() if name < "10")
+
+
 def read_tables() -> str:
-    """Return all of tables/, in the order of their numbers."""
-    names = (entry.name for entry in files("pgblend.migrations").joinpath("tables").iterdir())
-    return "\n".join(read_script(f"tables/{name}") for name in sorted(names))
+    """Return the rest of tables/, in the order of their numbers."""
+    return "\n".join(text for name, text in _numbered() if name >= "10")
+
+
+def read_changes(revision: str, what: str) -> str:
+    """Return what a revision changes in `types` or `tables`: versions/REVISION_WHAT.sql."""
+    file = files("pgblend.migrations.versions") / f"{revision}_{what}.sql"
+    return file.read_text(encoding="utf-8") if file.is_file() else ""
 
 
 def table_names() -> list[str]:
-    """Name the tables that those make."""
+    """Name the tables that tables/ makes."""
     return re.findall(r"^CREATE TABLE (pgblend_data\.\w+)", read_tables(), re.MULTILINE)
+
+
+def _numbered() -> list[tuple[str, str]]:
+    folder = files("pgblend.migrations") / "tables"
+    entries = sorted(folder.iterdir(), key=lambda entry: entry.name)
+    return [(entry.name, entry.read_text(encoding="utf-8")) for entry in entries]

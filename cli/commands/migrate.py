@@ -1,5 +1,7 @@
 """`pgblend migrate`: create, upgrade or remove pgblend's database objects."""
 
+from pathlib import Path
+
 import click
 
 from pgblend.cli import output
@@ -124,3 +126,20 @@ def revise(message: str) -> None:
     from pgblend.migrations import runner
 
     click.echo(runner.revise(message))
+
+
+@command.command()
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
+def extension(folder: Path) -> None:
+    """Write pgblend as an extension of PostgreSQL, for CREATE EXTENSION, and print the paths.
+
+    `make -C FOLDER install` puts it into the server's folders; docs/operate.md says the rest.
+
+    \b
+    Examples:
+      pgblend migrate extension pgblend-extension
+    """
+    from pgblend.migrations.as_extension.build import build
+
+    for path in build(folder):
+        click.echo(path)

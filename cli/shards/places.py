@@ -15,6 +15,7 @@ _PLACES = """
     WHERE f.srvname = 'pgblend_shards' AND o.option_name = 'p' || s.number
     ORDER BY s.number
 """
+_IS_EXTENSION = "SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'pgblend')"
 _HAS_DOCUMENTS = "SELECT EXISTS (SELECT FROM pgblend_data.document)"
 _BECOME = "SELECT pgblend._become_shard(%(number)s, %(tables)s::text[])"
 _MAY_HAVE_SHARDS = "SELECT to_regclass('pgblend_data.shard') IS NOT NULL"
@@ -74,7 +75,12 @@ def given_places(pairs: tuple[str, ...]) -> dict[str, str]:
 
 
 def check_may_coordinate(connection: Connection) -> None:
-    """Raise UserError where a database has documents, which a coordinator must not have."""
+    """Raise UserError where a database has documents, or other routines than a coordinator may."""
+    if fetch_value(connection, _IS_EXTENSION):
+        raise UserError(
+            "pgblend is an extension of this database, and a coordinator has routines of its own",
+            hint="make the coordinator in a database where `pgblend migrate up` made pgblend",
+        )
     is_coordinator = fetch_value(connection, _IS_COORDINATOR)
     if not is_coordinator and fetch_value(connection, _HAS_DOCUMENTS):
         raise UserError(

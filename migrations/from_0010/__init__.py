@@ -22,7 +22,7 @@ BEFORE_ROUTINES = (
     "tables/87_experiments.sql",
     "tables/92_owned_rows.sql",
     "tables/94_access_tokens.sql",
-    "tables/96_row_types.sql",
+    "tables/07_row_types.sql",
     "tables/98_shards.sql",
 )
 AFTER_ROUTINES = (

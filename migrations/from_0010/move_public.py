@@ -13,6 +13,7 @@ _OWNER = text("SELECT nspowner::regrole::text FROM pg_namespace WHERE nspname = 
 _CREATE = """
 CREATE SCHEMA blend AUTHORIZATION {owner};
 COMMENT ON SCHEMA blend IS 'pgblend: the functions to call and the views to look at.';
+COMMENT ON SCHEMA pgblend IS 'pgblend: private routines.';
 COMMENT ON SCHEMA pgblend_data IS 'pgblend: tables. Query them through the schema blend.';
 COMMENT ON TABLE pgblend_data.setting IS
 'Settings that differ from their defaults; names, types and defaults: blend.setting_catalog().';

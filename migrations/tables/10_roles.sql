@@ -1,4 +1,4 @@
--- Roles and schemas. pgblend is private: its comment has the digests of the routines in it.
+-- Roles, and what schemas they see into.
 
 DO $do$
 DECLARE
@@ -24,9 +24,5 @@ BEGIN
 END
 $do$;
 
-CREATE SCHEMA blend;
-CREATE SCHEMA pgblend;
 GRANT USAGE ON SCHEMA blend, pgblend, pgblend_data TO pgblend_reader;
 GRANT USAGE ON SCHEMA pgblend_data TO pgblend_gateway;
-COMMENT ON SCHEMA blend IS 'pgblend: the functions to call and the views to look at.';
-COMMENT ON SCHEMA pgblend_data IS 'pgblend: tables. Query them through the schema blend.';

@@ -4,7 +4,7 @@ from alembic import op
 from sqlalchemy import text
 
 from pgblend.migrations.replace_routines import execute_script, replace_routines, snapshot
-from pgblend.migrations.scripts import read_script, read_tables, table_names
+from pgblend.migrations.scripts import read_script, read_tables, read_types, table_names
 from pgblend.sql import render
 
 revision = "0011"
@@ -18,7 +18,7 @@ SPACES = text("SELECT format('pgblend_data.%I', table_name) FROM pgblend_data.em
 
 def upgrade() -> None:
     connection = op.get_bind()
-    execute_script(connection, read_tables())
+    execute_script(connection, read_types() + read_tables())
     replace_routines(connection, snapshot(revision), None)
     execute_script(connection, read_script("constraint_triggers.sql"))
 

@@ -146,6 +146,7 @@ def test_a_release_is_frozen_and_then_followed_by_a_new_revision(
     assert f'down_revision = "{head}"' in made.read_text(encoding="utf-8").replace("'", '"')
 
 
+EMPTY = "CREATE SCHEMA pgblend; CREATE SCHEMA pgblend_data CREATE TABLE alembic_version ()"
 FIRST = """
 CREATE OR REPLACE FUNCTION pgblend.stays() RETURNS int LANGUAGE sql AS 'SELECT 1';
 CREATE OR REPLACE FUNCTION pgblend.goes() RETURNS int LANGUAGE sql AS 'SELECT 1';
@@ -163,7 +164,7 @@ OBJECTS = (
 
 def test_replacing_keeps_grants_owners_and_what_is_the_users(empty: str) -> None:
     with runner._session(empty) as connection:
-        connection.exec_driver_sql("CREATE SCHEMA pgblend")
+        connection.exec_driver_sql(EMPTY)
         replace_routines(connection, FIRST, None)
         connection.exec_driver_sql(
             "CREATE FUNCTION pgblend.users() RETURNS int LANGUAGE sql AS 'SELECT 3'"
@@ -182,7 +183,7 @@ def test_a_routine_with_other_arguments_takes_the_place_of_the_old(empty: str) -
     rights = "\n-- 99_access/access\nGRANT EXECUTE ON FUNCTION pgblend.stays TO pg_monitor;"
     more = FIRST.replace("stays()", "stays(n int DEFAULT 1)")
     with runner._session(empty) as connection:
-        connection.exec_driver_sql("CREATE SCHEMA pgblend")
+        connection.exec_driver_sql(EMPTY)
         replace_routines(connection, FIRST + rights, None)
         replace_routines(connection, more + rights, FIRST + rights)
         arguments = "SELECT pronargs FROM pg_proc WHERE proname = 'stays'"

@@ -1,0 +1,78 @@
+\echo Use "ALTER EXTENSION pgblend UPDATE" to load this file. \quit
+
+DO $check$
+BEGIN
+    IF to_regclass('pgblend_data.alembic_version') IS NULL THEN
+        RAISE EXCEPTION 'this database has the extension pgblend, and no tables of it'
+            USING ERRCODE = 'object_not_in_prerequisite_state',
+            HINT = 'There is nothing to lose: DROP EXTENSION pgblend; CREATE EXTENSION pgblend.';
+    END IF;
+    IF NOT EXISTS (
+        SELECT FROM pgblend_data.alembic_version AS v WHERE v.version_num = '#from_revision')
+    THEN
+        RAISE EXCEPTION 'the tables are of revision %, version #from_version makes those of '
+            '#from_revision', (SELECT v.version_num FROM pgblend_data.alembic_version AS v)
+            USING ERRCODE = 'object_not_in_prerequisite_state',
+            HINT = 'SELECT blend.install() says what to do.';
+    END IF;
+END
+$check$;
+#routines_path;
+
+#types
+-- What is made in a script is the extension's: tables are not.
+DO $tables$
+DECLARE
+    before CONSTANT oid[] := ARRAY(
+        SELECT d.objid FROM pg_catalog.pg_depend AS d
+        WHERE d.deptype = 'e' AND d.refobjid = (
+            SELECT e.oid FROM pg_catalog.pg_extension AS e WHERE e.extname = 'pgblend'));
+    made record;
+BEGIN
+    EXECUTE $revisions$#tables$revisions$;
+    UPDATE pgblend_data.alembic_version SET version_num = '#revision';
+    FOR made IN
+        SELECT o.type, o.identity
+        FROM pg_catalog.pg_depend AS d
+        CROSS JOIN LATERAL pg_catalog.pg_identify_object(d.classid, d.objid, 0) AS o
+        WHERE d.deptype = 'e' AND d.objid <> ALL(before) AND d.refobjid = (
+            SELECT e.oid FROM pg_catalog.pg_extension AS e WHERE e.extname = 'pgblend')
+    LOOP
+        EXECUTE format('ALTER EXTENSION pgblend DROP %s %s', made.type, made.identity);
+    END LOOP;
+END
+$tables$;
+#install
+-- A routine that was bound to tables and is no more becomes the extension's, with the rights of a
+-- new one: rights that it joins with would be in no dump.
+DO $adopt$
+DECLARE
+    one record;
+BEGIN
+    FOR one IN
+        SELECT m.identity FROM pgblend._made(#own, false) AS m WHERE m.kind = 'ROUTINE'
+    LOOP
+        EXECUTE format(
+            'REVOKE ALL ON ROUTINE %1$s FROM pgblend_reader, pgblend_analyst, pgblend_writer, '
+            'pgblend_admin; GRANT EXECUTE ON ROUTINE %1$s TO public; '
+            'ALTER EXTENSION pgblend ADD ROUTINE %1$s', one.identity);
+    END LOOP;
+END
+$adopt$;
+SELECT set_config('pgblend.before', ARRAY(
+    SELECT m::text FROM pgblend._made(#former, true) AS m)::text, true);
+#routines
+-- What was not made anew is let go; blend.install(), which follows, replaces or drops it.
+DO $release$
+DECLARE
+    one record;
+BEGIN
+    FOR one IN
+        SELECT m.kind, m.identity FROM pgblend._made(#former, true) AS m
+        WHERE m::text = ANY(current_setting('pgblend.before')::text[])
+    LOOP
+        EXECUTE format('ALTER EXTENSION pgblend DROP %s %s', one.kind, one.identity);
+    END LOOP;
+END
+$release$;
+SELECT pgblend._compile_program();
