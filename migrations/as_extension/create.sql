@@ -16,6 +16,11 @@ BEGIN
         RAISE EXCEPTION 'the server is PostgreSQL %, pgblend needs #minimum_server or newer',
             current_setting('server_version') USING ERRCODE = 'feature_not_supported';
     END IF;
+    IF current_setting('server_encoding') <> 'UTF8' THEN
+        RAISE EXCEPTION 'the database''s encoding is %, pgblend needs UTF8',
+            current_setting('server_encoding') USING ERRCODE = 'feature_not_supported',
+            HINT = 'Make another database: CREATE DATABASE name ENCODING ''UTF8'' TEMPLATE template0';
+    END IF;
     IF (SELECT string_to_array(substring(e.extversion FROM '^[0-9]+[.][0-9]+'), '.')::integer[]
         FROM pg_catalog.pg_extension AS e WHERE e.extname = 'vector') < '#minimum_vector' THEN
         RAISE EXCEPTION 'the extension vector is too old: pgblend needs #minimum_vector or newer'
