@@ -59,9 +59,15 @@ def test_the_wheel_runs_in_an_empty_environment(
 ) -> None:
     """Nothing of the repository, of the tests' environment or of its variables is there."""
     python = tmp_path / "python"
-    subprocess.run([sys.executable, "-m", "venv", str(python)], check=True)
-    install = [str(python / "bin/pip"), "install", "--quiet", f"{packages[0]}[local]"]
-    subprocess.run(install, check=True, timeout=TIMEOUT_SECONDS)
+    uv = [sys.executable, "-m", "uv", "--quiet"]  # pip takes minutes for the same
+    subprocess.run([*uv, "venv", "--python", sys.executable, str(python)], check=True)
+    subprocess.run(
+        [*uv, "pip", "install", "--python", str(python), f"{packages[0]}[local]"],
+        check=True,
+        timeout=TIMEOUT_SECONDS,
+    )
+    assert list(python.glob("lib/*/site-packages/litellm"))
+    assert not list(python.glob("lib/*/site-packages/torch*"))
     (empty_folder / "wine.md").write_text("# Wine\n\nThe cellar holds red wine of Bordeaux.")
     environment = {
         "PATH": "/usr/bin:/bin",
@@ -82,13 +88,12 @@ def test_the_wheel_runs_in_an_empty_environment(
         assert done.returncode == 0, (command, done.stdout, done.stderr)
         return done.stdout
 
-    assert "torch" not in run("pip", "list", "--format", "freeze")
     assert str(ROOT) not in run("python", "-c", "import pgblend.cli; print(pgblend.cli.__file__)")
     try:
         run("pgblend", "up")
         run("pgblend", "ingest", "wine.md", "--collection", "docs")
         assert "Wine" in run("pgblend", "search", "bordeaux")
-        found = run("pgblend", "query", "something to drink", "--format", "json")
+        found = run("pgblend", "query", "something to drink", "--json")
         assert '"vector"' in found
         assert "wine.md" in found
     finally:
