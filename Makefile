@@ -7,7 +7,7 @@ PYTEST := $(VENV)/bin/python -m pytest
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install-size setup setup-run demo demo-cluster test quick faults clients frameworks scale relevance soak all test-all bench bench-publish bench-hybrid bench-lexical lint format up down freeze extension docs site golden clean
+.PHONY: help install-size packages setup setup-run demo demo-cluster test quick faults clients frameworks scale relevance soak all test-all bench bench-publish bench-hybrid bench-lexical lint format up down freeze extension docs site golden clean
 
 help: ## Show the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | column -t -s "$$(printf '\t')"
@@ -85,6 +85,11 @@ bench-lexical: setup ## The lexical arm beside pg_textsearch, ts_rank_cd and bm2
 
 install-size: setup ## What `pip install pgblend` brings, plain and with each extra: fails above 150 MB (ten minutes)
 	$(VENV)/bin/python tests/benchmarks/install_sizes.py
+
+packages: setup ## Wheel and sdist into dist/, as a release has them, and run from an empty environment (ten minutes)
+	$(PYTEST) tests/contract/test_packages.py
+	$(VENV)/bin/python -m build --outdir dist
+	rm -rf pgblend.egg-info
 
 lint: setup ## ruff, mypy, sqlfluff and shellcheck
 	$(VENV)/bin/ruff check

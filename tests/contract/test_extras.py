@@ -89,3 +89,37 @@ def test_modules_are_those_of_the_extras_libraries(extra: str) -> None:
 
 def test_every_extra_is_known() -> None:
     assert set(MODULES) == set(metadata(OWN).get_all("Provides-Extra") or ()) - NOT_FOR_USERS
+
+
+def _listed(extra: str) -> dict[str, Requirement]:
+    """What an extra lists by itself, by name; of the plain install for the empty name."""
+    found = map(Requirement, metadata(OWN).get_all("Requires-Dist") or ())
+    return {
+        f"{canonicalize_name(each.name)}{sorted(each.extras) or ''}": each
+        for each in found
+        if (each.marker is None) is (extra == "")
+        if each.marker is None or each.marker.evaluate({"extra": extra})
+        if each.marker is None or not each.marker.evaluate({"extra": ""})
+    }
+
+
+def _included(extra: str) -> set[str]:
+    """The plain install, and the extras that one names, whose libraries it need not repeat."""
+    direct = {e for name, r in _listed(extra).items() if name.startswith(OWN) for e in r.extras}
+    return {""}.union(direct, *map(_included, direct))
+
+
+@pytest.mark.parametrize("extra", MODULES)
+def test_no_extra_repeats_what_it_includes(extra: str) -> None:
+    repeated = {
+        name for other in _included(extra) for name in _listed(other).keys() & _listed(extra).keys()
+    }
+    assert not repeated
+
+
+def test_a_library_of_several_extras_has_one_range() -> None:
+    ranges: dict[str, set[str]] = {}
+    for extra in MODULES:
+        for name, needed in _listed(extra).items():
+            ranges.setdefault(name, set()).add(str(needed.specifier))
+    assert [name for name, specifiers in ranges.items() if len(specifiers) > 1] == []

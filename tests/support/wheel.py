@@ -13,7 +13,28 @@ TIMEOUT_SECONDS = 120
 
 def build_wheel(folder: Path) -> Path:
     """Build a wheel in `folder` from a copy of the files that git knows of."""
-    source, target = folder / "source", folder / "wheel"
+    target = folder / "wheel"
+    source = copy_source(folder / "source")
+    command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "-q"]
+    subprocess.run([*command, "-w", str(target), str(source)], check=True, timeout=TIMEOUT_SECONDS)
+    (built,) = target.glob("*.whl")
+    return built
+
+
+def build_both(folder: Path) -> tuple[Path, Path]:
+    """Build the sdist in `folder`, and of it the wheel, as a release does; return wheel, sdist."""
+    target = folder / "dist"
+    source = copy_source(folder / "source")
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(target)]
+    subprocess.run(
+        [*command, str(source)], check=True, capture_output=True, timeout=TIMEOUT_SECONDS
+    )
+    (wheel,), (sdist,) = target.glob("*.whl"), target.glob("*.tar.gz")
+    return wheel, sdist
+
+
+def copy_source(target: Path) -> Path:
+    """Copy what a package is built from: the files that git knows of."""
     listing = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
         cwd=ROOT,
@@ -26,12 +47,9 @@ def build_wheel(folder: Path) -> Path:
             name.startswith((*FOLDERS, "pyproject", "README", "LICENSE"))
             and (ROOT / name).is_file()
         ):
-            (source / name).parent.mkdir(parents=True, exist_ok=True)
-            (source / name).write_bytes((ROOT / name).read_bytes())
-    command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "-q"]
-    subprocess.run([*command, "-w", str(target), str(source)], check=True, timeout=TIMEOUT_SECONDS)
-    (built,) = target.glob("*.whl")
-    return built
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            (target / name).write_bytes((ROOT / name).read_bytes())
+    return target
 
 
 def make_environment(folder: Path, *, with_libraries: bool) -> None:
