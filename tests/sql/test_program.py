@@ -156,8 +156,8 @@ is_lazy = type(sys.modules["inspect"]) is not types.ModuleType
 import ctypes, inspect, ipaddress, ntpath, pickle
 import numpy, numpy.fft, numpy.ma, numpy.polynomial, numpy.random
 plpy.notice([
-    is_lazy or numpy.__version__ >= "2", ctypes.sizeof(ctypes.c_int32),
-    inspect.isfunction(inspect.getdoc),
+    is_lazy or numpy.__version__ >= "2",
+    ctypes.sizeof(ctypes.c_int32), inspect.isfunction(inspect.getdoc),
     str(ipaddress.ip_address("::1")), ntpath.basename("a\\\\b"), pickle.loads(pickle.dumps(7)),
     float(numpy.fft.fft([1.0, 2.0])[0].real), int(numpy.ma.array([1, 2]).sum()),
     float(numpy.polynomial.Polynomial([1.0, 2.0])(3.0)),

@@ -57,8 +57,9 @@ class Release:
         return (*common, f"postgresql-{self.major}-pgvector")
 
 
-# Debian has released no 16, and Ubuntu's pgvector beside it is 0.6.
+# Debian 12's pgvector is 0.4, Ubuntu's 0.6; Debian has released no 16.
 RELEASES = {
+    15: Release(15, "Debian 12", "bookworm", vector="source"),
     16: Release(
         *(16, "Ubuntu 24.04", "noble", "http://archive.ubuntu.com/ubuntu", "gutsy"),
         components="main,universe",
@@ -80,6 +81,11 @@ def folder_of(major: int) -> Path:
 
 def _has_server(release: Release, root: Path) -> bool:
     return (root / release.programs[1:] / "postgres").exists()
+
+
+def root_of(major: int) -> Path:
+    """Where a major version is: this machine's own root, or a folder that may not be made yet."""
+    return Path("/") if is_made(RELEASES[major], Path("/")) else folder_of(major)
 
 
 def is_made(release: Release, root: Path) -> bool:
@@ -178,11 +184,13 @@ class OpenRoot:
         assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}\n{done.stderr}"
         return done
 
-    def copy(self, source: Path, target: str, account: str = "root") -> None:
-        """Copy a file or folder of this machine into it."""
-        copy = f"mkdir -p $(dirname {self.root}{target}) && cp -a {source} {self.root}{target}"
+    def lend(self, source: Path, path: str) -> None:
+        """Copy a file of this machine into it, unless it has one of that name."""
+        target = f"{self.root}{path}"
+        copy = (
+            f"[ -e {target} ] || {{ mkdir -p {Path(target).parent} && cp -L {source} {target}; }}"
+        )
         subprocess.run([*self._enter, "sh", "-c", copy], check=True)
-        self.run("chown", "-R", f"{account}:{account}", target, account="root")
 
 
 # Ends with its parent's pipe; what is mounted here goes away with the last process that sees it.

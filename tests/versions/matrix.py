@@ -19,19 +19,17 @@ from xml.etree import ElementTree
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from pgblend.cli.server.binaries import installations
 from support.release_root import (
     RELEASES,
     REPOSITORY,
     NoRoot,
     OpenRoot,
-    folder_of,
     folders_of_the_tests,
     make_root,
     open_root,
+    root_of,
 )
 
-MAJORS = (15, 16, 17, 18)
 FOLDERS = tuple(f"tests/{name}" for name in ("sql", "parity", "contract", "upgrade", "security"))
 RESULTS = REPOSITORY / "build" / "versions"
 # In the server's Python: what a session would load.
@@ -117,11 +115,9 @@ def facts(major: int, place: Place) -> dict[str, str]:
 
 def run_version(major: int, arguments: Sequence[str]) -> Outcome | str:
     """Run the tests on a version; why they were not run where they could not be."""
-    if f"/usr/lib/postgresql/{major}/bin" in {str(found.folder) for found in installations()}:
+    root = root_of(major)
+    if root == Path("/"):
         return run_tests(major, Here(), arguments)
-    if major not in RELEASES:
-        return "this machine has none, and no release to install it from is known"
-    root = folder_of(major)
     with ExitStack() as stack:
         try:
             make_root(RELEASES[major], root)
@@ -148,7 +144,7 @@ def table(outcomes: dict[str, Outcome | str]) -> str:
 def main() -> int:
     """Run all versions, one after the other; 1 where one failed."""
     parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
-    parser.add_argument("--majors", default=",".join(map(str, MAJORS)), help="such as 15,18")
+    parser.add_argument("--majors", default=",".join(map(str, RELEASES)), help="such as 15,18")
     parser.add_argument("--only-table", action="store_true", help="print what the last runs gave")
     given, arguments = parser.parse_known_args()
     RESULTS.mkdir(parents=True, exist_ok=True)
