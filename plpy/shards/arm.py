@@ -54,6 +54,7 @@ class ShardArm(LexicalArm):
                     raise
                 self._parsed.clear()
                 self._counted.clear()
+                self._is_checked = False
 
 
 class ShardIndex:

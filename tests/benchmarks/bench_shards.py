@@ -127,17 +127,17 @@ def warmed(system: Blend, questions: Sequence[Question]) -> psycopg.Connection:
     return system.connection
 
 
-def times(systems: Sequence[Blend], corpus: Corpus) -> tuple[Rows, dict[str, Any]]:
+def times(systems: Sequence[Blend], questions: Sequence[Question]) -> tuple[Rows, dict[str, Any]]:
     """Measure each question twice with all systems; return rows, and samples of the coordinators'.
 
     The warming questions are other ones.
     """
-    warm = wiki(0, questions=len(corpus.questions) + WARM).questions[-WARM:]
+    warm = wiki(0, questions=len(questions) + WARM).questions[-WARM:]
     sessions = {one.name: warmed(one, warm) for one in systems}
     of_shards = {one.name: shard_sessions(one) for one in systems if isinstance(one, Sharded)}
     cases = [(case, one) for case in ("first", "again") for one in systems]
     found: dict[Any, list[Any]] = {(case, one.name): [] for case, one in cases}
-    for question in corpus.questions:
+    for question in questions:
         for case, system in cases:
             name = system.name
             shards = of_shards.get(name, [])
@@ -162,7 +162,7 @@ def times(systems: Sequence[Blend], corpus: Corpus) -> tuple[Rows, dict[str, Any
     return rows, kept
 
 
-def arms(one: Blend, corpus: Corpus) -> list[float]:
+def arms(one: Blend, questions: Sequence[Question]) -> list[float]:
     """Return the processor time of one node's two arms, for each question."""
     connection = one.connection
     add_word_lists(connection)
@@ -171,7 +171,7 @@ def arms(one: Blend, corpus: Corpus) -> list[float]:
         "SELECT pgblend._search_settings(%s, NULL, %s)::text", [PATIENT, ids]
     ).fetchall()
     found = []
-    for place, question in enumerate([*corpus.questions[:WARM], *corpus.questions]):
+    for place, question in enumerate([*questions[:WARM], *questions]):
         values = {"query": question.text, "vector": question.as_sql}
         before = backend_ms(connection)
         for statement in ARMS.values():
@@ -182,12 +182,14 @@ def arms(one: Blend, corpus: Corpus) -> list[float]:
     return found
 
 
-def trips(system: Sharded, corpus: Corpus, arms_ms: float) -> tuple[Rows, dict[str, Any]]:
+def trips(
+    system: Sharded, questions: Sequence[Question], arms_ms: float
+) -> tuple[Rows, dict[str, Any]]:
     """Watch the trips of each question, asked twice."""
-    connection = warmed(system, corpus.questions[-WARM:])
+    connection = warmed(system, questions[-WARM:])
     watch_trips(connection, shard_sessions(system))
     found: dict[str, list[list[Trip]]] = {"first": [], "again": []}
-    for question in corpus.questions[:-WARM]:
+    for question in questions[:-WARM]:
         for of_case in found.values():
             system.search(question)
             of_case.append(trips_since(connection))
@@ -284,56 +286,64 @@ def pooled_crowd(system: Sharded, questions: Sequence[Question], clients: int) -
     return row | {"sessions": most}
 
 
-def measured(server: str, given: argparse.Namespace) -> tuple[Rows, dict[str, Any]]:
-    """Return all rows, and the samples."""
+def measured(server: str, given: argparse.Namespace, samples: dict[str, Any]) -> Iterator[Rows]:
+    """Yield the rows of each part, and fill in the samples."""
     corpus = wiki(given.passages, questions=given.questions)
+    timed = corpus.questions[: given.timed]
     one = Blend(server)
     one.name = "one node"
     one.load(corpus)
     sharded = [Sharded(server, count, one) for count in given.shards]
     for system in sharded:
         system.load(corpus)
-    samples: dict[str, Any] = {"passages": given.passages, "trips": {}}
-    rows = equal_rows(one, sharded, corpus.questions)
-    rows += recalls([one, *sharded], corpus)
-    more, samples["coordinator"] = times([one, *sharded], corpus)
-    rows += more
-    of_arms = arms(one, corpus)
-    rows.append({"case": "its two arms", "system": one.name, "coordinator": median(of_arms)})
+    rows, samples["coordinator"] = times([one, *sharded], timed)
+    yield rows
+    of_arms = median(arms(one, timed))
+    yield [{"case": "its two arms", "system": one.name, "coordinator": of_arms}]
     for system in sharded:
-        more, samples["trips"][system.name] = trips(system, corpus, median(of_arms))
-        rows += more
+        rows, samples["trips"][system.name] = trips(system, timed, of_arms)
+        yield rows
+    yield equal_rows(one, sharded, corpus.questions)
+    yield recalls([one, *sharded], corpus)
     for delay_ms in given.delays:
         for system in sharded:
-            rows += delays(system, corpus.questions[: given.delayed], delay_ms)
-    rows.append(crowd(one, corpus.questions, given.clients))
-    rows += [pooled_crowd(system, corpus.questions, given.clients) for system in sharded]
-    return [{"bench": "shards", **row} for row in rows], samples
+            yield delays(system, timed[: given.delayed], delay_ms)
+    yield [crowd(one, timed, given.clients)]
+    for system in sharded:
+        yield [pooled_crowd(system, timed, given.clients)]
 
 
 def main() -> None:
-    """Measure everything, and write it down."""
+    """Measure everything; what there is so far is written after each part."""
     parser = argparse.ArgumentParser(description="Shards beside one node.")
     parser.add_argument("--server", help="a superuser's URL without a database")
     parser.add_argument("--passages", type=int, default=200_000)
     parser.add_argument("--shards", type=int, nargs="+", default=(1, 2, 4))
-    parser.add_argument("--questions", type=int, default=500, help="990 at most")
+    parser.add_argument("--questions", type=int, default=500, help="for equal rows; 990 at most")
+    parser.add_argument("--timed", type=int, default=200, help="so many of them for times")
     parser.add_argument("--delays", type=float, nargs="*", default=(5, 50), metavar="MS")
     parser.add_argument("--delayed", type=int, default=110, help="questions asked from far away")
     parser.add_argument("--clients", type=int, default=32)
     given = parser.parse_args()
+    figures.FOLDER.mkdir(parents=True, exist_ok=True)
     machine = figures.machine()
+    samples: dict[str, Any] = {"passages": given.passages, "trips": {}}
+    rows: Rows = []
     with nullcontext() if given.server else measured_server() as parts:
         server = given.server or "postgresql://{user}:{password}@{host}:{port}".format(**parts)
-        rows, samples = measured(server, given)
-    figures.FOLDER.mkdir(parents=True, exist_ok=True)
+        for more in measured(server, given, samples):
+            rows += [{"bench": "shards", **row} for row in more]
+            write(machine | {"passages": given.passages}, rows, samples)
+
+
+def write(machine: dict[str, Any], rows: Rows, samples: dict[str, Any]) -> None:
+    """Keep what was measured, and print it."""
     about = {"machine": machine, "rows": rows, "samples": samples}
     (figures.FOLDER / "shards.json").write_text(json.dumps(about), encoding="utf-8")
-    table = figures.table(rows, ("case", "system"), COLUMNS)
     heading = ", ".join(f"{key} {value}" for key, value in machine.items())
-    text = f"{given.passages:,} passages, {given.questions} questions; {heading}\n\n{table}\n"
+    text = f"{heading}\n\n{figures.table(rows, ('case', 'system'), COLUMNS)}\n"
     (figures.FOLDER / "shards.md").write_text(text, encoding="utf-8")
-    print(text)
+    print(text, flush=True)
 
 
 if __name__ == "__main__":

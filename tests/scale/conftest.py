@@ -70,6 +70,20 @@ def writing_shards(server: Server, template: str, plproxy: None) -> Iterator[Sca
         yield made
 
 
+@pytest.fixture(scope="module")
+def split_scale(server: Server, template: str, plproxy: None) -> Iterator[Scale]:
+    """Return one node, and a coordinator of three shards, two of which are of a split."""
+    with made_scale(server, template, 2) as made, ExitStack() as stack:
+        made.ingest([("books", f"k{place}", "red wine", "", None) for place in range(20)])
+        made.spread()
+        names = [f"pgblend_scale_{os.getpid()}_{next(_numbers)}" for _ in range(2)]
+        urls = [stack.enter_context(server.database(name, template)) for name in names]
+        pairs = [f"b{number}={url}" for number, url in enumerate(urls, 2)]
+        run_command(made.coordinator.url, "shards", "split", "b0", *pairs)
+        halves = [Database(stack.enter_context(connect(url))) for url in urls]
+        yield Scale(made.one, made.coordinator, [made.shards[1], *halves])
+
+
 @pytest.fixture
 def fresh_shards(server: Server, template: str, plproxy: None) -> Iterator[Scale]:
     """Return one node, and a coordinator of two shards, for one test."""

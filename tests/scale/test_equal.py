@@ -1,122 +1,78 @@
 """A coordinator of one to four shards answers as one node does, in all columns."""
 
-import json
-from typing import Any
+from collections.abc import Set
 
 import pytest
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import HealthCheck, Phase, event, given, settings
 from hypothesis import strategies as st
 
-from support.shards import Scale
+from support.random_searches import LANGUAGES, Document, Search, documents, rows, searches
+from support.shards import Scale, embed
 
-WORDS = ["wine", "wines", "red", "fox", "foxes", "sea", "deploy", "Haus", "Häuser", "the", "IL-6"]
-LANGUAGES = {"books": None, "briefe": None, "rest": "french"}
-VECTOR = "[1,-2,3,-4,5,-6,7,-8]"
-
-documents = st.lists(
-    st.tuples(
-        st.sampled_from([*LANGUAGES]),
-        st.lists(st.sampled_from(WORDS), min_size=1, max_size=12).map(" ".join),
-        st.sampled_from(["", "Wine", "Fox and sea"]),
-    ),
-    max_size=10,
-)
-queries = st.lists(
-    st.sampled_from([*WORDS, "wien", "foxs", '"red fox"', "-sea", "or", "nowhere"]), max_size=4
-).map(" ".join)
-options = st.fixed_dictionaries(
-    {"vector_scan": st.just("exact")},
-    optional={
-        "fusion": st.sampled_from(["rrf", "convex"]),
-        "fuzzy": st.sampled_from(["auto", "on", "off"]),
-        "level": st.sampled_from(["chunk", "document"]),
-        "dedup": st.sampled_from(["off", "exact", "overlap", "near"]),
-        "candidate_depth": st.sampled_from([1, 2, 3, 5, 100]),
-        "mmr": st.just({"lambda": 0.4, "pool": 5}),
-        "feedback": st.just({"passages": 2, "weight": 0.5}),
-        "min_relevance": st.just(0.1),
-        "context_chars": st.just({"before": 20, "after": 20}),
-        "language": st.sampled_from(["english", "german"]),
-        "per_document": st.just(1),
-        "offset": st.just(1),
-        "lexical_method": st.just("ts_rank_cd"),
-        "fuzzy_method": st.just("word_similarity"),
-    },
-)
-SEARCHES = {
-    "hybrid_search": "query_embedding => %(vector)s",
-    "lexical_search": "",
-    "fuzzy_search": "",
-    "vector_search": "query_embedding => %(vector)s",
-}
-searches = st.lists(
-    st.tuples(
-        st.sampled_from([*SEARCHES]),
-        queries,
-        options,
-        st.sampled_from([None, ["books"], ["books", "briefe"]]),
-        st.sampled_from([None, {"$title": "Wine"}]),
-    ),
-    min_size=1,
-    max_size=6,
-)
-
-
-def rows(database: Any, search: tuple[Any, ...]) -> Any:
-    """Return all columns of a search, or its error."""
-    function, query, given_options, collections, filter_ = search
-    more = f", {SEARCHES[function]}" if SEARCHES[function] else ""
-    statement = (
-        f"SELECT * FROM {function}(%(query)s, 5, %(collections)s, %(filter)s,"
-        f" options => %(options)s{more})"
-    )
-    values = {
-        "query": query,
-        "vector": VECTOR,
-        "collections": collections,
-        "filter": None if filter_ is None else json.dumps(filter_),
-        "options": json.dumps(given_options),
-    }
-    try:
-        return database.connection.execute(statement, values).fetchall()
-    except database.connection.Error as error:
-        return error.diag.sqlstate, error.diag.message_primary
+MOST = 60  # documents
+# Keys of a collection; of one shard alone where a second argument says so.
+_KEYS = """
+    SELECT 'k' || n FROM generate_series(1, 1000) AS n
+    CROSS JOIN pgblend_data.collection AS c
+    INNER JOIN pgblend_data.shard_bucket AS b ON b.bucket = pgblend._bucket(c.id, 'k' || n)
+    WHERE c.name = %s AND (NOT %s OR b.shard = (SELECT max(s.number) FROM pgblend_data.shard AS s))
+    ORDER BY n LIMIT 60
+"""
 
 
 def check_equal(
-    scale: Scale, stored: list[tuple[str, str, str]], asked: list[tuple[Any, ...]], cut: int
+    scale: Scale, stored: list[Document], asked: list[Search], gone: Set[int], on_one: bool
 ) -> None:
-    """Store documents, search, forget the first `cut` and seal, search again."""
+    """Store documents, search, forget some and seal, search again."""
     scale.clear()
-    for place, (collection, content, title) in enumerate(stored):
-        scale.add(collection, f"k{place}", content, title, language=LANGUAGES[collection])
-    scale.embed("s", 8)
+    keys = {name: iter(scale.coordinator.column(_KEYS, name, on_one)) for name in LANGUAGES}
+    given_documents = [
+        (collection, next(keys[collection]), content, title, LANGUAGES[collection])
+        for collection, content, title in stored
+    ]
+    scale.ingest(given_documents)
+    embed(scale.one, "s", 8)
+    scale.spread()
     for _ in range(2):
         for search in asked:
             expected = rows(scale.one, search)
             event(f"{len(expected)} rows" if isinstance(expected, list) else expected[1])
             assert rows(scale.coordinator, search) == expected, search
-        for place, (collection, _, _) in enumerate(stored[:cut]):
-            scale.forget(collection, f"k{place}")
+        for place in gone:
+            if place < len(stored):
+                scale.forget(*given_documents[place][:2])
         scale.seal()
 
 
-CASES = given(stored=documents, asked=searches, cut=st.integers(0, 3))
-UNHURRIED = [*HealthCheck]
+Case = tuple[list[Document], list[Search], Set[int], bool]
 
 
-@settings(max_examples=12, suppress_health_check=UNHURRIED, derandomize=True)
-@CASES
-def test_shards_are_one_node(
-    scale: Scale, stored: list[tuple[str, str, str]], asked: list[tuple[Any, ...]], cut: int
-) -> None:
-    check_equal(scale, stored, asked, cut)
+def cases(most: int, asked: int) -> st.SearchStrategy[Case]:
+    """Return what check_equal is given: at most so many documents, and so many searches."""
+    gone = st.sets(st.integers(0, most - 1), max_size=8)
+    return st.tuples(documents(most), searches(asked), gone, st.booleans())
+
+
+# A case that fails is not made smaller: each example takes seconds.
+PATIENT = settings(suppress_health_check=[*HealthCheck], phases=[Phase.reuse, Phase.generate])
+
+
+@settings(PATIENT, max_examples=6, derandomize=True, database=None)
+@given(case=cases(10, 4))
+def test_shards_are_one_node(scale: Scale, case: Case) -> None:
+    check_equal(scale, *case)
 
 
 @pytest.mark.slow
-@settings(max_examples=250, suppress_health_check=UNHURRIED)
-@CASES
-def test_shards_are_one_node_at_length(
-    scale: Scale, stored: list[tuple[str, str, str]], asked: list[tuple[Any, ...]], cut: int
-) -> None:
-    check_equal(scale, stored, asked, cut)
+@settings(PATIENT, max_examples=90)
+@given(case=cases(MOST, 12))
+def test_shards_are_one_node_at_length(scale: Scale, case: Case) -> None:
+    """1,080 random option sets, each before and after deletes and a seal."""
+    check_equal(scale, *case)
+
+
+@pytest.mark.slow
+@settings(PATIENT, max_examples=25)
+@given(case=cases(MOST, 12))
+def test_shards_after_a_split_are_one_node(split_scale: Scale, case: Case) -> None:
+    check_equal(split_scale, *case)

@@ -89,6 +89,16 @@ def test_a_search_goes_by_what_is_there_now(wine: Scale) -> None:
             assert wine.coordinator.rows(search) == wine.one.rows(search)
 
 
+def test_strict_knows_that_nothing_is_left(wine: Scale) -> None:
+    """The first search after it learns anew what is there, the second goes by counts of before."""
+    strict = SEARCH.replace('"exact"', '"exact", "strict": true')
+    searches = [strict, strict.replace("red wine", "white sea")]
+    for search in searches:
+        assert wine.coordinator.rows(search) == wine.one.rows(search)
+    wine.clear()
+    assert [wine.coordinator.error(search).sqlstate for search in searches] == ["PB003"] * 2
+
+
 def test_a_shard_that_lacks_a_change_of_the_front_is_an_error(wine: Scale) -> None:
     from support.shards import run_command
 

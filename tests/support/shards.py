@@ -6,7 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import psycopg
+
+from pgblend.cli.shards.places import places_of
 from support.database import Database
+
+BUCKETS = "SELECT b.bucket FROM pgblend_data.shard_bucket AS b WHERE b.shard = %s"
+VECTOR_TABLES = "SELECT s.table_name FROM pgblend_data.embedding_space AS s"
+_COLUMNS = """
+    SELECT string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum)
+    FROM pg_attribute AS a
+    WHERE a.attrelid = format('pgblend_data.%%I', %s::text)::regclass
+        AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
+"""
 
 
 @dataclass
@@ -20,7 +32,7 @@ class Scale:
     def clear(self) -> None:
         """Forget all documents."""
         for store in (self.one, *self.shards):
-            store.rows("SELECT count(blend.delete_document(d.id)) FROM pgblend_data.document AS d")
+            forget_all(store)
 
     def add(self, collection: str, key: str, content: str, title: str = "", **more: Any) -> None:
         """Ingest a document into the one node, and with the same ids into its shard."""
@@ -40,6 +52,25 @@ class Scale:
             )
         assert stored(shard, *values) == (document, chunk)
 
+    def ingest(self, documents: Sequence[tuple[Any, ...]]) -> None:
+        """Ingest (collection, key, content, title, language) into the one node."""
+        columns = zip(*documents, strict=True) if documents else ([] for _ in range(5))
+        self.one.rows(
+            "SELECT ingest_document(d.collection, d.key, d.content, d.title, language => d.config)"
+            " FROM unnest(%s::text[], %s::text[], %s::text[], %s::text[], %s::text[])"
+            " AS d (collection, key, content, title, config)",
+            *map(list, columns),
+        )
+
+    def spread(self) -> None:
+        """Give the shards, which are empty, the one node's rows."""
+        places = places_of(self.coordinator.connection)
+        for place, shard in zip(places, self.shards, strict=True):
+            buckets = self.coordinator.column(BUCKETS, place.number)
+            for table in ("document", "chunk", *self.one.column(VECTOR_TABLES)):
+                copy_rows(self.one.connection, shard.connection, table, buckets)
+            shard.rows("DELETE FROM pgblend_data.embedding_queue")
+
     def forget(self, collection: str, key: str) -> None:
         """Delete a document everywhere."""
         for store in (self.one, *self.shards):
@@ -53,15 +84,40 @@ class Scale:
     def embed(self, space: str, dimensions: int) -> None:
         """Give every passage a vector of its content, the same on both sides."""
         for store in (self.one, *self.shards):
-            store.rows(
-                f"INSERT INTO pgblend_data.embedding_{space}"
-                " SELECT c.id, c.document_id, c.chunk_index, c.collection_id, c.bucket,"
-                "  (SELECT array_agg(('x' || substr(md5(c.content), 2 * g, 2))::bit(8)::integer"
-                "   - 128.5) FROM generate_series(1, %s) AS g)::vector"
-                " FROM pgblend_data.chunk AS c ON CONFLICT DO NOTHING",
-                dimensions,
-            )
-            store.rows("DELETE FROM pgblend_data.embedding_queue")
+            embed(store, space, dimensions)
+
+
+def copy_rows(
+    source: psycopg.Connection, target: psycopg.Connection, table: str, buckets: Sequence[int]
+) -> None:
+    """Copy the rows of some buckets, as they are; the target's triggers index them."""
+    ((columns,),) = target.execute(_COLUMNS, [table]).fetchall()
+    wanted = ", ".join(map(str, buckets))
+    rows = f"SELECT {columns} FROM pgblend_data.{table} WHERE bucket IN ({wanted}) ORDER BY 1"
+    with (
+        source.cursor().copy(f"COPY ({rows}) TO STDOUT".encode()) as out,
+        target.cursor().copy(f"COPY pgblend_data.{table} ({columns}) FROM STDIN".encode()) as into,
+    ):
+        for data in out:
+            into.write(data)
+
+
+def forget_all(store: Database) -> None:
+    """Delete all documents of a store."""
+    store.rows("SELECT count(blend.delete_document(d.id)) FROM pgblend_data.document AS d")
+
+
+def embed(store: Database, space: str, dimensions: int) -> None:
+    """Give every passage of a store a vector of its content."""
+    store.rows(
+        f"INSERT INTO pgblend_data.embedding_{space}"
+        " SELECT c.id, c.document_id, c.chunk_index, c.collection_id, c.bucket,"
+        "  (SELECT array_agg(('x' || substr(md5(c.content), 2 * g, 2))::bit(8)::integer"
+        "   - 128.5) FROM generate_series(1, %s) AS g)::vector"
+        " FROM pgblend_data.chunk AS c ON CONFLICT DO NOTHING",
+        dimensions,
+    )
+    store.rows("DELETE FROM pgblend_data.embedding_queue")
 
 
 def run_command(url: str, *arguments: str, fails: bool = False) -> str:

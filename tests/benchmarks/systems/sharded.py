@@ -9,19 +9,12 @@ from psycopg.conninfo import conninfo_to_dict
 
 from pgblend.cli.database import connect
 from pgblend.migrations import runner
-from support.shards import run_command
+from support.shards import BUCKETS, copy_rows, run_command
 from systems.blend import COLLECTION, INDEX, SPACE, Blend, up_to_date
 from systems.server_database import database_name, filled_database
 
 AT_ONCE = 2  # shards that are filled
 TABLES = ("document", "chunk", f"embedding_{SPACE}")
-COLUMNS = """
-    SELECT string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum)
-    FROM pg_attribute AS a
-    WHERE a.attrelid = format('pgblend_data.%%I', %s::text)::regclass
-        AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
-"""
-BUCKETS = "SELECT b.bucket FROM pgblend_data.shard_bucket AS b WHERE b.shard = %s"
 
 
 class Sharded(Blend):
@@ -79,17 +72,7 @@ class Sharded(Blend):
             ((index, definition),) = shard.execute(INDEX).fetchall()
             shard.execute(f"DROP INDEX {index}")
             for table in TABLES:
-                ((columns,),) = shard.execute(COLUMNS, [table]).fetchall()
-                wanted = ", ".join(map(str, buckets))
-                rows = f"SELECT {columns} FROM pgblend_data.{table} WHERE bucket IN ({wanted})"
-                with (
-                    one.cursor().copy(f"COPY ({rows} ORDER BY 1) TO STDOUT".encode()) as out,
-                    shard.cursor().copy(
-                        f"COPY pgblend_data.{table} ({columns}) FROM STDIN".encode()
-                    ) as into,
-                ):
-                    for data in out:
-                        into.write(data)
+                copy_rows(one, shard, table, buckets)
             shard.execute("TRUNCATE pgblend_data.embedding_queue")
             shard.execute("SELECT blend.lexical_seal(%s)", [COLLECTION])
             shard.execute(definition)
