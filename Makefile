@@ -7,7 +7,7 @@ PYTEST := $(VENV)/bin/python -m pytest
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install-size packages setup setup-run demo demo-cluster test quick faults clients frameworks scale relevance soak all test-all bench bench-publish bench-hybrid bench-lexical lint format up down freeze extension docs site golden clean
+.PHONY: $(shell sed -nE 's/^([a-z-]+):.*\#\# .*/\1/p' $(MAKEFILE_LIST))
 
 help: ## Show the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | column -t -s "$$(printf '\t')"
@@ -90,6 +90,14 @@ packages: setup ## Wheel and sdist into dist/, as a release has them, and run fr
 	$(PYTEST) tests/contract/test_packages.py
 	$(VENV)/bin/python -m build --outdir dist
 	rm -rf pgblend.egg-info
+
+images: setup ## Both container images, with docker or podman (root): their sizes, and what they hold, run (half an hour)
+	docker/images.sh
+	$(PYTEST) tests/faults/test_images.py
+
+constraints: setup ## Write docker/constraints.txt: the newest versions of the images' libraries that pyproject.toml allows
+	$(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --upgrade \
+		--extra documents --extra local --extra mcp pyproject.toml --output-file docker/constraints.txt
 
 lint: setup ## ruff, mypy, sqlfluff and shellcheck
 	$(VENV)/bin/ruff check

@@ -9,7 +9,7 @@ BEGIN
     END IF;
 END
 $do$;
-GRANT USAGE ON SCHEMA pgblend, pgblend_data TO pgblend_serve;
+GRANT USAGE ON SCHEMA pgblend_data TO pgblend_serve;
 
 CREATE TABLE pgblend_data.access_token (
     id bigint GENERATED ALWAYS AS IDENTITY,

@@ -104,6 +104,7 @@ GRANT SELECT (searched_at) ON pgblend_data.search_log TO pgblend_gateway;
 -- The HTTP door's login finds a token's role as pgblend_serve, which may do nothing else.
 GRANT SELECT (digest, role_name, scopes, expires_at, is_link, created_at), UPDATE (digest, is_link)
 ON pgblend_data.access_token TO pgblend_serve;
+GRANT USAGE ON SCHEMA pgblend TO pgblend_serve;
 GRANT EXECUTE ON FUNCTION pgblend._token_role TO pgblend_serve;
 GRANT SELECT, INSERT (name, digest, role_name, scopes, expires_at, is_link), DELETE
 ON pgblend_data.access_token TO pgblend_admin;

@@ -12,6 +12,7 @@ import pytest
 
 from support.wheel import FOLDERS, ROOT, build_wheel
 
+EXTENSION = "migrations/as_extension/Makefile"
 TEMPLATES = {".html", ".svg", ".css", ".js"}
 SUFFIXES = {".py", ".sql", ".plpgsql", ".json", ".mako", ".sha256", ".typed", ".txt"} | TEMPLATES
 
@@ -34,6 +35,7 @@ def test_exactly_these_files(wheel: Path) -> None:
         if (path.suffix in SUFFIXES or path.parent.name == "cl100k") and path.is_file()
         if "__pycache__" not in path.parts
     }
+    expected.add(EXTENSION)
     assert packed == expected
 
 

@@ -35,8 +35,8 @@ def start(volume: Path) -> Iterator[Start]:
     """Start containers on the volume."""
     started: list[Container] = []
 
-    def start(*arguments: str) -> Container:
-        started.append(Container(volume, *arguments))
+    def start(*arguments: str, **variables: str) -> Container:
+        started.append(Container(volume, *arguments, **variables))
         return started[-1]
 
     yield start
@@ -90,3 +90,53 @@ def test_arguments_that_are_no_options_are_a_command(start: Start, volume: Path)
     assert container.process.wait(60) == 0
     assert container.said.startswith("pgblend, version ")
     assert list(volume.iterdir()) == []
+
+
+@pytest.mark.fault("data of another major version on the volume", "refused, and left as they are")
+@pytest.mark.parametrize("place", ["postgres", "10/postgres"])
+def test_data_of_another_major_version_are_refused(start: Start, volume: Path, place: str) -> None:
+    (volume / place).mkdir(parents=True)
+    (volume / place / "PG_VERSION").write_text("10\n")
+    container = start()
+    assert container.process.wait(60) == 1
+    assert f"PostgreSQL 10 has its data in {volume / place}" in container.said
+    assert [path.name for path in volume.iterdir()] == [Path(place).parts[0]]
+
+
+@pytest.mark.fault("a secret whose file is missing", "the container ends and names the file")
+def test_a_secret_that_cannot_be_read_is_named(start: Start, volume: Path) -> None:
+    container = start(PGBLEND_PASSWORD_FILE="/nowhere/password")
+    assert container.process.wait(60) == 1
+    assert "PGBLEND_PASSWORD_FILE names /nowhere/password" in container.said
+    assert list(volume.iterdir()) == []
+
+
+@pytest.mark.fault(
+    "the owner over the network, with the right password", "refused; pgblend_application comes in"
+)
+@pytest.mark.slow
+def test_no_superuser_comes_in_over_the_network(start: Start, volume: Path) -> None:
+    secret = volume.parent / "secret"
+    secret.write_text("a:b\\c'd\n")
+    secret.chmod(0o644)
+    container = start(PGBLEND_PASSWORD_FILE=str(secret))
+    container.wait_until_ready()
+
+    def log_in(role: str, password: str) -> tuple[str, str]:
+        by_network = ["env", f"PGPASSWORD={password}", "psql", "-h", "127.0.0.1", "-U", role]
+        statement = "SELECT rolsuper FROM pg_roles WHERE rolname = current_user"
+        done = container.run(*by_network, "-Atc", statement)
+        return done.stdout, done.stderr
+
+    owners = (container.data.parent / "pgpass").read_text().strip().rpartition(":")[2]
+    said, error = log_in("pgblend", owners)
+    assert said == ""
+    assert "pg_hba.conf rejects connection" in error
+    assert log_in("pgblend_application", "a:b\\c'd") == ("f\n", "")
+    assert container.run("psql", "-Atc", "SHOW is_superuser").stdout == "on\n"
+    assert (
+        container.run(
+            "psql", "-Atc", "SELECT count(*) FROM pg_roles WHERE rolname = 'pgblend_door'"
+        ).stdout
+        == "0\n"
+    )

@@ -1,6 +1,7 @@
-"""Run the image's entry point as a container would: process 1 of namespaces of its own."""
+"""Run the database image's entry point as a container would: process 1 of namespaces of its own."""
 
 import os
+import pwd
 import signal
 import subprocess
 import sys
@@ -10,7 +11,7 @@ import psutil
 
 from support.waiting import wait_until
 
-ENTRYPOINT = Path(__file__).resolve().parents[2] / "docker" / "entrypoint.sh"
+ENTRYPOINT = Path(__file__).resolve().parents[2] / "docker" / "database.sh"
 ACCOUNT = "postgres"
 PATIENCE_SECONDS = 180
 # The tests' Python may lie in a folder that is closed to the account, such as /root.
@@ -31,16 +32,22 @@ _UNSHARE += (sys.executable, "-c", _BECOME)
 class Container:
     """The entry point with some arguments, on a folder that stands for the volume."""
 
-    def __init__(self, volume: Path, *arguments: str) -> None:
-        self.data = volume / "postgres"
+    def __init__(self, volume: Path, *arguments: str, **variables: str) -> None:
+        self._volume = volume
         self.log = volume.parent / f"{volume.name}-{id(self)}.log"
+        self._environment = {
+            "PATH": f"{Path(sys.executable).parent}:/usr/sbin:/usr/bin:/sbin:/bin",
+            "PGBLEND_DATA_DIR": str(volume),
+            "PGBLEND_DATABASE_URL": "postgresql:///",
+            "PGHOST": str(self._socket_folder()),
+            "PGUSER": "pgblend",
+            "PGDATABASE": "pgblend",
+            **variables,
+        }
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
                 [*_UNSHARE, *AS_ACCOUNT, "bash", str(ENTRYPOINT), *arguments],
-                env={
-                    "PATH": f"{Path(sys.executable).parent}:/usr/sbin:/usr/bin:/sbin:/bin",
-                    "PGBLEND_DATA_DIR": str(volume),
-                },
+                env=self._environment,
                 cwd="/",
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -48,6 +55,19 @@ class Container:
                 text=True,
             )
         wait_until(lambda: self.process.poll() is not None or self._children())
+
+    def _socket_folder(self) -> Path:
+        """Make what the image has as /run/postgresql."""
+        folder = self._volume.parent / f"run-{id(self)}"
+        folder.mkdir(mode=0o700)
+        os.chown(folder, pwd.getpwnam(ACCOUNT).pw_uid, pwd.getpwnam(ACCOUNT).pw_gid)
+        return folder
+
+    @property
+    def data(self) -> Path:
+        """The data folder of the one major version that is there."""
+        (found,) = self._volume.glob("[0-9][0-9]/postgres")
+        return found
 
     @property
     def said(self) -> str:
@@ -74,10 +94,10 @@ class Container:
 
     def run(self, *command: str) -> subprocess.CompletedProcess[str]:
         """Run a command within, as `docker exec` does."""
-        first = self.first_process
+        target = f"--target={self.first_process.pid}"
         return subprocess.run(
-            ["nsenter", f"--target={first.pid}", "--all", "setpriv", *AS_ACCOUNT, *command],
-            env=first.environ() | {"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin"},
+            ["nsenter", target, "--all", "setpriv", *AS_ACCOUNT, *command],
+            env=self._environment,
             capture_output=True,
             text=True,
             check=False,
