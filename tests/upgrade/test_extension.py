@@ -80,9 +80,8 @@ def test_only_superusers_install(installed: Database) -> None:
 
 def test_others_change_their_extensions(installed: Database) -> None:
     """The event trigger runs for them too, who may not look into our schemas."""
-    installed.rows(
-        f"CREATE ROLE owner; GRANT CREATE ON DATABASE {installed.connection.info.dbname} TO owner; SET ROLE owner"
-    )
+    name = installed.connection.info.dbname
+    installed.rows(f"CREATE ROLE owner; GRANT CREATE ON DATABASE {name} TO owner; SET ROLE owner")
     installed.rows("CREATE SCHEMA own; CREATE EXTENSION hstore SCHEMA own")
     installed.rows("ALTER EXTENSION hstore UPDATE")
     installed.rows("RESET ROLE; DROP OWNED BY owner; DROP ROLE owner")
