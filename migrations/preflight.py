@@ -18,8 +18,8 @@ _EXTENSIONS = text(
 # Routines take this path (SET search_path FROM CURRENT), which is how they find an extension's
 # operators in whatever schema it lives.
 ROUTINES_PATH = (
-    "SELECT set_config('search_path', concat_ws(', ', 'pgblend', 'pgblend_data',"
-    " string_agg(DISTINCT e.extnamespace::regnamespace::text, ', '), 'pg_temp'), {is_local})"
+    "SELECT concat_ws(', ', 'pgblend', 'pgblend_data',"
+    " string_agg(DISTINCT e.extnamespace::regnamespace::text, ', '), 'pg_temp')"
     " FROM pg_catalog.pg_extension AS e"
     f" WHERE e.extname IN {EXTENSIONS} AND e.extnamespace <> 'pg_catalog'::regnamespace"
 )
@@ -39,7 +39,7 @@ def prepare_server(connection: Connection) -> None:
         _check_extension(name, version)
         if installed is None:
             create_extension(connection, name)
-    connection.exec_driver_sql(ROUTINES_PATH.format(is_local=False))
+    connection.exec_driver_sql(f"SELECT set_config('search_path', ({ROUTINES_PATH}), false)")
     connection.commit()
 
 

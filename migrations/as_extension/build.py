@@ -28,7 +28,7 @@ trusted = false
 """
 _KINDS = ("FUNCTION", "PROCEDURE", "VIEW")
 _PLACEHOLDER = re.compile(r"#(\w+)")
-_TAGS = ("$install$", "$tables$", "$bound$", "$late$", "$rights$", "$revisions$")
+_TAGS = ("$install$", "$tables$", "$bound$", "$late$", "$rest$", "$revisions$")
 
 
 class Release(NamedTuple):
@@ -68,21 +68,28 @@ def _releases() -> list[Release]:
     """Return what was released, and the newest revision, released or not, last."""
     versions = runner.released_versions()
     newest = known_revisions()[-1]
-    versions.setdefault(newest, metadata("pgblend")["Version"])
-    return [Release(version, revision) for revision, version in versions.items()]
+    version = metadata("pgblend")["Version"]
+    if newest not in versions and version in versions.values():
+        raise UserError(
+            f"version {version} is released, and revision {newest} is not of it",
+            hint="give the next version to pyproject.toml",
+        )
+    versions.setdefault(newest, version)
+    return [Release(brought, revision) for revision, brought in versions.items()]
 
 
 def _creation(release: Release) -> str:
     """Return the script of CREATE EXTENSION."""
     types = _changed(read_types(), "types", release)
+    parts = split(snapshot(release.revision), types)
     return _fill(
         "create.sql",
         {
             "minimum_server": str(MINIMUM_SERVER),
             "minimum_vector": "{" + ",".join(map(str, MINIMUM_VECTOR)) + "}",
-            "routines_path": ROUTINES_PATH.format(is_local=True),
+            "path": ROUTINES_PATH,
             "types": types,
-            "routines": split(snapshot(release.revision), types).own,
+            "routines": parts.own + parts.comments,
             "install": _install(release, types),
         },
     )
@@ -99,7 +106,7 @@ def _update(former: Release, newest: Release) -> str:
             "from_revision": former.revision,
             "from_version": former.version,
             "revision": newest.revision,
-            "routines_path": ROUTINES_PATH.format(is_local=True),
+            "path": ROUTINES_PATH,
             "types": _changed("", "types", newest, former),
             "tables": _changed("-- Changes\n", "tables", newest, former),
             "install": _install(newest, types),
@@ -119,11 +126,12 @@ def _install(release: Release, types: str) -> str:
         {
             "version": release.version,
             "revision": release.revision,
+            "path": ROUTINES_PATH,
             "former": _array(_former_names(release)),
             "tables": _changed(read_tables(), "tables", release),
             "bound": parts.bound,
             "constraint_triggers": read_script("constraint_triggers.sql"),
-            "rights": parts.rights,
+            "rest": parts.rest,
             "comment": f"{COMMENT}{digest(script)}",
             "routine_names": _array(created_names(script, "FUNCTION", "PROCEDURE")),
         },

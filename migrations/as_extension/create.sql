@@ -1,5 +1,7 @@
 \echo Use "CREATE EXTENSION pgblend" to load this file. \quit
 
+-- Nothing that another role may have made is called before the path of routines is set.
+SELECT pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
 DO $check$
 BEGIN
     IF to_regclass('pgblend_data.alembic_version') IS NOT NULL THEN
@@ -29,11 +31,12 @@ BEGIN
     END IF;
 END
 $check$;
-#routines_path;
+SELECT set_config('search_path', (#path), true);
 
 CREATE SCHEMA pgblend_data;
 #types
 #routines
+SELECT pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
 #install
 CREATE EVENT TRIGGER pgblend_follow_update ON ddl_command_end
 WHEN TAG IN ('ALTER EXTENSION') EXECUTE FUNCTION pgblend._follow_update();

@@ -30,10 +30,12 @@ CREATE OR REPLACE FUNCTION blend.install()
 RETURNS text
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
+SET search_path = pg_catalog, pg_temp
 AS $install$
 DECLARE
     former CONSTANT text[] := #former;
+    narrow CONSTANT text := current_setting('search_path');
+    path CONSTANT text := (#path);
     found text;
     before text[];
     stale record;
@@ -47,7 +49,9 @@ BEGIN
         CREATE TABLE pgblend_data.alembic_version (
             version_num character varying(32) NOT NULL,
             CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num));
+        PERFORM set_config('search_path', path, true);
         EXECUTE $tables$#tables$tables$;
+        PERFORM set_config('search_path', narrow, true);
     ELSE
         SELECT v.version_num INTO found FROM pgblend_data.alembic_version AS v;
         IF found <> '#revision' THEN
@@ -58,7 +62,9 @@ BEGIN
         END IF;
     END IF;
     before := ARRAY(SELECT m::text FROM pgblend._made(former, false) AS m);
+    PERFORM set_config('search_path', path, true);
     EXECUTE $bound$#bound$bound$;
+    PERFORM set_config('search_path', narrow, true);
     IF found IS NULL THEN
         EXECUTE $late$#constraint_triggers$late$;
         INSERT INTO pgblend_data.alembic_version VALUES ('#revision');
@@ -72,7 +78,7 @@ BEGIN
     LOOP
         EXECUTE format('DROP %s %s', stale.kind, stale.identities);
     END LOOP;
-    EXECUTE $rights$#rights$rights$;
+    EXECUTE $rest$#rest$rest$;
     EXECUTE format('COMMENT ON TABLE pgblend_data.alembic_version IS %L', '#comment ' || (
         SELECT encode(sha256(convert_to(coalesce(string_agg(
             concat_ws(' ', p.proname, p.prosrc), chr(10) ORDER BY p.proname, p.prosrc), ''),
@@ -91,16 +97,19 @@ CREATE OR REPLACE FUNCTION pgblend._follow_update()
 RETURNS event_trigger
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
+SET search_path = pg_catalog, pg_temp
 AS $function$
 BEGIN
-    -- Within a script all that is made would be the extension's.
-    IF to_regclass('pgblend_data.alembic_version') IS NOT NULL AND EXISTS (
+    -- Within a script all that is made would be the extension's. Nothing of ours is looked up
+    -- for other extensions, which roles change that may not look into our schemas.
+    IF EXISTS (
         SELECT FROM pg_catalog.pg_event_trigger_ddl_commands() AS c
         WHERE c.classid = 'pg_extension'::regclass AND c.object_identity = 'pgblend'
             AND NOT c.in_extension)
     THEN
-        PERFORM blend.install();
+        IF to_regclass('pgblend_data.alembic_version') IS NOT NULL THEN
+            PERFORM blend.install();
+        END IF;
     END IF;
 END;
 $function$;

@@ -15,7 +15,7 @@ _STATEMENT = re.compile(
     re.DOTALL,
 )
 _COMMENT = re.compile(r"('(?:[^']|'')*+')|--[^\n]*")
-_CREATED = re.compile(r"CREATE OR REPLACE (FUNCTION|PROCEDURE|VIEW) (?:pg)?blend\.(\w+)")
+_CREATED = re.compile(r"CREATE OR REPLACE (?:FUNCTION|PROCEDURE|VIEW) (?:pg)?blend\.(\w+)")
 _COMMENTED = re.compile(r"COMMENT ON (?:FUNCTION|PROCEDURE|VIEW|COLUMN) (?:pg)?blend\.(\w+)")
 _TEXT_BODY = re.compile(r"\nAS \$\w*\$")
 _TYPE = re.compile(r"^CREATE TYPE pgblend_data\.(\w+)", re.MULTILINE)
@@ -24,11 +24,12 @@ _NAMED = re.compile(r"\b(?:pg)?blend\.(\w+)")
 
 
 class Parts(NamedTuple):
-    """What an extension owns, what binds to tables, and rights on both."""
+    """What an extension owns, comments on that, what binds to tables; rights and all comments."""
 
     own: str
+    comments: str
     bound: str
-    rights: str
+    rest: str
 
 
 def split(script: str, types: str) -> Parts:
@@ -37,20 +38,18 @@ def split(script: str, types: str) -> Parts:
     known, bound_names = {*_TYPE.findall(types)}, set[str]()
     own: list[str] = []
     bound: list[str] = []
-    rights: list[str] = []
     for statement in statements(objects):
         created = _CREATED.match(_code(statement))
         is_bound = created is None or _binds(_binding(statement), known, bound_names)
         if created and is_bound:
-            bound_names.add(created[2])
+            bound_names.add(created[1])
         (bound if is_bound else own).append(statement)
-    for statement in statements(rest):
-        commented = _COMMENTED.match(_code(statement))
-        if commented is None:
-            rights.append(statement)
-        else:
-            (bound if commented[1] in bound_names else own).append(statement)
-    return Parts("".join(own), "".join(bound), "".join(rights))
+    comments = (
+        statement
+        for statement in statements(rest)
+        if (on := _COMMENTED.match(_code(statement))) and on[1] not in bound_names
+    )
+    return Parts("".join(own), "".join(comments), "".join(bound), rest)
 
 
 def statements(script: str) -> Iterator[str]:

@@ -1,5 +1,7 @@
 \echo Use "ALTER EXTENSION pgblend UPDATE" to load this file. \quit
 
+-- Nothing that another role may have made is called but where the path of routines is set.
+SELECT pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
 DO $check$
 BEGIN
     IF to_regclass('pgblend_data.alembic_version') IS NULL THEN
@@ -17,9 +19,9 @@ BEGIN
     END IF;
 END
 $check$;
-#routines_path;
-
+SELECT set_config('search_path', (#path), true);
 #types
+SELECT pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
 -- What is made in a script is the extension's: tables are not.
 DO $tables$
 DECLARE
@@ -29,7 +31,9 @@ DECLARE
             SELECT e.oid FROM pg_catalog.pg_extension AS e WHERE e.extname = 'pgblend'));
     made record;
 BEGIN
+    PERFORM set_config('search_path', (#path), true);
     EXECUTE $revisions$#tables$revisions$;
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
     UPDATE pgblend_data.alembic_version SET version_num = '#revision';
     FOR made IN
         SELECT o.type, o.identity
@@ -61,7 +65,9 @@ END
 $adopt$;
 SELECT set_config('pgblend.before', ARRAY(
     SELECT m::text FROM pgblend._made(#former, true) AS m)::text, true);
+SELECT set_config('search_path', (#path), true);
 #routines
+SELECT pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
 -- What was not made anew is let go; blend.install(), which follows, replaces or drops it.
 DO $release$
 DECLARE

@@ -20,8 +20,8 @@ from support.server import temporary_cluster, throwaway_folder
 
 
 @contextmanager
-def relocated_cluster() -> Iterator[tuple[Cluster, Path]]:
-    """A server, and the folder that its CREATE EXTENSION reads."""
+def relocated_cluster() -> Iterator[Cluster]:
+    """A server whose programs, pg_config too, name an extension folder of their own."""
     with (
         tempfile.TemporaryDirectory(prefix="pgblend-test-", dir=throwaway_folder()) as name,
         pytest.MonkeyPatch.context() as environment,
@@ -44,7 +44,7 @@ def relocated_cluster() -> Iterator[tuple[Cluster, Path]]:
                 (extensions / entry.name).symlink_to(entry)
         environment.setenv(FOLDER_VARIABLE, str(ours["bindir"]))
         with temporary_cluster() as cluster:
-            yield cluster, extensions
+            yield cluster
 
 
 def _configured(what: str) -> Path:

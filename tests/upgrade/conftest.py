@@ -1,12 +1,15 @@
 """Databases to migrate, and rows to put into them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import psycopg
 import pytest
 
+from pgblend.migrations.as_extension.build import build
 from support.catalogue import schema
 from support.database import Database, add_documents, add_space, embed_waiting
+from support.extension_server import Place
+from support.relocated_server import relocated_cluster
 
 
 @pytest.fixture
@@ -47,3 +50,21 @@ def empty(new_database: Callable[..., str]) -> str:
         for extension in ("vector", "pg_trgm", "plpython3u"):
             connection.execute(f"CREATE EXTENSION {extension}")  # type: ignore[call-overload]
     return url
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    """A server that has pgblend among its extensions."""
+    folder = tmp_path_factory.mktemp("extension")
+    build(folder)
+    with relocated_cluster() as cluster:
+        place = Place(cluster)
+        place.install(folder)
+        yield place
+
+
+@pytest.fixture
+def bare(place: Place) -> Iterator[Database]:
+    """An empty database of that server."""
+    with place.database() as db:
+        yield db

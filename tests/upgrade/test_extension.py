@@ -1,92 +1,20 @@
-"""CREATE EXTENSION pgblend, on a server with an extension folder of its own."""
+"""CREATE EXTENSION pgblend: what it makes, owns and refuses."""
 
-import itertools
-import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
-
-import psycopg
 import pytest
-from psycopg.conninfo import make_conninfo
 
 from pgblend.cli.errors import UserError
 from pgblend.migrations import runner
-from pgblend.migrations.as_extension.build import build
 from support.catalogue import revisions, schema
 from support.database import Database
-from support.relocated_server import relocated_cluster
+from support.extension_server import MEMBERS, install, set_free
 
 pytestmark = pytest.mark.slow
 
-MEMBERS = (
-    "SELECT format('%s %s', o.type, o.identity) FROM pg_depend AS d,"
-    " pg_identify_object(d.classid, d.objid, 0) AS o WHERE d.deptype = 'e' AND d.refobjid ="
-    " (SELECT oid FROM pg_extension WHERE extname = 'pgblend') ORDER BY 1"
-)
-NewDatabase = Callable[[], Database]
-
-
-class Place:
-    """A server, and its extension folder."""
-
-    def __init__(self, parameters: dict[str, Any], extensions: Path) -> None:
-        self.parameters = parameters
-        self.extensions = extensions
-        self.numbers = itertools.count()
-
-    def url(self, database: str) -> str:
-        return make_conninfo("", **{**self.parameters, "dbname": database})
-
-    @contextmanager
-    def database(self) -> Iterator[Database]:
-        """An empty database in which blend needs no schema name."""
-        name = f"extension_{next(self.numbers)}"
-        with psycopg.connect(self.url("postgres"), autocommit=True) as admin:
-            admin.execute(f"CREATE DATABASE {name}".encode())
-            admin.execute(
-                f'ALTER DATABASE {name} SET search_path = "$user", public, blend'.encode()
-            )
-        with psycopg.connect(self.url(name), autocommit=True) as connection:
-            yield Database(connection)
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    with relocated_cluster() as (cluster, extensions):
-        for path in build(tmp_path_factory.mktemp("extension")):
-            if path.name.startswith("pgblend"):
-                shutil.copy(path, extensions)
-        yield Place(cluster.connection_parameters(), extensions)
-
 
 @pytest.fixture
-def empty(place: Place) -> Iterator[Database]:
-    with place.database() as db:
-        yield db
-
-
-@pytest.fixture
-def installed(empty: Database) -> Database:
-    install(empty)
-    return empty
-
-
-def install(db: Database, version: str = "") -> None:
-    db.rows(f"CREATE EXTENSION pgblend {version} CASCADE")
-    db.rows("SELECT blend.install()")
-
-
-def set_free(db: Database) -> str:
-    """Take all from the extension, drop what is its alone; return what pg_dump sees then."""
-    db.rows("ALTER EXTENSION pgblend DROP EVENT TRIGGER pgblend_follow_update")
-    db.rows("DROP EVENT TRIGGER pgblend_follow_update")
-    for member in db.column(MEMBERS):
-        db.rows(f"ALTER EXTENSION pgblend DROP {member}")
-    db.rows("DROP EXTENSION pgblend")
-    db.rows("DROP FUNCTION pgblend._follow_update, pgblend._made, blend.install")
-    return schema(db.url)
+def installed(bare: Database) -> Database:
+    install(bare)
+    return bare
 
 
 def test_it_makes_what_migrate_up_makes(installed: Database, fresh_schema: str) -> None:
@@ -114,10 +42,10 @@ def test_it_owns_no_table_and_stays_while_there_are_some(installed: Database) ->
     assert installed.rows(left) == []
 
 
-def test_it_goes_while_there_are_none(empty: Database) -> None:
-    empty.rows("CREATE EXTENSION pgblend CASCADE")
-    empty.rows("DROP EXTENSION pgblend")
-    empty.rows("CREATE EXTENSION pgblend")
+def test_it_goes_while_there_are_none(bare: Database) -> None:
+    bare.rows("CREATE EXTENSION pgblend CASCADE")
+    bare.rows("DROP EXTENSION pgblend")
+    bare.rows("CREATE EXTENSION pgblend")
 
 
 def test_migrations_leave_it_alone(installed: Database) -> None:
@@ -129,16 +57,16 @@ def test_migrations_leave_it_alone(installed: Database) -> None:
     assert schema(installed.url) == before
 
 
-def test_it_refuses_what_migrate_up_made(empty: Database) -> None:
-    runner.upgrade(empty.url)
-    said = empty.error("CREATE EXTENSION pgblend")
+def test_it_refuses_what_migrate_up_made(bare: Database) -> None:
+    runner.upgrade(bare.url)
+    said = bare.error("CREATE EXTENSION pgblend")
     assert "pgblend migrate up" in str(said.message_primary)
     assert "another database" in str(said.message_hint)
 
 
-def test_it_refuses_a_schema_of_its_name(empty: Database) -> None:
-    empty.rows("CREATE SCHEMA blend")
-    said = empty.error("CREATE EXTENSION pgblend CASCADE")
+def test_it_refuses_a_schema_of_its_name(bare: Database) -> None:
+    bare.rows("CREATE SCHEMA blend")
+    said = bare.error("CREATE EXTENSION pgblend CASCADE")
     assert said.message_primary == 'the schema "blend" is there and not pgblend\'s'
 
 
@@ -148,6 +76,15 @@ def test_only_superusers_install(installed: Database) -> None:
     installed.rows("RESET ROLE; GRANT EXECUTE ON FUNCTION blend.install TO member; SET ROLE member")
     assert "which member may not" in str(installed.error("SELECT blend.install()").message_primary)
     installed.rows("RESET ROLE; DROP OWNED BY member; DROP ROLE member")
+
+
+def test_others_change_their_extensions(installed: Database) -> None:
+    """The event trigger runs for them too, who may not look into our schemas."""
+    name = installed.connection.info.dbname
+    installed.rows(f"CREATE ROLE owner; GRANT CREATE ON DATABASE {name} TO owner; SET ROLE owner")
+    installed.rows("CREATE SCHEMA own; CREATE EXTENSION hstore SCHEMA own")
+    installed.rows("ALTER EXTENSION hstore UPDATE")
+    installed.rows("RESET ROLE; DROP OWNED BY owner; DROP ROLE owner")
 
 
 def test_installing_again_mends(installed: Database) -> None:

@@ -1,0 +1,164 @@
+"""ALTER EXTENSION pgblend UPDATE equals an upgrade.
+
+A copy of the source tree is released, changed in all ways that a release may change, and built: by
+its own commands.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+from support.catalogue import schema
+from support.database import Database
+from support.extension_server import MEMBERS, Place, install, set_free
+
+pytestmark = pytest.mark.slow
+
+NEXT = "9.9.9"
+HEAD = """-- {name}: {name} of the {release} release.
+CREATE OR REPLACE FUNCTION pgblend.{name}({arguments})
+RETURNS bigint
+LANGUAGE sql
+STABLE PARALLEL SAFE
+"""
+PARSED = "BEGIN ATOMIC\n    SELECT count(*) FROM pgblend_data.collection;\nEND;\n"
+PLAIN = "BEGIN ATOMIC\n    SELECT {n}::bigint;\nEND;\n"
+# Of the older release, then of the newer: what goes, what stays, what is another in each way.
+ROUTINES = {
+    "_goes": (HEAD + PLAIN.format(n=1), None),
+    "_goes_too": (HEAD + PARSED, None),
+    "_becomes_bound": (HEAD + PLAIN.format(n=1), HEAD + PARSED),
+    "_becomes_own": (HEAD + PARSED, HEAD + PLAIN.format(n=2)),
+    "_takes_more": (HEAD + PLAIN.format(n=1), HEAD.replace("{arguments}", "n int") + PARSED),
+    "_comes": (None, HEAD + PLAIN.format(n=3)),
+}
+GRANTED = "GRANT EXECUTE ON FUNCTION\npgblend._becomes_own\nTO pgblend_reader;\n"
+VIEW = """-- _seen: what is seen.
+CREATE OR REPLACE VIEW pgblend._seen AS
+SELECT
+    c.name{more}
+FROM pgblend_data.collection AS c;
+"""
+TABLES = """
+ALTER TABLE pgblend_data.collection ADD COLUMN shelf text;
+CREATE TABLE pgblend_data.shelf (
+    id bigint GENERATED ALWAYS AS IDENTITY,
+    row pgblend_data.shelf_row,
+    CONSTRAINT shelf_pkey PRIMARY KEY (id)
+);
+UPDATE pgblend_data.collection SET shelf = 'upper';
+"""
+TYPES = "CREATE TYPE pgblend_data.shelf_row AS (number integer);"
+KEPT = "SELECT name, shelf FROM pgblend_data.collection"
+
+
+class Tree:
+    """A copy of the package, and its command."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.package = root / "pgblend"
+        for name in ("cli", "migrations", "plpy", "sql"):
+            shutil.copytree(str(files(f"pgblend.{name}")), self.package / name)
+
+    def version(self, version: str) -> None:
+        """Be this version, as an installed package is."""
+        about = self.root / "pgblend.dist-info"
+        (about / "licenses").mkdir(parents=True, exist_ok=True)
+        (about / "licenses" / "LICENSE").write_text("free")
+        text = f"Metadata-Version: 2.4\nName: pgblend\nVersion: {version}\nSummary: search\n"
+        (about / "METADATA").write_text(text)
+
+    def routines(self, release: int) -> None:
+        """Have the routines of the older release or of the newer."""
+        stage = self.package / "sql" / "97_test"
+        shutil.rmtree(stage, ignore_errors=True)
+        stage.mkdir()
+        for name, texts in ROUTINES.items():
+            text = texts[release]
+            if text:
+                text = text.replace("{arguments}", "").replace("{release}", str(release))
+                (stage / f"{name}.sql").write_text(text.replace("{name}", name))
+        more = ",\n    c.shelf" if release else ""
+        (stage / "_seen.sql").write_text(VIEW.replace("{more}", more))
+
+    def run(self, *arguments: str, code: int = 0) -> str:
+        done = subprocess.run(
+            [sys.executable, "-c", "from pgblend.cli.main import main; main()", *arguments],
+            env={**os.environ, "PYTHONPATH": str(self.root)},
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == code, done.stderr
+        return done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory, place: Place) -> Tree:
+    """Two releases, whose extensions the server has."""
+    tree = Tree(tmp_path_factory.mktemp("tree"))
+    access = tree.package / "sql" / "99_access" / "access.sql"
+    access.write_text(access.read_text() + GRANTED)
+    tree.version("9.9.8")
+    tree.routines(0)
+    tree.run("migrate", "freeze")
+    tree.run("migrate", "revise", "next")
+    tree.version(NEXT)
+    tree.routines(1)
+    versions = tree.package / "migrations" / "versions"
+    (versions / "0012_tables.sql").write_text(TABLES)
+    (versions / "0012_types.sql").write_text(TYPES)
+    built = tree.root / "extension"
+    tree.run("migrate", "extension", str(built))
+    place.install(built)
+    return tree
+
+
+def test_it_makes_what_a_new_database_has(bare: Database, place: Place, tree: Tree) -> None:
+    install(bare, "VERSION '9.9.8'")
+    bare.rows("SELECT add_collection('kept')")
+    bare.rows("SELECT ingest_document('kept', 'k', 'some words')")
+    bare.rows("ALTER EXTENSION pgblend UPDATE")
+    assert bare.rows(KEPT) == [("kept", "upper")]
+    bare.rows("SELECT ingest_document('kept', 'l', 'more words')")
+    assert set(bare.column("SELECT source_key FROM hybrid_search('words')")) == {"k", "l"}
+    with place.database() as new, place.database() as migrated:
+        install(new)
+        assert bare.column(MEMBERS) == new.column(MEMBERS)
+        # With rights: those that are the extension's own are in no dump.
+        assert schema(bare.url) == schema(new.url)
+        tree.run("--database-url", migrated.url, "migrate", "up")
+        updated = set_free(bare)
+        assert updated == set_free(new)
+        assert updated == schema(migrated.url)
+
+
+def test_a_dump_of_the_older_version_is_restored_into_it(bare: Database, tree: Tree) -> None:
+    install(bare, "VERSION '9.9.8'")
+    bare.rows("UPDATE pgblend_data.alembic_version SET version_num = '0001'")
+    said = bare.error("SELECT blend.install()")
+    assert said.message_primary == "the tables are of revision 0001, the extension's are of 0011"
+    assert "CREATE EXTENSION pgblend VERSION" in str(said.message_hint)
+    said = bare.error("ALTER EXTENSION pgblend UPDATE")
+    assert "version 9.9.8 makes those of 0011" in str(said.message_primary)
+
+
+def test_without_tables_there_is_nothing_to_update(bare: Database, tree: Tree) -> None:
+    bare.rows("CREATE EXTENSION pgblend VERSION '9.9.8' CASCADE")
+    said = bare.error("ALTER EXTENSION pgblend UPDATE")
+    assert said.message_primary == "this database has the extension pgblend, and no tables of it"
+    assert "DROP EXTENSION pgblend" in str(said.message_hint)
+
+
+def test_a_revision_after_a_release_needs_a_version_of_its_own(tree: Tree) -> None:
+    tree.version("9.9.8")
+    try:
+        said = tree.run("migrate", "extension", str(tree.root / "not"), code=1)
+    finally:
+        tree.version(NEXT)
+    assert "version 9.9.8 is released, and revision 0012 is not of it" in said
