@@ -34,7 +34,9 @@ DIMENSIONS = 384
 PATIENT = dict.fromkeys(("answer", "embed", "expand", "lexical", "rerank", "total"), 60_000)
 # As little as fills soon: what grows after that is a leak.
 _GATEWAY = ("--cache-size", "1", "--breaker-failures", "1000")
-_DAMAGE = re.compile("PANIC|invalid page|could not read block|cache lookup failed|corrupt")
+_DAMAGE = re.compile(
+    "PANIC|invalid page|could not read block|cache lookup failed|corrupt|deadlock detected"
+)
 _SERVER = {"shared_buffers": "'256MB'", "autovacuum_naptime": "'5s'", "max_connections": "60"}
 
 
@@ -78,7 +80,7 @@ class Site:
             self.worker.wait()
 
     def damage(self) -> list[str]:
-        """Keep the server's log, and return what it tells of panic and damage."""
+        """Keep the server's log, and return what it tells of panic, damage and deadlocks."""
         files = sorted(self.cluster.log_directory.iterdir(), key=lambda file: file.stat().st_mtime)
         text = "\n".join(file.read_text(errors="replace") for file in files if file.is_file())
         (self.folder / "server.log").write_text(text)

@@ -23,12 +23,13 @@ def new_tag() -> str:
 
 
 def new_chunks(chance: random.Random, most: int) -> Chunks:
-    """Return the passages of a new version of a document, each with the version's word."""
+    """Return the passages of a new version of a document, all different, with its word in each."""
     tag = new_tag()
-    return tuple(
+    texts = (
         " ".join([tag, *chance.choices(WORDS, k=chance.randint(2, 9))])
         for _ in range(chance.randint(1, most))
     )
+    return tuple(dict.fromkeys(texts))
 
 
 def tag_of(chunks: Chunks) -> str:
