@@ -2,7 +2,7 @@
 
     python tests/benchmarks/simulate_tails.py [build/bench/shards.json] [GROWTH.json]
 
-A search is one that was measured: its trips in turn, each as long as the slowest of its shards, then
+A search is one that was measured: its trips in turn, each as long as its slowest shard takes, then
 what the coordinator spends. A shard takes the mean of that trip times a ratio of some shard to the
 mean of its own trip, so that hard queries stay hard everywhere. The coordinator's time grows with
 the number of shards as a line through its medians, those of GROWTH.json if that is given. A round
@@ -76,7 +76,7 @@ def main(measured: str = "build/bench/shards.json", grown: str | None = None) ->
     name = max(samples["trips"], key=lambda one: int(one.split()[0]))
     size = samples["passages"] // int(name.split()[0])
     rows = [
-        {"case": f"{case}, {count} × {size:,}", "system": "simulated"}
+        {"case": f"{case}, {count} of {size:,}", "system": "simulated"}
         | simulated(
             samples["trips"][name][case],
             np.array(samples["coordinator"][name][case]),
