@@ -128,8 +128,8 @@ def warmed(system: Blend, questions: Sequence[Question]) -> psycopg.Connection:
     return system.connection
 
 
-def times(systems: Sequence[Blend], questions: Sequence[Question]) -> tuple[Rows, dict[str, Any]]:
-    """Measure each question twice with all systems; return rows, and samples of the coordinators'.
+def times(systems: Sequence[Blend], questions: Sequence[Question], samples: dict[str, Any]) -> Rows:
+    """Measure each question twice with all systems; the coordinators' time goes to the samples.
 
     The warming questions are other ones.
     """
