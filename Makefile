@@ -104,7 +104,7 @@ lint: setup ## ruff, mypy, sqlfluff and shellcheck
 	$(VENV)/bin/ruff format --check
 	$(VENV)/bin/mypy
 	$(VENV)/bin/sqlfluff lint --disable-progress-bar --processes 2 sql
-	$(VENV)/bin/shellcheck docker/*.sh .ci/run
+	$(VENV)/bin/shellcheck docker/*.sh docker/cluster/*.sh .ci/run
 
 format: ## Format the Python code
 	$(VENV)/bin/ruff check --fix

@@ -39,8 +39,8 @@ _MAP = "SELECT pgblend._map_user(%(role)s::text, %(user)s::text, %(password)s::t
 _pooler_option = click.option(
     "--pooler",
     metavar="HOST:PORT",
-    help="Searches go by this pooler, which knows each shard as a database of its name; this "
-    "command line goes by the URLs.",
+    help="Searches go by this pooler, which knows each shard as a database of its name ({name} in "
+    "HOST stands for it); this command line goes by the URLs.",
 )
 
 

@@ -123,14 +123,21 @@ class Ways:
 
 
 def ways_to(given: dict[str, str], connections: list[str], pooler: str | None) -> Ways:
-    """Return how shards are reached; a pooler, HOST:PORT, knows each as a database of its name."""
+    """Return how shards are reached; a pooler, HOST:PORT, knows each as a database of its name.
+
+    {name} in HOST is that name, where each shard has a pooler of its own.
+    """
     if pooler is None:
         return Ways(connections, [None] * len(connections))
     host, _, port = pooler.rpartition(":")
     if not (host and port.isdigit()):
         raise UserError(f"pooler {pooler!r}: expected HOST:PORT")
     return Ways(
-        [whole_url("", host=host, port=port, dbname=name) for name in given], [*connections]
+        [
+            whole_url("", host=host.replace("{name}", name), port=port, dbname=name)
+            for name in given
+        ],
+        [*connections],
     )
 
 

@@ -1,6 +1,7 @@
 """The store of a coordinator: what a search asks of it, the shards answer."""
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -226,11 +227,7 @@ class ShardStore:
 
     def repeated(self) -> set[str | None]:
         """Return what the texts of several candidates have in common, and None: who knows?"""
-        seen: set[str | None] = set()
-        twice: set[str | None] = {None}
-        for one in self.hashes.values():
-            (twice if one in seen else seen).add(one)
-        return twice
+        return {None, *(one for one, count in Counter(self.hashes.values()).items() if count > 1)}
 
     def holders(self, request: HoldersRequest) -> Sequence[Holder]:
         """Return those of the passages that have one of the texts."""
@@ -332,7 +329,7 @@ class ShardStore:
 
 def pairs(answers: Iterable[Any]) -> Iterable[tuple[int, Any]]:
     """Return the pairs of mappings that came as lists of pairs."""
-    return ((int(key), value) for answer in answers for key, value in answer)
+    return chain.from_iterable(answers)
 
 
 def plain(request: Any) -> str:

@@ -208,7 +208,9 @@ class Trips:
         counted = self.db.kept("shard_trips")
         counted["made"] = counted.get("made", 0) + 1
         envelope = {"wire": WIRE, "left_ms": self.left_ms, "version": self.version}
-        trips = [json.dumps({**envelope, "calls": asked}) for asked in calls.values()]
+        distinct = {id(asked): asked for asked in calls.values()}.values()  # most often one
+        texts = {id(asked): json.dumps({**envelope, "calls": asked}) for asked in distinct}
+        trips = [texts[id(asked)] for asked in calls.values()]
         types = ["integer[]", "text[]"]
         try:
             rows = self.db.run_within(limit_ms, _ASK, types, list(calls), trips)

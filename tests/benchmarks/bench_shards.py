@@ -11,7 +11,7 @@ shards.json with the samples that simulate_tails.py draws from.
 import argparse
 import json
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -52,6 +52,7 @@ SESSIONS = (
 )
 WARM = 10
 POOL, SECONDS = 4, 20
+PARTS = ("times", "trips", "equal", "recall", "delays", "crowd")
 COLUMNS = (
     ("equal", "{}"),
     ("recall@100", "{:.4f}"),
@@ -127,8 +128,8 @@ def warmed(system: Blend, questions: Sequence[Question]) -> psycopg.Connection:
     return system.connection
 
 
-def times(systems: Sequence[Blend], questions: Sequence[Question]) -> tuple[Rows, dict[str, Any]]:
-    """Measure each question twice with all systems; return rows, and samples of the coordinators'.
+def times(systems: Sequence[Blend], questions: Sequence[Question], samples: dict[str, Any]) -> Rows:
+    """Measure each question twice with all systems; the coordinators' time goes to the samples.
 
     The warming questions are other ones.
     """
@@ -147,19 +148,16 @@ def times(systems: Sequence[Blend], questions: Sequence[Question]) -> tuple[Rows
             spent = [after - start for after, start in zip(spent_ms(pids), before, strict=True)]
             found[case, name].append((clock, spent[0], spent[1:]))
     rows: Rows = []
-    for (case, name), samples in found.items():
-        clocks, coordinator, shards = zip(*samples, strict=True)
+    for (case, name), of_case in found.items():
+        clocks, coordinator, shards = zip(*of_case, strict=True)
         row = {"case": f"{case}, by processor", "system": name, **summary(clocks)}
         row["coordinator"] = median(coordinator)
         if name in of_shards:
             row["busiest"] = median(max(each) for each in shards)
             row["all_shards"] = median(sum(each) for each in shards)
+            samples["coordinator"].setdefault(name, {})[case] = coordinator
         rows.append(row)
-    kept = {
-        name: {case: [sample[1] for sample in found[case, name]] for case in ("first", "again")}
-        for name in of_shards
-    }
-    return rows, kept
+    return rows
 
 
 def arms(one: Blend, questions: Sequence[Question]) -> list[float]:
@@ -182,6 +180,18 @@ def arms(one: Blend, questions: Sequence[Question]) -> list[float]:
     return found
 
 
+def all_trips(
+    one: Blend, systems: Sequence[Sharded], questions: Sequence[Question], samples: dict[str, Any]
+) -> Rows:
+    """Watch the trips of all coordinators, beside one node's two arms."""
+    of_arms = median(arms(one, questions))
+    rows: Rows = [{"case": "its two arms", "system": one.name, "coordinator": of_arms}]
+    for system in systems:
+        more, samples["trips"][system.name] = trips(system, questions, of_arms)
+        rows += more
+    return rows
+
+
 def trips(
     system: Sharded, questions: Sequence[Question], arms_ms: float
 ) -> tuple[Rows, dict[str, Any]]:
@@ -193,6 +203,8 @@ def trips(
         for of_case in found.values():
             system.search(question)
             of_case.append(trips_since(connection))
+    connection.close()
+    system.connection = system.session()  # which nobody watches
     rows: Rows = []
     for case, searches in found.items():
         made = [trip for search in searches for trip in search]
@@ -296,21 +308,24 @@ def measured(server: str, given: argparse.Namespace, samples: dict[str, Any]) ->
     sharded = [Sharded(server, count, one) for count in given.shards]
     for system in sharded:
         system.load(corpus)
-    rows, samples["coordinator"] = times([one, *sharded], timed)
-    yield rows
-    of_arms = median(arms(one, timed))
-    yield [{"case": "its two arms", "system": one.name, "coordinator": of_arms}]
-    for system in sharded:
-        rows, samples["trips"][system.name] = trips(system, timed, of_arms)
-        yield rows
-    yield equal_rows(one, sharded, corpus.questions)
-    yield recalls([one, *sharded], corpus)
-    for delay_ms in given.delays:
-        for system in sharded:
-            yield delays(system, timed[: given.delayed], delay_ms)
-    yield [crowd(one, timed, given.clients)]
-    for system in sharded:
-        yield [pooled_crowd(system, timed, given.clients)]
+    parts: dict[str, Callable[[], Rows]] = {
+        "times": lambda: times([one, *sharded], timed, samples),
+        "trips": lambda: all_trips(one, sharded, timed, samples),
+        "equal": lambda: equal_rows(one, sharded, corpus.questions),
+        "recall": lambda: recalls([one, *sharded], corpus),
+        "delays": lambda: [
+            row
+            for delay_ms in given.delays
+            for system in sharded
+            for row in delays(system, timed[: given.delayed], delay_ms)
+        ],
+        "crowd": lambda: [
+            crowd(one, timed, given.clients),
+            *(pooled_crowd(system, timed, given.clients) for system in sharded),
+        ],
+    }
+    for part in given.parts:
+        yield parts[part]()
 
 
 def main() -> None:
@@ -324,10 +339,11 @@ def main() -> None:
     parser.add_argument("--delays", type=float, nargs="*", default=(5, 50), metavar="MS")
     parser.add_argument("--delayed", type=int, default=110, help="questions asked from far away")
     parser.add_argument("--clients", type=int, default=32)
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
     given = parser.parse_args()
     figures.FOLDER.mkdir(parents=True, exist_ok=True)
     machine = figures.machine()
-    samples: dict[str, Any] = {"passages": given.passages, "trips": {}}
+    samples: dict[str, Any] = {"passages": given.passages, "coordinator": {}, "trips": {}}
     rows: Rows = []
     with nullcontext() if given.server else measured_server() as parts:
         server = given.server or "postgresql://{user}:{password}@{host}:{port}".format(**parts)

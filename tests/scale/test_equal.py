@@ -1,13 +1,17 @@
 """A coordinator of one to four shards answers as one node does, in all columns."""
 
 from collections.abc import Set
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, event, given, settings
 from hypothesis import strategies as st
 
+from pgblend.cli.database import connect
+from support.database import Database
 from support.random_searches import LANGUAGES, Document, Search, documents, rows, searches
-from support.shards import Scale, embed
+from support.shards import Scale, embed, number_from, stored
 
 MOST = 60  # documents
 # Keys of a collection; of one shard alone where a second argument says so.
@@ -20,26 +24,32 @@ _KEYS = """
 """
 
 
-def check_equal(
-    scale: Scale, stored: list[Document], asked: list[Search], gone: Set[int], on_one: bool
-) -> None:
-    """Store documents, search, forget some and seal, search again."""
+def store_everywhere(scale: Scale, given: list[Document], on_one: bool) -> list[tuple[Any, ...]]:
+    """Store nothing but these documents, all on one shard or anywhere; return them with keys."""
     scale.clear()
     keys = {name: iter(scale.coordinator.column(_KEYS, name, on_one)) for name in LANGUAGES}
-    given_documents = [
+    documents = [
         (collection, next(keys[collection]), content, title, LANGUAGES[collection])
-        for collection, content, title in stored
+        for collection, content, title in given
     ]
-    scale.ingest(given_documents)
+    scale.ingest(documents)
     embed(scale.one, "s", 8)
     scale.spread()
+    return documents
+
+
+def check_equal(
+    scale: Scale, of_case: list[Document], asked: list[Search], gone: Set[int], on_one: bool
+) -> None:
+    """Store documents, search, forget some and seal, search again."""
+    given_documents = store_everywhere(scale, of_case, on_one)
     for _ in range(2):
         for search in asked:
             expected = rows(scale.one, search)
             event(f"{len(expected)} rows" if isinstance(expected, list) else expected[1])
             assert rows(scale.coordinator, search) == expected, search
         for place in gone:
-            if place < len(stored):
+            if place < len(of_case):
                 scale.forget(*given_documents[place][:2])
         scale.seal()
 
@@ -76,3 +86,44 @@ def test_shards_are_one_node_at_length(scale: Scale, case: Case) -> None:
 @given(case=cases(MOST, 12))
 def test_shards_after_a_split_are_one_node(split_scale: Scale, case: Case) -> None:
     check_equal(split_scale, *case)
+
+
+@pytest.mark.slow
+@settings(PATIENT, max_examples=15)
+@given(case=cases(20, 6), more=documents(12))
+def test_a_search_beside_writes_is_one_of_a_single_moment(
+    split_scale: Scale, case: Case, more: list[Document]
+) -> None:
+    """Documents come to one shard: rows are those of one node before or after one of them."""
+    scale, (stored_before, asked, _, _) = split_scale, case
+    store_everywhere(scale, stored_before, False)
+    keys = {name: scale.coordinator.column(_KEYS, name, True) for name in LANGUAGES}
+    added = [
+        (collection, keys[collection][-1 - place], content, title, LANGUAGES[collection])
+        for place, (collection, content, title) in enumerate(more)
+    ]
+    moments = [[rows(scale.one, search) for search in asked]]
+    ids = []
+    for document in added:
+        ids.append(stored(scale.one, *document))
+        moments.append([rows(scale.one, search) for search in asked])
+    if ids:
+        number_from(scale.shards[-1], *ids[0])
+    done: list[tuple[int, int]] = []
+
+    def write() -> None:
+        with connect(scale.shards[-1].url) as connection:
+            done.extend(stored(Database(connection), *document) for document in added)
+
+    with ThreadPoolExecutor(1) as pool:
+        writing = pool.submit(write)
+        while not writing.done():
+            for place, search in enumerate(asked):
+                first = len(done)
+                found = rows(scale.coordinator, search)
+                # The next one may be there already, and `done` not know it.
+                possible = [one[place] for one in moments[first : len(done) + 2]]
+                assert found in possible, search
+        writing.result()
+    assert done == ids
+    assert [rows(scale.coordinator, search) for search in asked] == moments[-1]

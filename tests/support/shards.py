@@ -45,11 +45,7 @@ class Scale:
             "SELECT b.shard FROM pgblend_data.shard_bucket AS b WHERE b.bucket = %s", bucket
         )
         shard = self.shards[number]
-        for table, next_id in (("document", document), ("chunk", chunk)):
-            shard.rows(
-                f"ALTER TABLE pgblend_data.{table} ALTER COLUMN id SET MINVALUE 1"
-                f" SET START 1 RESTART WITH {next_id}"
-            )
+        number_from(shard, document, chunk)
         assert stored(shard, *values) == (document, chunk)
 
     def ingest(self, documents: Sequence[tuple[Any, ...]]) -> None:
@@ -100,6 +96,15 @@ def copy_rows(
     ):
         for data in out:
             into.write(data)
+
+
+def number_from(shard: Database, document: int, chunk: int) -> None:
+    """Have a shard give these ids next."""
+    for table, next_id in (("document", document), ("chunk", chunk)):
+        shard.rows(
+            f"ALTER TABLE pgblend_data.{table} ALTER COLUMN id SET MINVALUE 1"
+            f" SET START 1 RESTART WITH {next_id}"
+        )
 
 
 def forget_all(store: Database) -> None:
