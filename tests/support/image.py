@@ -193,6 +193,10 @@ class Service:
         wait_until(lambda: self.process.poll() is not None or self._succeeds(command))
         assert self.process.poll() is None, self.said
 
+    def wait(self) -> None:
+        """Wait until it has ended, well."""
+        assert self.process.wait(PATIENCE_SECONDS) == 0, self.said
+
     def stop(self) -> int:
         """Stop it by its signal; return the exit code."""
         if self.process.poll() is None:
