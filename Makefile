@@ -91,7 +91,7 @@ packages: setup ## Wheel and sdist into dist/, as a release has them, and run fr
 	$(VENV)/bin/python -m build --outdir dist
 	rm -rf pgblend.egg-info
 
-images: setup ## Both container images, with docker or podman (root): their sizes, and what they hold, run (half an hour)
+images: setup ## Both container images with docker or podman: their sizes; those of podman are run as well, by root (half an hour)
 	docker/images.sh
 	$(PYTEST) tests/faults/test_images.py
 

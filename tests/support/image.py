@@ -186,13 +186,16 @@ class Service:
         """Wait until its health check passes."""
         kind, *command = self._healthcheck
         assert kind == "CMD"
-        wait_until(lambda: self.process.poll() is not None or self._is_healthy(command))
+        self.wait_until(*command)
+
+    def wait_until(self, *command: str) -> None:
+        """Wait until a command within succeeds."""
+        wait_until(lambda: self.process.poll() is not None or self._succeeds(command))
         assert self.process.poll() is None, self.said
 
-    def wait(self) -> str:
-        """Wait until it ends, well; return what it said."""
+    def wait(self) -> None:
+        """Wait until it has ended, well."""
         assert self.process.wait(PATIENCE_SECONDS) == 0, self.said
-        return self.said
 
     def stop(self) -> int:
         """Stop it by its signal; return the exit code."""
@@ -211,10 +214,10 @@ class Service:
     def _first_process(self) -> psutil.Process:
         return psutil.Process(self.process.pid).children()[0]
 
-    def _is_healthy(self, command: list[str]) -> bool:
+    def _succeeds(self, command: tuple[str, ...]) -> bool:
         try:
             return self.run(*command).returncode == 0
-        except (IndexError, psutil.NoSuchProcess):
+        except (IndexError, psutil.NoSuchProcess):  # there is no process 1 yet
             return False
 
 
