@@ -247,7 +247,10 @@ def open_root(root: Path, binds: Mapping[Path, str] | Sequence[Path] = ()) -> It
 
 
 def folders_of_the_tests() -> list[Path]:
-    """What tests need of this machine: the repository, and the Python of its environment."""
+    """What tests need of this machine: the repository with git's, its environment's Python."""
+    ask = ["git", "-C", str(REPOSITORY), "rev-parse", "--path-format=absolute", "--git-common-dir"]
+    git = Path(subprocess.run(ask, capture_output=True, text=True, check=True).stdout.strip())
+    folders = [REPOSITORY] if git.is_relative_to(REPOSITORY) else [REPOSITORY, git]
     if not sys.base_prefix.startswith("/usr"):
-        return [REPOSITORY, Path(sys.base_prefix)]
-    return [REPOSITORY, Path(sys.executable).resolve(), Path(sysconfig.get_path("stdlib"))]
+        return [*folders, Path(sys.base_prefix)]
+    return [*folders, Path(sys.executable).resolve(), Path(sysconfig.get_path("stdlib"))]
