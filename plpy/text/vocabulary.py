@@ -34,13 +34,15 @@ KEEP_ALL_LETTERS = """
     'armenian', 'basque', 'danish', 'english', 'hindi', 'hungarian', 'nepali', 'norwegian',
     'russian', 'swedish'"""
 KEEP_ASCII = """
-    'catalan', 'dutch', 'french', 'german', 'italian', 'lithuanian', 'portuguese', 'romanian',
-    'spanish'"""
+    'catalan', 'dutch', 'french', 'italian', 'lithuanian', 'portuguese', 'romanian', 'spanish'"""
 _KEEPS_BEGINNINGS = rf"""
 SELECT
     coalesce(bool_and(k.kind IN ('simple', {KEEP_ALL_LETTERS})), TRUE) AS keeps_all,
     coalesce(bool_and(
-        k.kind IN ('simple', 'unaccent', {KEEP_ALL_LETTERS}, {KEEP_ASCII})), TRUE) AS keeps_ascii
+        k.kind IN ('simple', 'unaccent', {KEEP_ALL_LETTERS}, {KEEP_ASCII})
+        -- From 18 on its stemmer takes ae for ä.
+        OR k.kind = 'german' AND current_setting('server_version_num')::int < 180000
+    ), TRUE) AS keeps_ascii
 FROM pg_catalog.pg_ts_config_map AS m
 INNER JOIN pg_catalog.pg_ts_dict AS d ON d.oid = m.mapdict
 INNER JOIN pg_catalog.pg_ts_template AS p ON p.oid = d.dicttemplate

@@ -40,6 +40,7 @@ class Release:
     # debootstrap of Debian 12 has no script of a newer release; it has that of their family.
     script: str = "sid"
     components: str = "main"
+    updates: str = ""
     vector: str = "package"
 
     @property
@@ -63,6 +64,7 @@ RELEASES = {
     16: Release(
         *(16, "Ubuntu 24.04", "noble", "http://archive.ubuntu.com/ubuntu", "gutsy"),
         components="main,universe",
+        updates="deb http://archive.ubuntu.com/ubuntu noble-updates main universe",
         vector="source",
     ),
     17: Release(17, "Debian 13", "trixie"),
@@ -115,6 +117,10 @@ def _install(release: Release, root: Path, packages: Sequence[str]) -> None:
             *(release.suite, str(root), release.mirror),
             f"/usr/share/debootstrap/scripts/{release.script}",
         )
+    if release.updates:
+        (root / "etc/apt/sources.list.d/updates.list").write_text(f"{release.updates}\n")
+        upgrade = f"apt-get update -q && apt-get install -q -y --only-upgrade {' '.join(packages)}"
+        _run("chroot", str(root), "env", "DEBIAN_FRONTEND=noninteractive", "sh", "-c", upgrade)
 
 
 def _keyring(release: Release, folder: Path) -> list[str]:
@@ -241,7 +247,10 @@ def open_root(root: Path, binds: Mapping[Path, str] | Sequence[Path] = ()) -> It
 
 
 def folders_of_the_tests() -> list[Path]:
-    """What tests need of this machine: the repository, and the Python of its environment."""
+    """What tests need of this machine: the repository with git's, its environment's Python."""
+    ask = ["git", "-C", str(REPOSITORY), "rev-parse", "--path-format=absolute", "--git-common-dir"]
+    git = Path(subprocess.run(ask, capture_output=True, text=True, check=True).stdout.strip())
+    folders = [REPOSITORY] if git.is_relative_to(REPOSITORY) else [REPOSITORY, git]
     if not sys.base_prefix.startswith("/usr"):
-        return [REPOSITORY, Path(sys.base_prefix)]
-    return [REPOSITORY, Path(sys.executable).resolve(), Path(sysconfig.get_path("stdlib"))]
+        return [*folders, Path(sys.base_prefix)]
+    return [*folders, Path(sys.executable).resolve(), Path(sysconfig.get_path("stdlib"))]
