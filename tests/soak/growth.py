@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import theilslopes
 
-SETTLING = 1 / 3  # of a series: caches fill, programs load
-LEAST_SECONDS = 150.0
+SETTLING = 1 / 3  # of a series, and so long at least: caches fill, programs load
+SETTLING_SECONDS = 120.0
+LEAST_SECONDS = 120.0
 LEAST_SAMPLES = 20
 CONFIDENCE = 0.99
 BLOCKS = 60  # neighbouring samples are alike: fewer, of a median each, are nearer to independent
@@ -32,7 +33,7 @@ def growth(points: Sequence[tuple[float, float]]) -> Growth | None:
     if not points:
         return None
     first, last = points[0][0], points[-1][0]
-    begin = first + SETTLING * (last - first)
+    begin = first + max(SETTLING * (last - first), SETTLING_SECONDS)
     kept = [point for point in points if point[0] >= begin]
     seconds = last - begin
     if seconds < LEAST_SECONDS or len(kept) < LEAST_SAMPLES:
