@@ -94,6 +94,7 @@ def coordinator_objects(objects: list[SourceObject]) -> list[SourceObject]:
     start = next(place for place, one in enumerate(first) if one.stage > _PROGRAM)
     first[start:start] = stubs.values()
     text = f"SELECT pgblend._relay_views('{{{', '.join(VIEWS)}}}');\n"
+    text += "GRANT EXECUTE ON FUNCTION pgblend._view_rows TO pgblend_reader;\n"
     first.insert(-1, SourceObject("shards", "views", "relayed_views", text))  # before 99_access
     entries = reaching_store(first)
     return [replace(one, text=refusing(one)) if one.name in entries else one for one in first]
