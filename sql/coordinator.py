@@ -1,10 +1,11 @@
 """What a coordinator of shards has in the place of one node's routines.
 
-Stubs of sql/shards/ stand for routines of their names: they ask shards. So do those that are made
-here of routines and views that shards are asked for as a whole (plpy/shards/routines.py); those
-that change documents, the ROUTED, call themselves on shards. Whatever else is granted and reaches a
-table of the store, by the calls that rights.py follows, gets a body that refuses, so that nothing
-is answered from tables that are empty there; the tables themselves refuse as well (_guard_store).
+Stubs of sql/shards/ stand for routines of their names: they ask shards. (sql/93_shards/ is of every
+database: what makes it a shard or a coordinator.) So do those that are made here of routines and
+views that shards are asked for as a whole (plpy/shards/routines.py); those that change documents,
+the ROUTED, call themselves on shards. Whatever else is granted and reaches a table of the store, by
+the calls that rights.py follows, gets a body that refuses, so that nothing is answered from tables
+that are empty there; the tables themselves refuse as well (_guard_store).
 """
 
 import re
@@ -94,7 +95,8 @@ def coordinator_objects(objects: list[SourceObject]) -> list[SourceObject]:
     start = next(place for place, one in enumerate(first) if one.stage > _PROGRAM)
     first[start:start] = stubs.values()
     text = f"SELECT pgblend._relay_views('{{{', '.join(VIEWS)}}}');\n"
-    first.insert(-1, SourceObject("shards", "views", "relayed_views", text))  # before 99_access
+    text += "GRANT EXECUTE ON FUNCTION pgblend._view_rows TO pgblend_reader;\n"
+    first.append(SourceObject("shards", "views", "relayed_views", text))  # after 99_access
     entries = reaching_store(first)
     return [replace(one, text=refusing(one)) if one.name in entries else one for one in first]
 

@@ -25,7 +25,7 @@ LEAST_QUERIES = 100
 _PAIRED = 300  # passages, each compared with all others
 _TARGETS = """
     SELECT c.id AS collection_id, c.name AS collection, s.name AS space, s.model,
-        (SELECT count(*) FROM pgblend_data.chunk AS k WHERE k.collection_id = c.id) AS passages,
+        coalesce(z.chunks, 0) AS passages,
         (
             SELECT count(*) FROM pgblend_data.judgement AS j WHERE j.collection_id = c.id
         ) AS judgements,
@@ -33,6 +33,8 @@ _TARGETS = """
         coalesce((k.figures ->> 'feedback')::boolean, false) AS feedback
     FROM pgblend_data.collection AS c
     CROSS JOIN pgblend_data.embedding_space AS s
+    LEFT JOIN pgblend._collection_sizes(ARRAY(
+        SELECT o.id FROM pgblend_data.collection AS o)) AS z ON z.collection_id = c.id
     LEFT JOIN pgblend_data.calibration AS k ON k.collection_id = c.id AND k.space = s.name
     WHERE s.active
         AND (
@@ -43,12 +45,11 @@ _TARGETS = """
         AND (%(names)s::text[] IS NULL OR c.name = ANY(%(names)s))
     ORDER BY c.name
 """
-# In an order that has nothing to do with what they say.
 _SAMPLE = """
     SELECT e.embedding
     FROM blend.chunk_embeddings(ARRAY(
-        SELECT k.id FROM pgblend_data.chunk AS k WHERE k.collection_id = %(collection_id)s
-        ORDER BY hashint8(k.id), k.id LIMIT %(most)s), %(space)s) AS e
+        SELECT k.chunk_id FROM pgblend._sampled_chunks(%(collection_id)s, %(most)s) AS k
+        ORDER BY k.hash, k.chunk_id), %(space)s) AS e
 """
 _STORE = """
     INSERT INTO pgblend_data.calibration AS k (

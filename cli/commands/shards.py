@@ -179,7 +179,9 @@ def check(ctx: click.Context, output_format: str) -> None:
       pgblend shards check
     """
     with open_database(ctx.obj) as coordinator:
-        problems = list(problems_of(coordinator))
+        problems = [
+            {"name": name, "problem": problem} for name, problem in problems_of(coordinator)
+        ]
     output.echo_list("problems", problems, ("name", "problem"), output_format)
     ctx.exit(ExitCode.ERROR if problems else ExitCode.OK)
 

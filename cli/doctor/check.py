@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from pgblend.cli.database import Connection, translate
+from pgblend.cli.errors import UserError
 
 Status = Literal["ok", "warning", "problem", "skipped"]
 
@@ -35,7 +36,7 @@ def run(functions: Iterable[CheckFunction], connection: Connection) -> list[Chec
 
 def _failed(name: str, error: Exception) -> Check:
     """Say why a check could not be made; a missing right is no fault of the installation."""
-    advice = translate(error)
+    advice = error if isinstance(error, UserError) else translate(error)
     if advice is None:
         raise error
     lacks_right = getattr(getattr(error, "orig", error), "sqlstate", None) == "42501"

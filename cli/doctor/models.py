@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from pgblend.cli.database import Connection, fetch_rows, fetch_value
 from pgblend.cli.doctor.check import Check
+from pgblend.cli.shards.places import databases_with_documents
 
 if TYPE_CHECKING:
     import httpx
@@ -141,7 +143,9 @@ def languages(connection: Connection) -> Iterator[Check]:
     """Check that the model of the vectors knows the languages of the documents."""
     from pgblend.cli.model_languages import HINT, told, unknown_languages
 
-    if unknown := unknown_languages(connection):
+    with databases_with_documents(connection) as databases:
+        unknown = {*chain.from_iterable(map(unknown_languages, databases))}
+    if unknown:
         yield Check("languages", "warning", told(unknown), HINT)
 
 

@@ -27,16 +27,16 @@ def check_asks_password(coordinator: Connection, name: str, url: str) -> None:
         )
 
 
-def problems_of(coordinator: Connection) -> Iterator[dict[str, object]]:
+def problems_of(coordinator: Connection) -> Iterator[tuple[str, str]]:
     """Yield a shard's name and a problem, for each problem."""
     version = fetch_value(coordinator, _VERSION)
     for place in places_of(coordinator):
         rows = fetch_rows(coordinator, _BUCKETS, {"number": place.number})
         buckets = [row["bucket"] for row in rows]
         for problem in _of_shard(place, version, buckets):
-            yield {"name": place.name, "problem": problem}
+            yield place.name, problem
         if _trusts(coordinator, place.url):
-            yield {"name": place.name, "problem": _TRUST}
+            yield place.name, _TRUST
 
 
 def _of_shard(place: Place, version: int, buckets: list[int]) -> Iterator[str]:

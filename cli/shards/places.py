@@ -1,5 +1,7 @@
 """Where shards are, and who goes there."""
 
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,6 +48,15 @@ def find_places(connection: Connection) -> list[Place]:
     """Return the shards of a coordinator, none of another database."""
     rows = fetch_rows(connection, _PLACES)
     return [Place(row["number"], row["name"], url_of(row)) for row in rows]
+
+
+@contextmanager
+def databases_with_documents(connection: Connection) -> Iterator[list[Connection]]:
+    """Connect to the databases that have the documents: to shards, or else it is this one."""
+    with ExitStack() as shards:
+        yield [shards.enter_context(connect(place.url)) for place in find_places(connection)] or [
+            connection
+        ]
 
 
 def places_before(url: str) -> list[Place]:

@@ -138,7 +138,11 @@ class Worker:
                 if find_places(front) != self._places:
                     self._moved = True
                     self._stopping.set()
+                elif self._until is Until.STOPPED:
+                    self.calibrate(front)
                 self._stopping.wait(_FRONT_SECONDS)
+            if self._until is not Until.STOPPED and not self._moved:
+                self.calibrate(front)
 
         self._served(keep)
 
@@ -184,13 +188,25 @@ class Worker:
         with self._lock:
             self.totals.sealed += chunks
 
-    def may_calibrate(self) -> bool:
-        """Tell whether it is time to look at calibrations, which then is later again."""
+    def calibrate(self, connection: Connection) -> None:
+        """Fit relevance anew where judgements or passages have changed by enough, now and then."""
         now = time.monotonic()
-        is_time = now >= self._calibrates_at and not missing("eval")
-        if is_time:
-            self._calibrates_at = now + _CALIBRATE_SECONDS
-        return is_time
+        if now < self._calibrates_at or missing("eval"):
+            return
+        self._calibrates_at = now + _CALIBRATE_SECONDS
+        require("eval")
+        from pgblend.cli.calibrate.collection import refresh
+
+        try:
+            for one in refresh(connection):
+                self._say(f"calibrated {one.collection}: relevance is {one.basis}")
+        except (UserError, psycopg.Error) as error:  # vectors wait for nothing of this
+            self._say(f"relevance could not be fitted anew: {translate(error) or error}")
+
+    @property
+    def has_shards(self) -> bool:
+        """Whether it serves a coordinator."""
+        return bool(self._places)
 
     @property
     def until(self) -> Until:
@@ -310,26 +326,14 @@ class _Session:
                 "SELECT pgblend._seal_waiting(%s)", [_SEAL_AT_LEAST]
             ).fetchone()
             self._worker.count_sealed(sealed[0] if sealed else 0)
-            self._calibrate()
+            if not self._worker.has_shards:  # whose relevance is the coordinator's
+                self._worker.calibrate(self._connection)
         if self._worker.until is Until.STOPPED:
             return False
         spaces = [Space(*row) for row in self._connection.execute(_SPACES).fetchall()]
         if self._worker.until is Until.ONCE:
             return not any(self._queue.is_limited(space) for space in spaces)
         return self._queue.remaining(spaces) == 0
-
-    def _calibrate(self) -> None:
-        """Fit relevance anew where judgements or passages have changed by enough."""
-        if not self._worker.may_calibrate():
-            return
-        require("eval")
-        from pgblend.cli.calibrate.collection import refresh
-
-        try:
-            for one in refresh(self._connection):
-                self._worker.say(f"calibrated {one.collection}: relevance is {one.basis}")
-        except (UserError, psycopg.Error) as error:  # vectors wait for nothing of this
-            self._worker.say(f"relevance could not be fitted anew: {translate(error) or error}")
 
     def _listen(self, listens: bool) -> None:
         """Let writers know that this session waits for a notification, or does not."""

@@ -119,11 +119,14 @@ def _distinct(answers: Sequence[Rows], _: Sequence[Any]) -> Rows:
     return [*{json.dumps(row): row for row in joined(answers)}.values()]
 
 
-def _least_digests(answers: Sequence[Rows], arguments: Sequence[Any]) -> Rows:
-    """Return as many vectors as are asked for, as _sampled_vectors chooses them."""
-    rows = joined(answers)
-    rows.sort(key=lambda row: (row["digest"], row["chunk_id"]))
-    return rows[: arguments[1]]
+def _least(name: str) -> Merge:
+    """Return what gives the chunks with the least values of a column, as many as are asked for."""
+
+    def merge(answers: Sequence[Rows], arguments: Sequence[Any]) -> Rows:
+        rows = sorted(joined(answers), key=lambda row: (row[name], row["chunk_id"]))
+        return rows[: arguments[1]]
+
+    return merge
 
 
 def _first(answers: Sequence[Rows], _: Sequence[Any]) -> Any:
@@ -162,10 +165,12 @@ _MERGES: Mapping[str, Merge] = {
     "_document_id": _first,
     "_document_passes": _any,
     "_filter_count": _added,
+    "_has_edges": _any,
     "_metadata_counts": _merged_by("entry"),
     "_neighbours": _heaviest,
     "_node_passages": _present,
-    "_sampled_vectors": _least_digests,
+    "_sampled_chunks": _least("hash"),
+    "_sampled_vectors": _least("digest"),
     "_summary_counts": _merged_by("collection"),
     "_used_languages": _distinct,
     "_waiting_vectors": _added,

@@ -120,7 +120,8 @@ blend.lexical_search, blend.lexical_status, blend.mmr_select, blend.normalize_sc
 blend.rank_bonus, blend.recency_decay, blend.rerank_candidates, blend.rerank_passages, blend.rrf,
 blend.search_diagnose, blend.search_explain, blend.search_facets, blend.setting_catalog,
 blend.vector_search, blend.warm,
-pgblend._answer_shards, pgblend._carry_out, pgblend._search_plan, pgblend._summary_counts
+pgblend._answer_shards, pgblend._carry_out, pgblend._has_edges, pgblend._search_plan,
+pgblend._summary_counts
 TO pgblend_reader;
 
 GRANT EXECUTE ON FUNCTION
@@ -134,8 +135,8 @@ pgblend._fail_embeddings,
 pgblend._fail_summary, pgblend._finish_run, pgblend._follow_settings, pgblend._import_links,
 pgblend._link_entities, pgblend._load_segments,
 pgblend._next_embeddings, pgblend._next_summaries, pgblend._note_feedback,
-pgblend._renew_summaries, pgblend._seal_waiting, pgblend._start_run, pgblend._start_worker,
-pgblend._stop_worker, pgblend._store_embeddings, pgblend._store_staged,
+pgblend._renew_summaries, pgblend._sampled_chunks, pgblend._seal_waiting, pgblend._start_run,
+pgblend._start_worker, pgblend._stop_worker, pgblend._store_embeddings, pgblend._store_staged,
 pgblend._store_token_counts
 TO pgblend_writer;
 

@@ -30,8 +30,9 @@ ROUTINES = {
         *("_finish_run", "_judged_search", "_plain_query", "_search_settings"),
         "_start_run",
     },
-    "the page": {"_note_feedback"},
     "the HTTP door": {"_token_role"},
+    "calibrate": {"_collection_sizes", "_sampled_chunks"},
+    "the page": {"_has_edges", "_note_feedback"},
     "frameworks": {"_filtered_ids"},
     "doctor": {"_load_program"},
     "shards": {

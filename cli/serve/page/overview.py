@@ -12,7 +12,7 @@ _FACTS = Query(
         blend.get_setting('answer_model') #>> '{}' AS answer_model,
         blend.get_setting('expansion_model') #>> '{}' AS expansion_model,
         pg_has_role('pgblend_writer', 'USAGE') AS may_write,
-        EXISTS (SELECT FROM pgblend_data.edge) AS has_graph
+        pgblend._has_edges() AS has_graph
     """,
     {},
 )
