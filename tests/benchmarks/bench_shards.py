@@ -34,7 +34,7 @@ from systems.server_database import measured_server
 from systems.sharded import Sharded
 from timing import backend_ms, milliseconds, several_clients, summary
 
-from support.pgbouncer import bouncer, pgbouncer_program
+from support.pgbouncer import pgbouncer, pgbouncer_program
 from support.word_lists import add_word_lists
 
 EXACT = json.dumps(json.loads(PATIENT) | {"vector_scan": "exact"})
@@ -284,7 +284,9 @@ def pooled_crowd(system: Sharded, questions: Sequence[Question], clients: int) -
                     held = postgres.execute(SESSIONS, [shard.rpartition("/")[2]]).fetchall()
                     most = max(most, len(held))
 
-    with bouncer(program, system.server, POOL) as port:
+    at = conninfo_to_dict(system.server)
+    passwords = {str(at["user"]): str(at["password"])}
+    with pgbouncer(program, str(at["host"]), str(at["port"]), passwords, POOL) as (port, _):
         system.connection = system.session()
         with reached_by(system, port):
             counting = threading.Thread(target=count)

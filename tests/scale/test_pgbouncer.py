@@ -3,12 +3,14 @@
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 import pytest
+from psycopg.conninfo import conninfo_to_dict
 
 from pgblend.cli.database import connect
 from support.database import Database
-from support.pgbouncer import bouncer, pgbouncer_program
+from support.pgbouncer import pgbouncer, pgbouncer_program
 from support.shards import Scale
 
 pytestmark = pytest.mark.slow
@@ -25,17 +27,19 @@ _PLACE = (
 )
 
 
-@pytest.fixture
-def port(three_shards: Scale) -> Iterator[int]:
-    """Return the port of a pgbouncer before the shards' server."""
+@contextmanager
+def bouncer(url: str) -> Iterator[int]:
+    """Run pgbouncer before a server, with two sessions a database; yield its port."""
     program = pgbouncer_program()
     if program is None:
         pytest.skip("there is no pgbouncer")
-    with bouncer(program, three_shards.shards[0].url, POOL) as found:
-        yield found
+    at = conninfo_to_dict(url)
+    passwords = {str(at["user"]): str(at["password"])}
+    with pgbouncer(program, str(at["host"]), str(at["port"]), passwords, POOL) as (port, _):
+        yield port
 
 
-def test_shards_behind_pgbouncer(three_shards: Scale, port: int) -> None:
+def test_shards_behind_pgbouncer(three_shards: Scale) -> None:
     coordinator, names = three_shards.coordinator, [f"p{number}" for number in range(4)]
     places = {name: coordinator.column(_PLACE, name)[0] for name in names}
     expected = {
@@ -49,22 +53,23 @@ def test_shards_behind_pgbouncer(three_shards: Scale, port: int) -> None:
                 query = [*expected][(number + turn) % len(expected)]
                 assert Database(connection).rows(SEARCH, query, OPTIONS) == expected[query]
 
-    try:
-        for name, place in places.items():
-            move(coordinator, name, f"{place} port={port}")
-        with ThreadPoolExecutor(CLIENTS) as pool:
-            list(pool.map(searched, range(CLIENTS)))
-        held = (
-            "SELECT count(*) FROM pg_stat_activity"
-            " WHERE datname = %s AND client_port IS NOT NULL AND pid <> %s"
-        )
-        for shard in three_shards.shards:
-            own = shard.connection.info.backend_pid
-            database = shard.value("SELECT current_database()")
-            assert coordinator.value(held, database, own) <= POOL
-    finally:
-        for name, place in places.items():
-            move(coordinator, name, place)
+    with bouncer(three_shards.shards[0].url) as port:
+        try:
+            for name, place in places.items():
+                move(coordinator, name, f"{place} port={port}")
+            with ThreadPoolExecutor(CLIENTS) as pool:
+                list(pool.map(searched, range(CLIENTS)))
+            held = (
+                "SELECT count(*) FROM pg_stat_activity"
+                " WHERE datname = %s AND client_port IS NOT NULL AND pid <> %s"
+            )
+            for shard in three_shards.shards:
+                own = shard.connection.info.backend_pid
+                database = shard.value("SELECT current_database()")
+                assert coordinator.value(held, database, own) <= POOL
+        finally:
+            for name, place in places.items():
+                move(coordinator, name, place)
 
 
 def move(coordinator: Database, name: str, place: str) -> None:

@@ -8,8 +8,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from psycopg.conninfo import conninfo_to_dict
-
 from support.waiting import wait_until
 
 _TEMPLATE = """\
@@ -57,15 +55,6 @@ def pgbouncer(
         finally:
             process.terminate()
             process.wait()
-
-
-@contextmanager
-def bouncer(program: str, url: str, pool: int) -> Iterator[int]:
-    """Run it before the server of a URL, for that URL's role; yield its port."""
-    at = conninfo_to_dict(url)
-    passwords = {str(at["user"]): str(at["password"])}
-    with pgbouncer(program, str(at["host"]), str(at["port"]), passwords, pool) as (port, _):
-        yield port
 
 
 def _is_open(port: int) -> bool:
