@@ -21,7 +21,8 @@ from pgblend.cli.evaluate.held_back import is_tuned_on
 from pgblend.plpy.refine.priors import PRIORS
 from pgblend.plpy.refine.relevance import COVERAGES
 
-LEAST_QUERIES = 100
+LEAST_QUERIES = 30
+_LEAST_HALF = 10
 _PAIRED = 300  # passages, each compared with all others
 _TARGETS = """
     SELECT c.id AS collection_id, c.name AS collection, s.name AS space, s.model,
@@ -185,7 +186,7 @@ def _fit(
     for one in searches:
         halves[is_tuned_on(one.key, 0.5, 1)].append(one)
     held_back, fitted_on = halves
-    if min(len(held_back), len(fitted_on)) < LEAST_QUERIES // 4:
+    if min(len(held_back), len(fitted_on)) < _LEAST_HALF:
         missing = f"{len(queries) - len(searches)} of {len(queries)} searches went without an arm"
         return _without_curve(target, len(queries), missing), {
             "coefficients": None, "ranking": None, "thresholds": None,

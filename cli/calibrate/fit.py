@@ -47,7 +47,7 @@ def fit_curve(searches: Sequence[JudgedSearch], gate: Gate | None) -> Curve:
 
 def fit_gate(answered: Sequence[Signals], others: Sequence[Signals]) -> Gate:
     """Return the gate that tells questions with an answer from others, both counting the same."""
-    rows = [[1.0, one.cosine, one.words] for one in (*answered, *others)]
+    rows = [[1.0, one.cosine, one.words, one.known] for one in (*answered, *others)]
     kinds = np.array([1.0] * len(answered) + [0.0] * len(others))
     weights = np.where(kinds > 0, 0.5 / len(answered), 0.5 / len(others))
     return Gate(*_likeliest(np.array(rows), kinds, np.ones(len(rows)), weights))

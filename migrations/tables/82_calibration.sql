@@ -24,7 +24,7 @@ CREATE TABLE pgblend_data.calibration (
     CONSTRAINT calibration_mean_check CHECK (mean BETWEEN -2 AND 2),
     CONSTRAINT calibration_deviation_check CHECK (deviation > 0 AND deviation <= 2),
     CONSTRAINT calibration_coefficients_check CHECK (
-        cardinality(coefficients) = 8 AND NOT coefficients && '{NaN,Infinity,-Infinity}'
+        cardinality(coefficients) = 9 AND NOT coefficients && '{NaN,Infinity,-Infinity}'
     ),
     CONSTRAINT calibration_thresholds_check CHECK (
         NOT thresholds && '{NaN,Infinity,-Infinity}'
@@ -39,8 +39,8 @@ COMMENT ON COLUMN pgblend_data.calibration.mean IS
 'Mean of the cosines of random pairs of passages.';
 COMMENT ON COLUMN pgblend_data.calibration.deviation IS 'Their standard deviation.';
 COMMENT ON COLUMN pgblend_data.calibration.coefficients IS
-'The curve: intercept, score, lead, cosine, words, and its gate: intercept, cosine, words '
-'(plpy/refine/relevance.py); NULL: too few judged queries.';
+'The curve: intercept, score, lead, cosine, words, and its gate: intercept, cosine, words, '
+'known (plpy/refine/relevance.py); NULL: too few judged queries.';
 COMMENT ON COLUMN pgblend_data.calibration.ranking IS
 'The settings that scores depend on, as the curve was fitted; other searches do not have it.';
 COMMENT ON COLUMN pgblend_data.calibration.thresholds IS

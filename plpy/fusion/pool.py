@@ -13,7 +13,8 @@ class WordList(NamedTuple):
     """Candidates by words.
 
     `every_word`: passages have every word of the query, names aside; not looked at for documents
-    and several languages. `may_be_named` is false where no document is called as the query asks.
+    and several languages. `known` is the share of its words, by idf, that passages have, of several
+    languages the largest. `may_be_named` is false where no document is called as the query asks.
     `corrections` of each row say in JSON what stands for which lexeme, `synonyms` what words of the
     query stand for.
     """
@@ -24,6 +25,7 @@ class WordList(NamedTuple):
     corrections: Sequence[str | None] = ()
     meanings: Mapping[str, Meaning] = {}
     synonyms: Sequence[Mapping[str, Sequence[str]]] = ()
+    known: float = 0.0
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -31,9 +33,9 @@ class ArmList:
     """What one arm found, and what that counts in fusion.
 
     `arm` is what the list is called (an expanded query has several of a kind). `notes` has more of
-    a rank, from 1. `every_word` tells that passages have every word of the text, `named` that the
-    first passage's document is called so. `question` is the sub-question that was searched, None
-    for the query and its variants.
+    a rank, from 1. `every_word` tells that passages have every word of the text, `known` how much
+    of it, `named` that the first passage's document is called so. `question` is the sub-question
+    that was searched, None for the query and its variants.
     """
 
     arm: str
@@ -45,6 +47,7 @@ class ArmList:
     named: bool = False
     meanings: Mapping[str, Meaning] = field(default_factory=dict)
     question: str | None = None
+    known: float = 0.0
 
     @property
     def by_vector(self) -> bool:

@@ -119,6 +119,7 @@ class LexicalArm:
             has_name(lexemes, counts),
             meanings=terms.meanings,
             synonyms=told_synonyms(terms, found),
+            known=known_share(terms, counts, values),
         )
 
     def corrected(self, query: str, depth: int) -> WordList:
@@ -271,6 +272,22 @@ def has_every_word(terms: QueryTerms, counts: Counts) -> bool:
     covered = {lexeme for _, lexeme in terms.covered} if terms.stand_ins else ()
     pairs = zip(terms.lexemes, counts.df, strict=True)
     return all(df for one, df in pairs if not one.startswith("==") and one not in covered)
+
+
+def known_share(terms: QueryTerms, counts: Counts, idf: Sequence[float]) -> float:
+    """Return the share of the query's words, by idf, that passages have or synonyms stand for.
+
+    Of several languages it is the largest; names and identifiers do not count.
+    """
+    covered = terms.covered if terms.stand_ins else ()
+    shares: dict[str, tuple[float, float]] = {}
+    of_lexemes = zip(terms.configs, terms.lexemes, own_df(counts), idf, strict=True)
+    for config, lexeme, df, value in of_lexemes:
+        if not lexeme.startswith("="):
+            known, of_all = shares.get(config, (0.0, 0.0))
+            is_known = df > 0 or (config, lexeme) in covered
+            shares[config] = known + value * is_known, of_all + value
+    return max((known / of_all for known, of_all in shares.values() if of_all), default=0.0)
 
 
 def told_synonyms(terms: QueryTerms, found: CandidateList) -> Sequence[Mapping[str, Sequence[str]]]:

@@ -36,4 +36,6 @@ RANKING = {name: defaults("search")[name] for name in RANKED_BY} | {
         "hyde": 1.4,
     },
 }
-PRIORS = {"local/all-minilm-l6-v2": Curve(-4.07, 2.87, 3.9, 1.94, 0.613, -8.89, 13.6, 14.5)}
+PRIORS = {
+    "local/all-minilm-l6-v2": Curve(-4.07, 2.87, 3.9, 1.94, 0.613, -11.0, 13.3, 8.08, 8.17),
+}

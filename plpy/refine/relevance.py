@@ -5,19 +5,22 @@ from math import ceil, erfc, exp, sqrt
 from typing import NamedTuple
 
 COVERAGES = range(50, 100)  # percent
+MOST_KNOWN = 0.5  # who misspells a word asks no less for what is there
 
 
 class Signals(NamedTuple):
     """What the lists of a search say of how well it is answered.
 
     `first` and `second` are the two best fused scores, `cosine` the best cosine, `words` the best
-    BM25 as a share of what no passage can reach.
+    BM25 as a share of what no passage can reach, `known` the share of the query's words, by idf,
+    that passages have, up to MOST_KNOWN.
     """
 
     first: float
     second: float
     cosine: float
     words: float
+    known: float
 
     def lead(self, score: float) -> float:
         """Return the first row's score over the second's, of other rows that over the first's."""
@@ -30,13 +33,15 @@ class Gate(NamedTuple):
     intercept: float
     cosine: float
     words: float
+    known: float
 
     def chance(self, signals: Signals) -> float:
         """Return it for a search."""
-        return _logistic(self.intercept + self.cosine * signals.cosine + self.words * signals.words)
+        by_words = self.words * signals.words + self.known * signals.known
+        return _logistic(self.intercept + self.cosine * signals.cosine + by_words)
 
 
-NO_GATE = Gate(30.0, 0.0, 0.0)  # that lets all questions pass
+NO_GATE = Gate(30.0, 0.0, 0.0, 0.0)  # that lets all questions pass
 
 
 class Curve(NamedTuple):
@@ -53,11 +58,12 @@ class Curve(NamedTuple):
     gate_intercept: float
     gate_cosine: float
     gate_words: float
+    gate_known: float
 
     @property
     def gate(self) -> Gate:
         """Return the gate."""
-        return Gate(self.gate_intercept, self.gate_cosine, self.gate_words)
+        return Gate(self.gate_intercept, self.gate_cosine, self.gate_words, self.gate_known)
 
     def chances(self, scores: Sequence[float], signals: Signals) -> list[float]:
         """Return the probability that each passage is relevant."""

@@ -106,7 +106,8 @@ class Arms:
         for rank, synonyms in enumerate(words.synonyms, 1):
             if synonyms:
                 notes[rank] = {**notes.get(rank, {}), "synonyms": synonyms}
-        return ArmList(arm, kind, weight, words.found, notes, is_whole, is_named, words.meanings)
+        told = is_whole, is_named, words.meanings
+        return ArmList(arm, kind, weight, words.found, notes, *told, known=words.known)
 
     def _goes_on(self, kind: str, arm: str, error: Exception) -> bool:
         """Name what an arm failed for; tell whether it is to be asked once more, or is left out."""

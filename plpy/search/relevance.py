@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from pgblend.plpy.fusion.pool import ArmList
 from pgblend.plpy.refine.priors import PRIORS, RANKED_BY, RANKING
-from pgblend.plpy.refine.relevance import Curve, Scale, Signals
+from pgblend.plpy.refine.relevance import MOST_KNOWN, Curve, Scale, Signals
 from pgblend.plpy.search.pool import Pool, Ranking
 from pgblend.plpy.search.stages import Search
 from pgblend.plpy.session import Json
@@ -67,7 +67,9 @@ def signals_of(pool: Pool) -> Signals:
     best = {one.arm: max(one.found.scores, default=0.0) for one in pool.lists}
     perfect = next((one.found.perfect for one in pool.lists if one.arm == "lexical"), None)
     first, second = ([pool.own_points[item] for item in pool.own_order[:2]] + [0.0, 0.0])[:2]
-    return Signals(first, second, best["vector"], best["lexical"] / (perfect or 1.0))
+    known = next((one.known for one in pool.lists if one.arm == "lexical"), 0.0)
+    words = best["lexical"] / (perfect or 1.0)
+    return Signals(first, second, best["vector"], words, min(known, MOST_KNOWN))
 
 
 def tell_ending(search: Search, ranking: Ranking, needed: int) -> None:

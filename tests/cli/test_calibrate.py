@@ -113,6 +113,21 @@ def test_relevance_becomes_a_probability_and_lists_end(
     assert 0 < sizes[0.6] < sizes[0.8] < 10 * len(lists)
 
 
+@pytest.mark.parametrize(
+    ("query", "known"), [("group3", 0.5), ("group3 question", 0.285), ("question", 0)]
+)
+def test_signals_say_how_much_of_a_query_is_known(
+    connection: psycopg.Connection, judged: dict[str, Any], query: str, known: float
+) -> None:
+    """By idf, of a word that 20 of 240 passages have, and one that none has; a half is enough."""
+    (trace,) = connection.execute(
+        "SELECT blend.search_explain(%s, 10, '{judged}', query_embedding => %s::vector)",
+        [query, str(judged["vectors"][3].tolist())],
+    ).fetchone()  # type: ignore[misc]
+    page = next(stage for stage in trace["stages"] if stage["name"] == "page")
+    assert page["details"]["relevance"]["known"] == pytest.approx(known, abs=0.001)
+
+
 def test_other_settings_have_no_curve(
     pgblend: Pgblend,
     connection: psycopg.Connection,
@@ -147,8 +162,8 @@ def test_what_is_missing_is_named(
     result = pgblend("calibrate", "--json")
     found = parse_valid(result, "calibrate")["calibrations"][0]
     assert found["basis"] == "p_value"
-    assert found["missing"] == "100 queries with a relevant document, 20 are judged"
-    assert "no curve: 100 queries" in result.stderr
+    assert found["missing"] == "30 queries with a relevant document, 20 are judged"
+    assert "no curve: 30 queries" in result.stderr
     vector = str(judged["vectors"][3].tolist())
     rows = connection.execute(SEARCH, (judged["texts"][3], vector, "{}")).fetchall()
     assert {row[2] for row in rows} == {"p_value"}
@@ -194,8 +209,8 @@ def test_ask_abstains_where_it_is_asked_to(
     [
         ("mean", "NaN"),
         ("deviation", "Infinity"),
-        ("coefficients", "{NaN,1,1,1,1,1,1,1}"),
-        ("coefficients", "{1,1,1,1,1,1,1,Infinity}"),
+        ("coefficients", "{NaN,1,1,1,1,1,1,1,1}"),
+        ("coefficients", "{1,1,1,1,1,1,1,1,Infinity}"),
         ("coefficients", "{1,1}"),
         ("thresholds", "{0.5,NaN}"),
     ],

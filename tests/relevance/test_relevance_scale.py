@@ -43,7 +43,7 @@ def test_the_prior_is_made_for_the_default_ranking(database_url: str) -> None:
 
 
 def test_a_set_without_a_curve_has_the_prior(shared_data: Path, database_url: str) -> None:
-    """Thirty judged queries are too few for a curve, whose rows keep their order and scores."""
+    """Nobody has calibrated; rows keep their order and scores."""
     import_ready(database_url, shared_data, "medline")
     with connect(database_url) as connection:
         found = connection.execute(

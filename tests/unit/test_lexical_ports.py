@@ -77,6 +77,15 @@ def test_misspelt_words_are_put_right_across_nodes() -> None:
     assert not arm(port, CONFIGS[:1]).corrected("wine sea", 10).found.chunk_ids  # all are known
 
 
+@pytest.mark.parametrize(("query", "known"), [("wine", 1), ("wine zzz", 0.231), ("zzz", 0)])
+def test_words_say_how_many_of_them_passages_have(query: str, known: float) -> None:
+    """By idf, of words that half of four passages have, and that none has: ln 2, ln 10."""
+    chunks = {n: Chunk(1, ["wine"] if n < 3 else ["sea"]) for n in range(1, 5)}
+    assert arm(node(chunks, CONFIGS[:1]), CONFIGS[:1]).words(query, 10).known == pytest.approx(
+        known, abs=0.0005
+    )
+
+
 def test_requests_tell_time_as_what_is_left() -> None:
     asked: list[float] = []
 

@@ -12,6 +12,7 @@ from pgblend.cli.calibrate.fit import (
     coverage_thresholds,
     first_gain,
     fit_curve,
+    fit_gate,
     reliability,
 )
 from pgblend.plpy.refine.relevance import (
@@ -34,7 +35,7 @@ def searches(count: int, seed: int, curve: Curve = CURVE) -> list[JudgedSearch]:
     made = []
     for number in range(count):
         scores = np.sort(random.uniform(0, 1, 20))[::-1].tolist()
-        signals = Signals(scores[0], scores[1], *random.uniform(0.2, 0.9, 2).tolist())
+        signals = Signals(scores[0], scores[1], *random.uniform(0.2, 0.9, 3).tolist())
         chances = curve.chances(scores, signals)
         relevant = [bool(one) for one in random.uniform(0, 1, 20) < chances]
         made.append(JudgedSearch(str(number), signals, scores, relevant))
@@ -43,22 +44,34 @@ def searches(count: int, seed: int, curve: Curve = CURVE) -> list[JudgedSearch]:
 
 def test_chances_fall_with_scores() -> None:
     scores = [0.9, 0.7, 0.7, 0.4, 0.0]
-    for one in (CURVE, Curve(0, 0, 0, 0, 0, *NO_GATE), Curve(900, 1, 1, 1, 1, -900, 1, 1)):
-        chances = one.chances(scores, Signals(0.9, 0.7, 0.5, 0.5))
+    for one in (CURVE, Curve(0, 0, 0, 0, 0, *NO_GATE), Curve(900, 1, 1, 1, 1, -900, 1, 1, 1)):
+        chances = one.chances(scores, Signals(0.9, 0.7, 0.5, 0.5, 0.5))
         assert all(0 <= later <= earlier <= 1 for earlier, later in pairwise(chances))
 
 
 def test_the_lead_tells_a_first_row_that_stands_alone() -> None:
-    alone = CURVE.chances([0.9], Signals(0.9, 0.2, 0.5, 0.5))
-    assert alone > CURVE.chances([0.9], Signals(0.9, 0.9, 0.5, 0.5))
+    alone = CURVE.chances([0.9], Signals(0.9, 0.2, 0.5, 0.5, 0.5))
+    assert alone > CURVE.chances([0.9], Signals(0.9, 0.9, 0.5, 0.5, 0.5))
 
 
 def test_a_gate_keeps_questions_out() -> None:
-    gated = Curve(*CURVE[:5], *Gate(-10, 17, 10))
-    asked, foreign = Signals(0.9, 0.3, 0.7, 0.5), Signals(0.9, 0.3, 0.2, 0.05)
+    gated = Curve(*CURVE[:5], *Gate(-13, 17, 10, 8))
+    asked, foreign = Signals(0.9, 0.3, 0.7, 0.5, 0.5), Signals(0.9, 0.3, 0.2, 0.05, 0.5)
     open_ = CURVE.chances([0.9], foreign)[0]
     assert gated.chances([0.9], asked)[0] > 0.9 * CURVE.chances([0.9], asked)[0]
     assert gated.chances([0.9], foreign)[0] < 0.01 < open_
+    of_a_mill = Signals(0.9, 0.3, 0.45, 0.2, 0.0)  # near to something, but of no known word
+    assert gated.chances([0.9], of_a_mill)[0] < 0.05 * gated.chances([0.9], asked)[0]
+
+
+@pytest.mark.parametrize("count", [40, 400])
+def test_a_gate_goes_by_what_tells_questions_apart(count: int) -> None:
+    random = np.random.default_rng(count)
+    asked = [Signals(1, 0, c, w, 0.5) for c, w in random.uniform(0.3, 0.7, (count, 2)).tolist()]
+    made = [one._replace(known=0.1) for one in asked]
+    gate = fit_gate(asked, made)
+    assert min(map(gate.chance, asked)) > 0.5 > max(map(gate.chance, made))
+    assert gate.cosine < 1 > gate.words
 
 
 def test_gains_are_the_chance_that_a_row_is_the_first_relevant_one() -> None:
