@@ -39,7 +39,9 @@ def refuse_extension(connection: Connection) -> None:
 def create_extension(connection: Connection, name: str) -> None:
     """Create an extension, and note in its comment who did; UserError where that is not allowed."""
     try:
+        connection.exec_driver_sql("RESET search_path")  # the extension's schema is the usual one
         connection.exec_driver_sql(f"CREATE EXTENSION IF NOT EXISTS {name}")
+        connection.exec_driver_sql("SET search_path = pg_catalog, pg_temp")
     except DBAPIError as error:
         raise UserError(
             f"cannot create the extension {name}: {str(error.orig).splitlines()[0]}",

@@ -16,7 +16,7 @@ from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import Script, ScriptDirectory
-from sqlalchemy import Connection, NullPool, create_engine, text
+from sqlalchemy import Connection, NullPool, create_engine, event, text
 from sqlalchemy.exc import DBAPIError
 
 from pgblend.cli.database import connect
@@ -29,9 +29,11 @@ from pgblend.migrations.replace_routines import (
     compile_program,
     differs,
     digest,
+    execute_script,
     replace_routines,
     snapshot,
 )
+from pgblend.migrations.scripts import read_script
 from pgblend.sql import render
 
 _FOLDER = Path(str(files("pgblend.migrations")))
@@ -75,7 +77,7 @@ def upgrade(database_url: str, revision: str = "head") -> None:
         current = _current(connection)
         target = _known(revision)
         public_schema.refuse_foreign(connection)
-        prepare_server(connection)
+        _prepare(connection)
         connection.execute(text("CREATE SCHEMA IF NOT EXISTS pgblend_data"))
         if current == FIRST_RELEASE:
             from_0010.upgrade(connection)
@@ -102,7 +104,7 @@ def downgrade(database_url: str, revision: str) -> list[str]:
             return stay
         if current == FIRST_RELEASE:
             check_revision(current)
-        prepare_server(connection)
+        _prepare(connection)
         command.downgrade(_config(connection), target)
         if _current(connection) is None:
             search_path.remove(connection, public_schema.PUBLIC)
@@ -142,7 +144,7 @@ def apply(database_url: str) -> None:
                 f"the database is at revision {_current(connection)}, apply needs {_head()}",
                 hint="run: pgblend migrate up",
             )
-        prepare_server(connection)
+        _prepare(connection)
         _replace_newest(connection)
         compile_program(connection)
         connection.commit()
@@ -194,6 +196,13 @@ def _released() -> list[list[str]]:
     return [line.split() for line in lines if line and not line.startswith("#")]
 
 
+def _prepare(connection: Connection) -> None:
+    """Make the session one that changes a database; each transaction looks for what was planted."""
+    prepare_server(connection)
+    script = read_script("refuse_planted.sql")
+    event.listen(connection, "begin", lambda begun: execute_script(begun, script))
+
+
 def _replace_newest(connection: Connection) -> None:
     """Put the routines of sql/ in the place of those that the last release had."""
     last = max(released(), default=None)
@@ -215,6 +224,8 @@ def _session(database_url: str) -> Iterator[Connection]:
         poolclass=NullPool,
     )
     with engine.connect() as connection:
+        # Whatever others have made in schemas of the usual path, it is not called.
+        connection.exec_driver_sql("SET search_path = pg_catalog, pg_temp")
         _lock(connection)
         try:
             yield connection

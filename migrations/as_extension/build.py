@@ -28,7 +28,15 @@ trusted = false
 """
 _KINDS = ("FUNCTION", "PROCEDURE", "VIEW")
 _PLACEHOLDER = re.compile(r"#(\w+)")
-_TAGS = ("$install$", "$tables$", "$bound$", "$late$", "$rest$", "$revisions$")
+_TAGS = (
+    "$install$",
+    "$guard$",
+    "$tables$",
+    "$bound$",
+    "$late$",
+    "$rest$",
+    "$revisions$",
+)
 
 
 class Release(NamedTuple):
@@ -129,6 +137,7 @@ def _install(release: Release, types: str) -> str:
             "path": ROUTINES_PATH,
             "former": _array(_former_names(release)),
             "tables": _changed(read_tables(), "tables", release),
+            "planted": read_script("refuse_planted.sql"),
             "bound": parts.bound,
             "constraint_triggers": read_script("constraint_triggers.sql"),
             "rest": parts.rest,

