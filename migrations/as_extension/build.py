@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Mapping
-from importlib.metadata import distribution, metadata
+from importlib.metadata import distributions, metadata
 from pathlib import Path
 from typing import NamedTuple
 
@@ -204,7 +204,8 @@ def _meta(release: Release) -> str:
 
 def _licence() -> str:
     """Return the text of LICENSE, which the package was installed with."""
-    text = distribution("pgblend").read_text("licenses/LICENSE")
+    texts = (one.read_text("licenses/LICENSE") for one in distributions(name="pgblend"))
+    text = next(filter(None, texts), None)  # a build's leftovers in the current folder have none
     if text is None:
         raise RuntimeError("the package pgblend was installed without its LICENSE")
     return text

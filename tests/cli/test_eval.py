@@ -377,6 +377,7 @@ def test_few_passages_tell_no_deep_metric(pgblend: Pgblend, folder: Path) -> Non
     assert "n/a" in page.read_text()
 
 
+@pytest.mark.slow
 def test_compare_says_what_else_differs(
     pgblend: Pgblend, connection: psycopg.Connection, folder: Path
 ) -> None:
@@ -459,6 +460,7 @@ def test_a_verdict_on_reranking(sign: int, verdict: str) -> None:
     assert reranking_verdict(with_it, with_it, {"nDCG@10": paired}) is None
 
 
+@pytest.mark.slow
 def test_what_compare_names_explains_that_very_search(
     pgblend: Pgblend,
     connection: psycopg.Connection,

@@ -74,6 +74,7 @@ def test_searches_that_lack_a_stage_are_named(pgblend: Pgblend, db: Database) ->
     assert "2 of 2 searches went on without a stage" in result.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("alike", "least", "code"), [(True, "1", 0), (False, "0.01", 6), (False, "0", 0)]
 )

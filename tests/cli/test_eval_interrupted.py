@@ -43,6 +43,7 @@ def searched(connection: psycopg.Connection) -> int:
     return row[0] if row else 0
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_where_it_was(
     judged: None, database_url: str, connection: psycopg.Connection
 ) -> None:

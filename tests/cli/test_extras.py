@@ -74,6 +74,7 @@ OTHERS = {"report.pdf": "%PDF-1.4", "sheet.xlsx": "PK", "shown.png": "no picture
 INSTALL = "pip install 'pgblend[documents]'"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reads_pictures", [False, True])
 def test_ingest_reads_text_and_names_what_it_cannot_read(
     reads_pictures: bool, tmp_path: Path, database_url: str, connection: psycopg.Connection

@@ -47,6 +47,7 @@ def rows(connection: psycopg.Connection, query: str) -> list[tuple[Any, ...]]:
     return connection.execute(query).fetchall()  # type: ignore[call-overload, no-any-return]
 
 
+@pytest.mark.slow
 def test_expansions_and_the_ledger_outlive_the_gateway(
     start: Callable[..., GatewayProcess], provider: ModelProvider, connection: psycopg.Connection
 ) -> None:
@@ -123,6 +124,7 @@ def test_the_search_log(
     assert "wine" not in json.dumps(lines)
 
 
+@pytest.mark.slow
 def test_a_real_search_in_the_log(
     start: Callable[..., GatewayProcess], connection: psycopg.Connection
 ) -> None:
@@ -252,6 +254,7 @@ def test_a_value_that_the_database_refuses_spoils_no_other(
     assert logged == [(taken["search_id"],)]
 
 
+@pytest.mark.slow
 def test_without_the_database_all_else_goes_on(provider: ModelProvider) -> None:
     url = "postgresql://nobody:hush-hush@127.0.0.1:9/none"
     with GatewayProcess("--database-url", url, provider=provider) as gateway:

@@ -224,6 +224,7 @@ def test_the_key_of_openai_goes_to_no_other_provider(
     assert model_provider.requests == 0
 
 
+@pytest.mark.slow
 def test_without_a_key(model_provider: ModelProvider) -> None:
     environment = {"OPENAI_API_BASE": f"{model_provider.url}/v1"}
     with GatewayProcess(environment=environment) as gateway:
@@ -234,6 +235,7 @@ def test_without_a_key(model_provider: ModelProvider) -> None:
     assert model_provider.requests == 0
 
 
+@pytest.mark.slow
 def test_a_provider_that_is_not_there() -> None:
     environment = {"OPENAI_API_BASE": "http://127.0.0.1:9/v1", "OPENAI_API_KEY": DEFAULT_TOKEN}
     with GatewayProcess(environment=environment) as gateway:

@@ -198,6 +198,7 @@ def test_a_model_s_process_that_was_killed_is_started_anew(gateway: GatewayProce
     assert response.status_code == 200
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop_signal", [signal.SIGTERM, signal.SIGKILL])
 def test_a_model_s_process_ends_with_the_gateway(stop_signal: int) -> None:
     with GatewayProcess() as own:

@@ -69,6 +69,7 @@ def test_a_signal_ends_it_in_order(stop_signal: signal.Signals) -> None:
         assert "Traceback" not in gateway.stderr
 
 
+@pytest.mark.slow
 def test_a_running_call_is_answered_before_the_end(provider: ModelProvider) -> None:
     with GatewayProcess(provider=provider) as gateway:
         body = {"model": provider.model, "input": "warm-up"}
@@ -172,6 +173,7 @@ def test_another_address_with_a_token() -> None:
         assert httpx.get(f"{url}/health", headers=gateway.headers).status_code == 200
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("option", ["--token-file", "--env-file"])
 @pytest.mark.parametrize("mode", [0o640, 0o604])
 def test_a_secret_that_others_can_read(tmp_path: Path, option: str, mode: int) -> None:
@@ -231,6 +233,7 @@ def test_a_wrong_token(
     assert TOKEN not in gateway.stderr
 
 
+@pytest.mark.slow
 def test_the_right_token_keys_from_a_file_and_no_cache(
     guarded: tuple[GatewayProcess, ModelProvider],
 ) -> None:

@@ -225,6 +225,7 @@ def precision_and_recall(found: set, truth: set) -> tuple[float, float]:
     return len(found & truth) / len(found), len(found & truth) / len(truth)
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_wiki_links_of_a_real_vault(shared_data: Path, pgblend) -> None:
     """Of names that two notes of a language have, the truth ignores the folder that is written.

@@ -98,14 +98,18 @@ def test_other_spaces_do_not_count_twice(ingest, gateway_connection, model_provi
 @pytest.mark.parametrize(
     "behaviour",
     [
-        Behaviour(status=401, error_message="bad key"),
-        Behaviour(status=500, error_message="it broke"),
-        Behaviour(garbage=True),
-        Behaviour(drop=True),
-        Behaviour(not_a_number=True),
-        Behaviour(missing_vectors=1),
+        pytest.param(Behaviour(status=401, error_message="bad key"), id="401"),
+        pytest.param(Behaviour(missing_vectors=1), id="missing"),
+        *(
+            pytest.param(behaviour, id=name, marks=pytest.mark.slow)
+            for name, behaviour in {
+                "500": Behaviour(status=500, error_message="it broke"),
+                "garbage": Behaviour(garbage=True),
+                "drop": Behaviour(drop=True),
+                "nan": Behaviour(not_a_number=True),
+            }.items()
+        ),
     ],
-    ids=["401", "500", "garbage", "drop", "nan", "missing"],
 )
 def test_a_failing_model_costs_the_vectors_only(
     ingest, gateway_connection, model_provider, behaviour, monkeypatch
@@ -147,6 +151,7 @@ def test_a_gateway_that_is_gone(ingest, connection):
     assert "pgblend gateway" in report["degraded"][0]["hint"]
 
 
+@pytest.mark.slow
 def test_gateway_on_a_socket_with_a_token(
     ingest, connection, model_provider, tmp_path_factory, monkeypatch
 ):

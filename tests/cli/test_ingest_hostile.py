@@ -109,6 +109,7 @@ def test_a_sheet_of_billions_of_cells(run, connection, tmp_path):
     assert stored(connection) == ["z.txt"]
 
 
+@pytest.mark.slow
 def test_time_is_limited(run, connection, tmp_path):
     (tmp_path / "a.txt").write_text("first")
     (tmp_path / "slow.txt").write_text("word " * (8 * MEGABYTE))
@@ -166,6 +167,7 @@ def test_a_killed_parser_is_replaced_and_nothing_is_lost_or_doubled(
     assert report["documents"]["unchanged"] == 0
 
 
+@pytest.mark.slow
 def test_what_kills_its_parser_twice_is_named(database_url, connection, corpus):
     process = start(database_url, corpus)
     first = kill_parser(process)

@@ -56,6 +56,7 @@ def wait_until_nobody_writes(connection):
     wait_until(lambda: connection.execute(others).fetchone() == (0,))
 
 
+@pytest.mark.slow
 @pytest.mark.fault("kill -9 of an ingest", "whole documents only; the next run finishes")
 def test_killed_run_loses_nothing_and_the_next_one_finishes(database_url, connection, corpus):
     process = start(database_url, corpus)
@@ -69,6 +70,7 @@ def test_killed_run_loses_nothing_and_the_next_one_finishes(database_url, connec
     finish(database_url, corpus, connection, before)
 
 
+@pytest.mark.slow
 @pytest.mark.fault("Ctrl-C in an ingest", "a report; the next run finishes")
 def test_ctrl_c_reports_what_was_done_and_the_next_run_finishes(database_url, connection, corpus):
     process = start(database_url, corpus)
@@ -84,6 +86,7 @@ def test_ctrl_c_reports_what_was_done_and_the_next_run_finishes(database_url, co
     finish(database_url, corpus, connection, before)
 
 
+@pytest.mark.slow
 @pytest.mark.fault(
     "the server ends an ingest's sessions", "one line of error; the next run finishes"
 )

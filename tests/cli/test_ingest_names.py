@@ -40,6 +40,7 @@ def write(folder: Path, name: bytes, text: str = "A walrus.") -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_a_name_that_is_not_utf_8(ingest, connection, tmp_path):
     odd = write(tmp_path, b"d\xe9j\xe0.txt")
     write(tmp_path, b"plain.txt")
@@ -78,6 +79,7 @@ def test_a_guessed_encoding_is_told_where_it_is_not_sure(ingest, connection, tmp
     assert sorted(contents) == sorted([("déjà",), (FRENCH,)])
 
 
+@pytest.mark.slow
 def test_first_ingests_side_by_side(connection, database_url, tmp_path):
     for number in range(3):
         write(tmp_path, b"%d/%d.txt" % (number, number))

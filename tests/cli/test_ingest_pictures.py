@@ -115,6 +115,7 @@ def test_without_model_and_tesseract_one_clear_line(
     assert (code, report["documents"]["failed"]) == (1, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_ocr")
 def test_a_model_that_fails_costs_its_pictures_only(
     ingest: Ingest,

@@ -111,6 +111,7 @@ def test_switching_it_on_and_off(
     assert len(embedded(model_provider)) == 2
 
 
+@pytest.mark.slow
 def test_a_model_that_fails_costs_the_summaries_only(
     ingest: Ingest, gateway_connection: psycopg.Connection, model_provider: ModelProvider
 ) -> None:
@@ -150,6 +151,7 @@ def test_the_worker_makes_them_too(
     assert embedded(model_provider) == {"About walruses.\n---\nWalruses sleep."}
 
 
+@pytest.mark.slow
 def test_summaries_of_another_model_are_renewed(
     ingest: Ingest,
     pgblend: Callable[..., Result],

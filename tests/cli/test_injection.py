@@ -69,16 +69,22 @@ def unharmed(library: list[int], connection: psycopg.Connection) -> Callable[[],
     return check
 
 
+@TEXTS
 @pytest.mark.parametrize("command", SEARCHES)
-def test_queries(pgblend: Pgblend, unharmed: Callable[[], None], command: str) -> None:
-    for text in HOSTILE:
+def test_queries(
+    pgblend: Pgblend, unharmed: Callable[[], None], command: str, texts: tuple[str, ...]
+) -> None:
+    for text in texts:
         assert_harmless(pgblend(command, "--json", "--", text))
     unharmed()
 
 
+@TEXTS
 @pytest.mark.parametrize("option", ["--collection", "--lang", "--profile"])
-def test_names(pgblend: Pgblend, unharmed: Callable[[], None], option: str) -> None:
-    for text in HOSTILE:
+def test_names(
+    pgblend: Pgblend, unharmed: Callable[[], None], option: str, texts: tuple[str, ...]
+) -> None:
+    for text in texts:
         result = pgblend("query", "wine", "--json", f"{option}={text}")
         assert_harmless(result)
         assert result.exit_code == 1, text

@@ -40,6 +40,7 @@ def make_space(connection: psycopg.Connection, model: str) -> None:
     connection.execute("SELECT blend.create_embedding_space('s', %s, 384, probe => false)", [model])
 
 
+@pytest.mark.slow
 def test_it_is_told_once_for_each_collection_and_language(
     ingest: Ingest, connection: psycopg.Connection
 ) -> None:

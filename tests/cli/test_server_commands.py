@@ -316,6 +316,7 @@ def test_searches_are_logged_by_the_gateway(with_gateway: PrivateServer) -> None
     wait_until(lambda: with_gateway.run(*count).stdout == "1\n", 30)
 
 
+@pytest.mark.slow
 def test_up_starts_the_page_and_open_says_where(with_gateway: PrivateServer) -> None:
     link = with_gateway.run("open", "--print").stdout.strip()
     url, _, opens = link.partition("/#open=")
@@ -408,6 +409,7 @@ def test_psql_on_a_named_server(database_url: str) -> None:
     assert answer.stdout == "42\n"
 
 
+@pytest.mark.slow
 def test_down_keeps_the_data_and_a_second_down_is_no_error(running: PrivateServer) -> None:
     assert "PostgreSQL stopped" in running.run("down").stderr
     assert "did not run" in running.run("down").stderr

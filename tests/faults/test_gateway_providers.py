@@ -60,6 +60,7 @@ def post(gateway: GatewayProcess, path: str, **more: Any) -> httpx.Response:
     "a provider that fails in each way, behind the gateway",
     "a clear error in time; nothing is kept",
 )
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("path", PATHS)
 def test_a_clear_error_in_time_and_nothing_kept(
@@ -144,6 +145,7 @@ def fragile(session_provider: ModelProvider) -> Iterator[GatewayProcess]:
         yield gateway
 
 
+@pytest.mark.slow
 @pytest.mark.fault("a provider that keeps failing", "the breaker opens, the fallback answers")
 def test_breaker_fallbacks_and_places(
     fragile: GatewayProcess, model_provider: ModelProvider

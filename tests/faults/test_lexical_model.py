@@ -119,6 +119,7 @@ def test_a_deletion_that_was_rolled_back_is_forgotten(sessions: list[Session]) -
         session.search_for(["word3", "word4"])
 
 
+@pytest.mark.slow
 @pytest.mark.fault(
     "sessions that write, seal, roll back at random",
     "each search is BM25 by hand over what it sees",

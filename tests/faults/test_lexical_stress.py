@@ -90,6 +90,7 @@ def read_again(connection: psycopg.Connection, chance: random.Random) -> str:
     return "read again"
 
 
+@pytest.mark.slow
 @pytest.mark.fault("writers, sealers and readers at once", "no chunk missed or doubled")
 def test_concurrent_sessions_never_miss_nor_double_a_chunk(
     database_url: str, connection: psycopg.Connection

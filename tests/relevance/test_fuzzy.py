@@ -55,6 +55,7 @@ def recall(db: Database, function: str, name: str, queries: list[tuple[str, set[
     return total / len(queries)
 
 
+@pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.parametrize(
     "name",

@@ -59,6 +59,7 @@ def search_in(db: Database, collection: str) -> Callable[[str], list[tuple[str, 
     return lambda query: db.rows(search, query, [collection], PATIENT)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", QUICK)
 def test_a_part_of_a_language_alone(
     db: Database, judged: Callable[[str], Judged], language: str
@@ -97,6 +98,7 @@ def test_all_languages_in_one_collection(db: Database, judged: Callable[[str], J
     } == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", with_slow(CLASSIC, QUICK_CLASSIC))
 def test_classic_collections(db: Database, judged: Callable[[str], Judged], name: str) -> None:
     data = judged(name)

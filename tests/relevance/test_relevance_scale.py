@@ -42,6 +42,7 @@ def test_the_prior_is_made_for_the_default_ranking(database_url: str) -> None:
     assert {name: row[0][name] for name in RANKING} == RANKING
 
 
+@pytest.mark.slow
 def test_a_set_without_a_curve_has_the_prior(shared_data: Path, database_url: str) -> None:
     """Nobody has calibrated; rows keep their order and scores."""
     import_ready(database_url, shared_data, "medline")

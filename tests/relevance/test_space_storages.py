@@ -28,6 +28,7 @@ def medline(shared_data: Path) -> Any:
     return np.load(shared_data / "vectors" / "medline.npz")
 
 
+@pytest.mark.slow
 def test_each_storage_finds_what_is_near(db: Database, medline: Any) -> None:
     corpus = medline["corpus"].astype(np.float32)
     keys = [str(key) for key in medline["corpus_ids"]]

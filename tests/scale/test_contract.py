@@ -82,6 +82,7 @@ def test_refusals_that_were_forgotten_are_found() -> None:
     assert reaching_store(naive) == REFUSED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ROUTINES)
 def test_a_relay_that_was_forgotten_is_found(name: str) -> None:
     own = {one.name: one for one in OBJECTS}

@@ -215,6 +215,7 @@ def test_all_down_is_an_error(three_shards: Scale, asking: Database) -> None:
     check_whole(three_shards, search(asking))  # at once: none was left that answered
 
 
+@pytest.mark.slow
 def test_a_session_finds_a_shard_again(
     three_shards: Scale, asking: Database, elsewhere: set[int]
 ) -> None:
@@ -240,6 +241,7 @@ def test_a_call_killed_in_the_middle_is_made_once_more(
         check_whole(three_shards, found.result(timeout=60))
 
 
+@pytest.mark.slow
 def test_a_session_that_stands_still_is_left_for_a_new_one(
     three_shards: Scale, asking: Database
 ) -> None:

@@ -142,6 +142,7 @@ def test_an_older_front_is_refused(scale: Scale) -> None:
     assert "this shard has version" in str(said.message_primary)
 
 
+@pytest.mark.slow
 def test_a_space_is_made_filled_indexed_used_and_dropped(scale: Scale) -> None:
     coordinator = scale.coordinator
     pgblend(scale, "space", "create", "second", "--model", "m", "--dimensions", "4", "--no-probe")

@@ -1,8 +1,11 @@
 """Revisions over shards: up, each shard before the coordinator; down, the coordinator alone."""
 
+import pytest
+
 from support.shards import Scale, run_command
 
 
+@pytest.mark.slow
 def test_up_goes_over_the_shards_and_down_leaves_them(fresh_shards: Scale) -> None:
     coordinator, shards = fresh_shards.coordinator, fresh_shards.shards
     coordinator.rows("SELECT ingest_document('books', 'k', 'red wine')")

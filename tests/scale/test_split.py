@@ -117,6 +117,7 @@ def test_a_move_takes_all(scale: Scale, server: Server, template: str) -> None:
         assert told(scale) == before
 
 
+@pytest.mark.slow
 def test_a_split_that_is_killed_goes_on(scale: Scale, server: Server, template: str) -> None:
     """Killed in the copy, and once the shard takes no more changes.
 
@@ -195,6 +196,7 @@ def test_documents_come_and_are_found_while_a_shard_is_split(
         assert len(found) == len(set(found))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -240,6 +240,7 @@ def ingest(scale: Scale, folder: Path, *more: str, fails: bool = False) -> str:
     )
 
 
+@pytest.mark.slow
 def test_an_ingest_goes_to_all_shards_and_goes_on_after_a_crash(
     scale: Scale, tmp_path: Path
 ) -> None:
@@ -305,6 +306,7 @@ def test_who_may_not_write_may_not_write_by_way_of_shards(scale: Scale) -> None:
         coordinator.rows(f"DROP ROLE {role}")
 
 
+@pytest.mark.slow
 def test_a_writer_ingests_by_way_of_shards_as_themselves(scale: Scale, tmp_path: Path) -> None:
     coordinator = scale.coordinator
     role = f"writer_{coordinator.connection.info.backend_pid}"

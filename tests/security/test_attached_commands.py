@@ -79,6 +79,7 @@ def test_commands_run_no_code_of_the_owner_s_as_a_superuser(
         assert ran_as == {role}, said  # else the test would show nothing
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change", ["enum", "domain with CHECK", "composite", "array of enum", "range", "row security"]
 )

@@ -131,6 +131,7 @@ def test_a_body_that_does_not_arrive(limited: GatewayProcess, drip: bytes) -> No
     assert_serves(limited)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "framing",
     [b"Transfer-Encoding: chunked", b"Content-Length: 99999999999"],
@@ -146,6 +147,7 @@ def test_an_endless_body(framing: bytes) -> None:
         assert_serves(gateway)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pause", [0, 0.02], ids=["fast", "slow"])
 @pytest.mark.parametrize("path", [b"/health", b"/v1/nothing"])
 def test_an_endless_body_that_nobody_asked_for(

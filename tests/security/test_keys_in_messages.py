@@ -106,6 +106,7 @@ def talker(committed: Database) -> Iterator[Talker]:
         yield talker
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_no_reader_sees_a_key(
     committed: Database,

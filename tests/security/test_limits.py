@@ -76,6 +76,7 @@ def test_operators_are_bounded(library: Database, function: str, kind: str) -> N
     assert cost_ms(library, search, operators(200)[kind]) < MOST_MS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", operators(1))
 def test_time_grows_with_operators(
     library: Database, raise_limits: Callable[..., None], kind: str
@@ -262,6 +263,7 @@ def test_every_argument_of_readers_is_tried(library: Database) -> None:
     assert names - FIXED == BY_NAME.keys()
 
 
+@pytest.mark.slow
 def test_no_argument_holds_a_core(library: Database) -> None:
     """Each refusal comes before work: beside what it takes to make the argument."""
     made = {

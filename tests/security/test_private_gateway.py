@@ -67,6 +67,7 @@ def test_the_database_and_the_commands_show_it(up: PrivateServer, tmp_path: Path
         assert [each["source_key"] for each in found["results"]] == ["fox.txt"]
 
 
+@pytest.mark.slow
 def test_each_start_has_a_token_of_its_own(up: PrivateServer) -> None:
     """Who took the port of a gateway that had ended has seen a token that is worth nothing."""
     before = token_of(up)

@@ -194,6 +194,7 @@ def test_errors_are_those_of_openai(
     assert isinstance(refused.value.response, httpx.Response)
 
 
+@pytest.mark.slow
 def test_through_litellm(chat_models: Any, door: Any) -> None:
     from pgblend.cli.gateway.litellm_library import import_litellm
 

@@ -352,6 +352,7 @@ def test_it_is_spoken_to_by_post_alone(client: httpx.Client) -> None:
     assert client.post("/mcp", json=big).status_code == 413
 
 
+@pytest.mark.slow
 def test_a_token_s_rate_holds_for_agents(door: Any) -> None:
     ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
     options = ("--rate", "0.01", "--burst", "2")
@@ -363,6 +364,7 @@ def test_a_token_s_rate_holds_for_agents(door: Any) -> None:
     assert statuses == [200, 200, 429]
 
 
+@pytest.mark.slow
 def test_sigterm_lets_a_call_end(door: Any, models: Any) -> None:
     models.behaviours["embed"] = Behaviour(delay_seconds=1)
     call = {"name": "search", "arguments": {"query": "wine"}}

@@ -45,6 +45,7 @@ def certificate(folder: Path) -> tuple[Path, Path]:
     return paths
 
 
+@pytest.mark.slow
 def test_a_door_with_a_certificate(door: Any, tmp_path: Path) -> None:
     chain, key = certificate(tmp_path)
     # Off loopback, which it refuses without a certificate.

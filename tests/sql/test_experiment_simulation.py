@@ -77,6 +77,7 @@ def test_the_better_profile_wins(
     assert found.count(-better) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [0.3, 0.9])
 def test_equal_profiles_have_no_verdict(
     noise: float, evidence: dict[tuple[int, int], float]

@@ -10,6 +10,7 @@ import pytest
 
 from support.database import Database, stage, vector_literal
 
+pytestmark = pytest.mark.slow  # it fills 12,000 vectors
 DOCUMENTS = 2_400
 CHUNKS = 5
 DIMENSIONS = 16

@@ -61,6 +61,7 @@ def stages(session: Database, query: str, options: dict[str, Any]) -> dict[str, 
     return {stage["name"]: stage.get("ms") for stage in told["stages"]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", LATE)
 @pytest.mark.parametrize("languages", [1, 2])
 def test_what_a_session_does_once_counts_against_no_limit(
@@ -89,6 +90,7 @@ def test_making_ready_is_a_stage_of_its_own(library: Database, other: Database) 
     assert "warm_up" not in stages(other, "wine", LIMIT)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", LATE)
 def test_scoring_that_takes_too_long_is_called_that(
     library: Database, other: Database, case: str

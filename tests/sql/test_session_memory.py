@@ -7,6 +7,7 @@ import pytest
 
 from support.database import Database, add_documents
 
+pytestmark = pytest.mark.slow  # thousands of passages
 PASSAGES = 1500
 # Every array that the view read last holds, wherever it hangs, each counted once.
 HELD = """

@@ -159,6 +159,7 @@ ALL_LETTERS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("stemmer", "scripts"),
     [

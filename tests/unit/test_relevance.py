@@ -95,6 +95,7 @@ def test_a_coverage_between_two_is_the_higher_one(coverage: float, place: int) -
     assert Scale("prior").threshold(coverage) is None
 
 
+@pytest.mark.slow
 def test_a_curve_is_found_again_and_holds_on_other_searches() -> None:
     fitted = fit_curve(searches(1500, 1), None)
     assert np.allclose(fitted[:5], CURVE[:5], atol=0.8)
@@ -122,6 +123,7 @@ def test_searches_that_are_all_answered_fit_as_well() -> None:
     assert fit_curve(sure, None).chances([0.5], sure[0].signals)[0] > 0.95
 
 
+@pytest.mark.slow
 def test_lists_hold_the_relevant_passage_as_often_as_was_asked() -> None:
     """Over many drawings of what is judged: coverage is at least the target, and not far above."""
     for percent in (60, 80):

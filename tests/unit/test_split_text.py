@@ -177,6 +177,7 @@ def test_impossible_sizes(size, overlap):
         split_text("text", len, size, overlap)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("with_ends", [True, False])
 @pytest.mark.parametrize(
     "unit", ["a", "\n", " ", "word ", "A sentence. ", "a\n", "😀", "e\u0301", "ab,12\t", "漢字"]

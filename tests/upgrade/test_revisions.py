@@ -82,6 +82,7 @@ def test_extensions_may_live_in_a_schema_of_their_own(new_database: Callable[...
     assert row == (1.0,)
 
 
+@pytest.mark.slow
 def test_dump_and_restore(empty: str, new_database: Callable[..., str], fill) -> None:
     runner.upgrade(empty)
     kept = fill(empty)
