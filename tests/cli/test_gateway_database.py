@@ -265,6 +265,7 @@ def test_without_the_database_all_else_goes_on(provider: ModelProvider) -> None:
         assert "hush-hush" not in gateway.stderr
 
 
+@pytest.mark.slow
 def test_no_secret_and_no_text_is_left_anywhere(
     start: Callable[..., GatewayProcess], provider: ModelProvider, connection: psycopg.Connection
 ) -> None:

@@ -55,6 +55,7 @@ def post(gateway: GatewayProcess, path: str, **body: Any) -> httpx.Response:
     return httpx.post(f"{gateway.url}{path}", json=body, timeout=120)
 
 
+@pytest.mark.slow
 def test_embeddings_go_to_the_server_that_the_name_says(
     gateway: GatewayProcess,
     ollama: ModelProvider,

@@ -478,6 +478,7 @@ def test_a_slack_folder_is_one_source(ingest, connection, shared_data):
 # --- resume and progress
 
 
+@pytest.mark.slow
 def test_resume_does_not_read_what_is_stored(ingest, connection, folder):
     ingest(folder)
     path = folder / "notes.txt"

@@ -154,6 +154,7 @@ def kill_parser(process, but=0):
     raise AssertionError("no parsing process came up")
 
 
+@pytest.mark.slow
 @pytest.mark.fault("kill -9 of a parser", "replaced; nothing lost or doubled")
 def test_a_killed_parser_is_replaced_and_nothing_is_lost_or_doubled(
     database_url, connection, corpus

@@ -204,6 +204,7 @@ def test_everything_killed_comes_back_with_its_data(with_gateway: PrivateServer)
     assert with_gateway.run(*COUNT_ROWS).stdout == "2\n"
 
 
+@pytest.mark.slow
 def test_up_prints_the_url_and_nothing_else_and_it_works_as_it_is(running: PrivateServer) -> None:
     url = running.run("up", "--no-gateway").stdout
     assert url == f"{running.status()['database']['url']}\n"

@@ -67,6 +67,7 @@ def assert_no_fall(name: str, metrics: dict[str, float]) -> None:
         assert metrics[metric] >= figure - TOLERANCE, (name, metric)
 
 
+@pytest.mark.slow
 def test_a_small_set_does_not_fall_and_ranks_bit_for_bit_the_same(
     shared_data: Path, database_url: str
 ) -> None:

@@ -110,6 +110,7 @@ def test_a_split_changes_no_search_and_moves_each_document_once(
         assert old.sqlstate == "PB016"
 
 
+@pytest.mark.slow
 def test_a_move_takes_all(scale: Scale, server: Server, template: str) -> None:
     before = told(scale)
     with new_databases(server, template, "b2") as given:

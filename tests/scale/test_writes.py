@@ -258,6 +258,7 @@ def test_an_ingest_goes_to_all_shards_and_goes_on_after_a_crash(
     assert sorted(found) == names
 
 
+@pytest.mark.slow
 def test_an_ingest_prunes_and_syncs_on_all_shards(scale: Scale, tmp_path: Path) -> None:
     names = write_files(tmp_path, 9)
     ingest(scale, tmp_path)

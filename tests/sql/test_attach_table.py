@@ -336,6 +336,7 @@ def test_what_cannot_be_attached(db: Database, arguments: str, message: str) -> 
     assert message in str(db.error(f"SELECT attach_table({arguments})").message_primary)
 
 
+@pytest.mark.slow
 def test_a_large_table_is_filled_in_batches(db: Database) -> None:
     db.rows(ARTICLES)
     db.rows(

@@ -69,6 +69,7 @@ def recall(db: Database, factor: float) -> float:
     return found / 200
 
 
+@pytest.mark.slow
 def test_more_candidates_find_more(bits: Database) -> None:
     few, many = recall(bits, 1), recall(bits, 40)
     assert few < 0.7 < many

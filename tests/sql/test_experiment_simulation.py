@@ -68,6 +68,7 @@ def named(noise: list[float], evidence: dict[tuple[int, int], float]) -> list[in
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("noise", "better"), [([0.9, 0.3], 1), ([0.3, 0.9], -1)])
 def test_the_better_profile_wins(
     noise: list[float], better: int, evidence: dict[tuple[int, int], float]

@@ -15,6 +15,7 @@ from pgblend.cli.serve.page.links import make_link
 from support.database import Database, add_documents, add_space, embed_waiting
 from support.serve_process import ServeProcess
 
+expect.set_options(timeout=60_000)  # a busy machine is no error
 DOCS = Path(__file__).parents[2] / "docs"
 HOSTILE = "</script><script>document.title='owned'</script><img src=x onerror=alert(1)>"
 # What the documentation answers, and where.
