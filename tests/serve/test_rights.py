@@ -126,6 +126,7 @@ def test_the_login_may_do_nothing_by_itself(door: Any) -> None:
             "SELECT * FROM blend.hybrid_search('wine')",
             "SELECT * FROM blend.documents",
             "SELECT digest FROM pgblend_data.access_token",
+            "SELECT pgblend._token_role(sha256('x'), 'search')",
             "INSERT INTO pgblend_data.access_token DEFAULT VALUES",
         ):
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
