@@ -1,7 +1,7 @@
 """The vector arm: candidates nearest to a query's vector by cosine distance, best first.
 
 Filters never starve it. 'auto' compares all vectors of a small space, which misses nothing and
-takes about a millisecond for each 1,000 of 384 dimensions (tests/benchmarks/bench_vector_scan); of
+takes half a millisecond for each 1,000 of 384 dimensions (tests/benchmarks/bench_vector_scan); of
 a larger one those that could be candidates, where they are few: of the searched collections, or the
 ones that pass the filter. Walking the index until `depth` of n vectors pass where m do takes
 depth · n / m of them, comparing takes m, so few is the square root of depth · n. Where more pass,
@@ -21,10 +21,9 @@ from pgblend.plpy.session import Database, Row
 SMALL, LEAST_FEW = 10_000, 2000
 DEFAULT_WIDTH, MOST_WIDTH = 100, 1000  # of hnsw.ef_search
 
-# $1 is the query's vector, $4 the depth. All ties at the cut come back from the scan and are cut by
-# (document, chunk index). The inner query orders by the distance alone, or PostgreSQL 15 does not
-# use the HNSW index; adding 0 to the distance hides the index. A zero vector has no direction, its
-# distance is NaN: it is no candidate, as in the index.
+# $1 is the query's vector, $4 the depth. The inner query orders by the distance alone, or
+# PostgreSQL 15 does not use the HNSW index; adding 0 to the distance hides the index. A zero vector
+# has no direction, its distance is NaN: it is no candidate, as in the index.
 _SCAN = """
 SELECT
     array_agg(p.chunk_id) AS chunk_ids,
@@ -35,16 +34,20 @@ FROM (
     SELECT n.*
     FROM (
         SELECT e.chunk_id, e.document_id, e.chunk_index,
-            e.embedding <=> $1::{vector_type} AS distance
+            (e.embedding <=> $1::{vector_type}){hidden} AS distance
         FROM {source} AS e
-        ORDER BY (e.embedding <=> $1::{vector_type}){hidden}
-        FETCH FIRST $4 ROWS WITH TIES
+        ORDER BY distance
+        {cut}
     ) AS n
     WHERE n.distance < 'NaN'
     ORDER BY n.distance, n.document_id, n.chunk_index
     LIMIT $4
 ) AS p
 """
+# All ties at the cut come back, to be cut by (document, chunk index); of the first, which take less
+# to sort, one more than is asked for tells whether there are any.
+_WITH_TIES = "FETCH FIRST $4 ROWS WITH TIES"
+_FIRST = "LIMIT $4"
 _STORED = "(SELECT * FROM pgblend_data.{table} AS e WHERE true{conditions})"
 # A binary space's index gives the first $8 by Hamming distance, of which stored vectors choose.
 _BY_SIGNS = """(
@@ -164,14 +167,14 @@ def vector_list(db: Database, request: VectorRequest) -> CandidateList:
     scan, passing = chosen_scan(db, asked)
     narrowed = narrowed_by(db, asked, passing)
     if scan == "exact":
-        return nearest(db, asked, narrowed)
+        return compared(db, asked, narrowed)
     found = walked(db, asked, narrowed)
     is_enough = len(found.chunk_ids) == asked.depth or (
         asked.conditions is None and (asked.is_everywhere or narrowed.configs is not None)
     )
     if scan == "index" or is_enough:
         return found
-    return nearest(db, asked, narrowed)
+    return compared(db, asked, narrowed)
 
 
 def chosen_scan(db: Database, asked: VectorSearch) -> tuple[str, Sequence[int] | None]:
@@ -219,7 +222,7 @@ def narrowed_by(db: Database, asked: VectorSearch, passing: Sequence[int] | None
 
 
 @lru_cache(maxsize=100)
-def scan_statement(space: Space, conditions: str, is_exact: bool) -> str:
+def scan_statement(space: Space, conditions: str, is_exact: bool, cut: str = _WITH_TIES) -> str:
     """Return the statement that finds the vectors nearest to $1, the first $4, as arrays.
 
     They are NULL where there are none. `conditions` begin with AND and are about e, the table of
@@ -235,7 +238,7 @@ def scan_statement(space: Space, conditions: str, is_exact: bool) -> str:
     hidden = " + 0" if is_exact or space.storage == "binary" else ""
     restored = "" if is_exact else _RESTORED
     return _SCAN.format(
-        vector_type=space.vector_type, source=source, hidden=hidden, restored=restored
+        vector_type=space.vector_type, source=source, hidden=hidden, restored=restored, cut=cut
     )
 
 
@@ -255,21 +258,44 @@ def walked(db: Database, asked: VectorSearch, narrowed: Narrowed) -> CandidateLi
     depth, width = asked.depth, asked.width
     is_whole = narrowed.text == "" and not asked.space.has_policy
     if is_whole and asked.space.storage != "binary" and width > depth:
-        walk = Walk(width, "off")
-        found = nearest(db, asked._replace(depth=depth + 1), narrowed, walk)
-        if len(found.scores) > depth and found.scores[depth] < found.scores[depth - 1]:
+        found = one_more(db, asked, narrowed, Walk(width, "off"))
+        if len(found.scores) > depth and not is_tied(found, depth):
             return first_candidates(found, depth)
     return nearest(db, asked, narrowed, Walk(width, "strict_order"))
 
 
-def nearest(
+def compared(db: Database, asked: VectorSearch, narrowed: Narrowed) -> CandidateList:
+    """Return what comparing all finds; ties at the cut take a second look."""
+    found = one_more(db, asked, narrowed)
+    if is_tied(found, asked.depth):
+        return nearest(db, asked, narrowed)
+    return first_candidates(found, asked.depth)
+
+
+def is_tied(found: CandidateList, depth: int) -> bool:
+    """Tell whether the candidate after the cut is as near as the last one before it."""
+    return len(found.scores) > depth and found.scores[depth] == found.scores[depth - 1]
+
+
+def one_more(
     db: Database, asked: VectorSearch, narrowed: Narrowed, walk: Walk | None = None
+) -> CandidateList:
+    """Return one candidate more than is asked for, of ties at its cut any."""
+    return nearest(db, asked._replace(depth=asked.depth + 1), narrowed, walk, _FIRST)
+
+
+def nearest(
+    db: Database,
+    asked: VectorSearch,
+    narrowed: Narrowed,
+    walk: Walk | None = None,
+    cut: str = _WITH_TIES,
 ) -> CandidateList:
     """Return what one scan finds, which compares all unless it is a walk.
 
     Its plan is kept by the session, one for each shape.
     """
-    statement = scan_statement(asked.space, narrowed.text, is_exact=walk is None)
+    statement = scan_statement(asked.space, narrowed.text, is_exact=walk is None, cut=cut)
     _, operands, passing, configs, phrases = narrowed
     values = [
         *(asked.vector, asked.collection_ids, operands, asked.depth),
