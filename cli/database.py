@@ -21,6 +21,10 @@ from pgblend.cli.server import state
 
 Connection: TypeAlias = psycopg.Connection[TupleRow]
 
+_HAS_DOCUMENTS: LiteralString = (
+    "SELECT EXISTS (SELECT FROM blend.collections AS c WHERE c.documents > 0)"
+)
+
 # Its warnings (a rollback on a broken connection) would stand beside our own one-line errors.
 logging.getLogger("psycopg").addHandler(logging.NullHandler())
 
@@ -126,7 +130,19 @@ def fetch_search(
     """Run a search; return its rows and what it went without, which no row may be there to say."""
     with connection.transaction():
         rows = fetch_rows(connection, sql, parameters)
-        return rows, fetch_value(connection, "SELECT blend.last_search() -> 'degraded'") or []
+        degraded = fetch_value(connection, "SELECT blend.last_search() -> 'degraded'") or []
+    if not rows:
+        tell_if_empty(connection)
+    return rows, degraded
+
+
+def tell_if_empty(connection: Connection) -> None:
+    """Say on standard error where there is nothing to find, however one asks."""
+    if not fetch_value(connection, _HAS_DOCUMENTS):
+        click.echo(
+            "pgblend: note: there are no documents that you may read (pgblend ingest stores them)",
+            err=True,
+        )
 
 
 def call(option: str | None, sql: LiteralString, parameters: Mapping[str, object]) -> Any:

@@ -9,7 +9,7 @@ import click
 from pgblend.cli import output
 from pgblend.cli.ask.output import echo_answer, unchecked_text
 from pgblend.cli.ask.question import ask, ask_streamed
-from pgblend.cli.database import collect_warnings, open_database
+from pgblend.cli.database import collect_warnings, open_database, tell_if_empty
 from pgblend.cli.parameters import merge_pairs
 from pgblend.cli.replica import wait_for_changes
 from pgblend.cli.search import SearchRequest, history_option, search_options
@@ -66,6 +66,8 @@ def command(
                 document = ask_streamed(connection, parameters, show)
         else:
             document = ask(connection, parameters)
+        if not document["citations"]:
+            tell_if_empty(connection)
     if output_format == "json":
         output.echo_json(document | {"warnings": warnings})
     else:

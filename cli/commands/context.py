@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from pgblend.cli import output
-from pgblend.cli.database import collect_warnings, fetch_value, open_database
+from pgblend.cli.database import collect_warnings, fetch_value, open_database, tell_if_empty
 from pgblend.cli.parameters import merge_pairs, pairs_option
 from pgblend.cli.replica import wait_for_changes
 from pgblend.cli.search import SearchRequest, history_option, search_options
@@ -81,6 +81,8 @@ def command(
         warnings = collect_warnings(connection)
         wait_for_changes(connection, request.options)
         context = fetch_value(connection, CONTEXT, parameters)
+        if not context["parts"]:
+            tell_if_empty(connection)
     _echo(context, warnings, output_format)
 
 
