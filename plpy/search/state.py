@@ -135,6 +135,8 @@ def read_state(
         raise UserError(
             f'there is no profile "{row["profile"][:200]}"', "SELECT name FROM blend.profiles"
         )
+    spaces = list(map(read_space, row["spaces"]))
+    forget_dropped(db, {space.table_name for space in spaces})
     return State(
         row["ids"],
         row["names"],
@@ -144,10 +146,20 @@ def read_state(
         row["profile"],
         row["role"],
         row["is_everywhere"],
-        list(map(read_space, row["spaces"])),
+        spaces,
         row["calibrations"],
         row["experiment"],
     )
+
+
+def forget_dropped(db: Database, tables: set[str]) -> None:
+    """Forget the plans of embedding spaces that are gone, which would take memory for nothing."""
+    kept = db.kept("space_tables")
+    gone = kept.get("names", set()) - tables
+    kept["names"] = tables
+    plans = db.kept("statements") if gone else {}
+    for statement in [one for one in plans if any(table in one for table in gone)]:
+        del plans[statement]
 
 
 @lru_cache(maxsize=100)

@@ -250,3 +250,20 @@ def test_admins_only(library: Database, connect_as: Callable[..., psycopg.Connec
     assert admin.row("SELECT chunks, waiting FROM blend.count_vectors()") == (30, 30)
     assert admin.value("SELECT blend.queue_missing_vectors('s')") == 0
     assert admin.value("SELECT blend.switch_embedding_space('s', true)") == "s"
+
+
+def test_a_session_forgets_what_it_prepared_for_a_dropped_space(library: Database) -> None:
+    library.rows(
+        "CREATE FUNCTION pg_temp.prepared() RETURNS text[] LANGUAGE plpython3u AS $$"
+        " return list(GD['pgblend_statements']) $$"
+    )
+    asked = "SELECT * FROM vector_search(NULL, query_embedding => '[1,0]', options => %s)"
+    space_of(library, "first", [1, 0], active=True)
+    space_of(library, "second", [1, 0])
+    for name in ("first", "second"):
+        assert library.rows(asked, f'{{"space": "{name}"}}')
+    library.rows("SELECT drop_embedding_space('second')")
+    assert library.rows(asked, "{}")
+    prepared = " ".join(library.value("SELECT pg_temp.prepared()"))
+    assert "embedding_first" in prepared
+    assert "embedding_second" not in prepared
