@@ -62,6 +62,8 @@ _MISSING_OBJECT = {"3F000", "42P01", "42883"}
 _OURS = re.compile(r"\bpgblend(_data)?\b|\bblend\.|schema \"blend\"")
 # Private routines begin with an underscore. What is public was in pgblend before version 0.0.2.
 _PUBLIC_NAME = re.compile(r"\bpgblend\.([a-z]\w*)")
+# What the tables of a coordinator answer that shards have (sql/shards/_guard_store.sql).
+_ON_SHARDS = "documents are on the shards"
 _NO_VECTORS = {"PB001", "PB008"}
 _UNREACHABLE_CLASSES = ("08", "28", "3D", "57P")
 
@@ -83,6 +85,12 @@ def advice_for_connection(text: str, is_connection_failure: bool) -> UserError:
 def advice_for_statement(sqlstate: str, message: str, hint: str) -> UserError:
     """Explain an error that the server raised for a statement; its own hint comes first."""
     message = message.removeprefix("plpy.Error: ")  # where no shell is around the program
+    if _ON_SHARDS in message:
+        return UserError(
+            "this does not work on a coordinator of shards yet",
+            hint="docs/shards.md says what does; with the URL of a shard it works for that one's "
+            "documents",
+        )
     if sqlstate in _MISSING_OBJECT and (named := _PUBLIC_NAME.search(message)):
         return UserError(message, hint=f"what is public is in the schema blend: blend.{named[1]}")
     if sqlstate in _MISSING_OBJECT and _OURS.search(message):

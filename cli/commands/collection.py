@@ -58,20 +58,37 @@ def list_collections(database_url: str | None, output_format: str) -> None:
     help="Text search configuration of its documents (pg_ts_config).",
 )
 @pairs_option("--setting", "Collection setting (repeatable), such as chunk_size_tokens=200.")
+@click.option(
+    "--shards",
+    metavar="NAME[,NAME…]",
+    help="The coordinator's shards that have its documents, for good. Default: all.",
+)
 @click.pass_obj
 def add(
-    database_url: str | None, name: str, text_config: str, setting: tuple[tuple[str, Any], ...]
+    database_url: str | None,
+    name: str,
+    text_config: str,
+    setting: tuple[tuple[str, Any], ...],
+    shards: str | None,
 ) -> None:
     """Make a collection.
 
     \b
     Examples:
       pgblend collection add docs --setting chunk_size_tokens=200
+      pgblend collection add tenant_a --shards b1
     """
+    given = {
+        "name": name,
+        "config": text_config,
+        "settings": json.dumps(merge_pairs(setting)),
+        "shards": None if shards is None else [one.strip() for one in shards.split(",")],
+    }
     change(
         database_url,
-        "SELECT blend.add_collection(%(name)s::text, %(config)s::text, %(settings)s::jsonb)",
-        {"name": name, "config": text_config, "settings": json.dumps(merge_pairs(setting))},
+        "SELECT blend.add_collection("
+        "%(name)s::text, %(config)s::text, %(settings)s::jsonb, %(shards)s::text[])",
+        given,
     )
     click.echo(f"added collection {name}", err=True)
 

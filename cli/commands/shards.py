@@ -23,8 +23,14 @@ from pgblend.cli.shards.places import (
     with_one_login,
 )
 
-_COLUMNS = ("number", "name", "buckets", "state", "documents", "front_version")
-_BUCKETS = "SELECT count(*) FROM pgblend_data.shard_bucket AS b WHERE b.shard = %(number)s"
+_COLUMNS = ("number", "name", "buckets", "placed", "state", "documents", "front_version")
+_OWN = """
+    SELECT count(*) AS buckets, ARRAY(
+        SELECT c.name FROM pgblend_data.collection AS c
+        WHERE c.buckets && range_agg(int4range(b.bucket, b.bucket + 1))
+        ORDER BY c.name) AS placed
+    FROM pgblend_data.shard_bucket AS b WHERE b.shard = %(number)s
+"""
 _OF_SHARD = """
     SELECT s.number, s.front_version, (SELECT count(*) FROM pgblend_data.document) AS documents
     FROM pgblend_data.shard_self AS s
@@ -192,6 +198,8 @@ def check(ctx: click.Context, output_format: str) -> None:
 def status(database_url: str | None, output_format: str) -> None:
     """Show each shard: its buckets, documents, and whether it has the last changes.
 
+    `placed` are the collections that are on some shards only, and on this one.
+
     \b
     Examples:
       pgblend shards status
@@ -202,7 +210,7 @@ def status(database_url: str | None, output_format: str) -> None:
             {
                 "number": place.number,
                 "name": place.name,
-                "buckets": fetch_value(connection, _BUCKETS, {"number": place.number}),
+                **fetch_rows(connection, _OWN, {"number": place.number})[0],
                 **state_of(place, version),
             }
             for place in places_of(connection)

@@ -9,7 +9,9 @@ from pgblend.cli.shards.places import Place, places_of, without_login
 _OF_SHARD = """
     SELECT s.number, s.front_version, s.is_moved, (
         SELECT count(*) FROM pgblend_data.document AS d
-        WHERE d.bucket <> ALL(%(buckets)s::smallint[])) AS misplaced
+        INNER JOIN pgblend_data.collection AS c ON c.id = d.collection_id
+        WHERE d.bucket <> ALL(%(buckets)s::smallint[])
+            OR NOT d.bucket::integer <@ c.buckets) AS misplaced
     FROM pgblend_data.shard_self AS s
 """
 _BUCKETS = "SELECT b.bucket FROM pgblend_data.shard_bucket AS b WHERE b.shard = %(number)s"

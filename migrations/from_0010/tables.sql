@@ -38,6 +38,13 @@ COMMENT ON COLUMN pgblend_data.chunk.context IS
 COMMENT ON COLUMN pgblend_data.chunk.own_position IS
 'Last position in lexemes that repeats the chunk before: its context, title, heading and end.';
 
+-- Collections may be placed on some of the shards.
+ALTER TABLE pgblend_data.collection
+ADD COLUMN buckets int4multirange CONSTRAINT collection_buckets_check
+CHECK (buckets <@ '[0,4096)'::int4range AND buckets <> '{}');
+COMMENT ON COLUMN pgblend_data.collection.buckets IS
+'Where its documents are (pgblend._bucket), as it was made with; NULL: in all 4,096 buckets.';
+
 -- How the index of a space is walked, as measured on its vectors (tune_embedding_space).
 ALTER TABLE pgblend_data.embedding_space
 ADD COLUMN ef_search integer CONSTRAINT embedding_space_ef_search_check

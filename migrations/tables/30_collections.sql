@@ -9,13 +9,17 @@ CREATE TABLE pgblend_data.collection (
     text_search_config text NOT NULL,
     settings jsonb NOT NULL DEFAULT '{}',
     created_at timestamptz NOT NULL DEFAULT now(),
+    buckets int4multirange,
     CONSTRAINT collection_pkey PRIMARY KEY (id),
     CONSTRAINT collection_name_key UNIQUE (name),
     CONSTRAINT collection_name_check CHECK (name <> '' AND name = btrim(name)),
-    CONSTRAINT collection_settings_object_check CHECK (jsonb_typeof(settings) = 'object')
+    CONSTRAINT collection_settings_object_check CHECK (jsonb_typeof(settings) = 'object'),
+    CONSTRAINT collection_buckets_check CHECK (buckets <@ '[0,4096)'::int4range AND buckets <> '{}')
 );
 COMMENT ON TABLE pgblend_data.collection IS
 'A collection of documents: the boundary for visibility and for word statistics.';
+COMMENT ON COLUMN pgblend_data.collection.buckets IS
+'Where its documents are (pgblend._bucket), as it was made with; NULL: in all 4,096 buckets.';
 
 CREATE TABLE pgblend_data.collection_grant (
     collection_id bigint NOT NULL,

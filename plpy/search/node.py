@@ -112,7 +112,9 @@ class StoreNode:
     def __init__(self, db: Database) -> None:
         self.db = db
 
-    def begin(self, deadline: float, collection_ids: Sequence[int], is_strict: bool) -> None:
+    def begin(
+        self, deadline: float, collection_ids: Sequence[int], is_strict: bool, walks: bool
+    ) -> None:
         """Do nothing: all of this store is here."""
 
     def passages(self, request: PassagesRequest) -> list[Passage]:

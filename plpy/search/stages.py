@@ -124,7 +124,8 @@ class Search(StageLog):
         self._check_collections()
         if settings.wait_for is not None:
             self._check_replay(settings.wait_for)
-        missing = self.store.begin(self.deadline, self.state.collection_ids, settings.strict)
+        ids, walks = self.state.collection_ids, settings.graph["weight"] > 0
+        missing = self.store.begin(self.deadline, ids, settings.strict, walks)
         if missing is not None:
             self.note("shards", *missing, "PB014")
         if settings.weights["vector"] > 0:

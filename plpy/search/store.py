@@ -21,9 +21,12 @@ class StorePort(PassagePort, Protocol):
     """Where a search finds and reads passages."""
 
     def begin(
-        self, deadline: float, collection_ids: Sequence[int], is_strict: bool
+        self, deadline: float, collection_ids: Sequence[int], is_strict: bool, walks: bool
     ) -> tuple[str, str] | None:
-        """Hear when a search of collections must be over; return what is missing, and a hint."""
+        """Hear when a search of collections must be over; return what is missing, and a hint.
+
+        `walks`: it follows edges, which lead to documents of other collections as well.
+        """
 
     def arm(self, scope: "Scope", cache_bytes: int) -> "LexicalArm":
         """Return the lexical arm of a search, of which a session keeps so many bytes of postings.

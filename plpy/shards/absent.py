@@ -4,15 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from time import monotonic
 from typing import NamedTuple
 
-from pgblend.plpy.session import Database, UserError
+from pgblend.plpy.session import UserError
 
 LEAST_S = 5.0
 TIMES = 10
 MOST_SHOWN = 200
-_PERCENT = (
-    "SELECT round(100 * avg((b.shard = ANY($1))::integer))::integer AS percent"
-    " FROM pgblend_data.shard_bucket AS b"
-)
 _HINT = (
     "pgblend shards status tells which ones answer; a role goes to shards by a login of its own:"
     " pgblend shards grant ROLE"
@@ -61,11 +57,10 @@ def shortened(reason: str) -> str:
     return told if len(told) <= MOST_SHOWN else f"{told[:MOST_SHOWN]}…"
 
 
-def told_absent(db: Database, names: Mapping[int, str], absent: Mapping[int, str]) -> Absence:
+def told_absent(names: Mapping[int, str], absent: Mapping[int, str], percent: int) -> Absence:
     """Return what is missing where some shards are left out; PB014 where all of them are."""
     told = "; ".join(f"{names[number]}: {absent[number]}" for number in sorted(absent))
     if len(absent) == len(names):
         raise UserError(f"no shard answered ({told})", _HINT, "PB014")
-    percent = db.run(_PERCENT, ["integer[]"], list(absent))[0]["percent"]
     count = f"{len(absent)} of {len(names)} did not answer ({told})"
     return Absence(f"{count}; about {percent} % of the passages are missing", _HINT)

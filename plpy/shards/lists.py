@@ -14,7 +14,7 @@ ONE_OF = 10_000  # searches
 def share_of(depth: int, shards: int) -> int:
     """Return how many of the best `depth` one shard holds at most, but in ONE_OF searches.
 
-    Documents are spread by a hash, so the number is binomial.
+    Documents are spread over `shards` by a hash, so the number is binomial.
     """
     if shards == 1 or depth > 1000:
         return depth

@@ -11,7 +11,7 @@ from time import monotonic
 from typing import Any, TypeVar
 
 from pgblend.plpy.session import Database
-from pgblend.plpy.shards.routines import VIEWS
+from pgblend.plpy.shards.routines import COLLECTIONS_AT, VIEWS
 from pgblend.plpy.shards.store import ShardStore
 from pgblend.plpy.shards.trips import LONG_MS, Changed, LeftOut
 
@@ -30,7 +30,9 @@ _WORST = ("error", "building", "uninitialized", "ready", "empty")
 
 def relayed(db: Database, name: str, arguments: Sequence[Any]) -> str:
     """Return as JSON what the shards answer for a routine: its value, or a list of its rows."""
-    answers = asked_of_all(db, ("routine", name, arguments))
+    given = arguments[COLLECTIONS_AT[name]] if name in COLLECTIONS_AT else None
+    collection_ids = given if isinstance(given, list) else [] if given is None else [given]
+    answers = asked_of_all(db, ("routine", name, arguments), collection_ids)
     merge: Merge = _MERGES.get(name, joined)
     return json.dumps(merge(answers, arguments))
 
@@ -42,17 +44,21 @@ def viewed(db: Database, name: str) -> str:
     return json.dumps(rows if key is None else merged_by(key, rows))
 
 
-def asked_of_all(db: Database, call: Sequence[Any]) -> list[Any]:
-    """Return the answers of all shards to a call."""
+def asked_of_all(
+    db: Database, call: Sequence[Any], collection_ids: Sequence[int] = ()
+) -> list[Any]:
+    """Return the answers to a call of all shards that have the collections, if any are named."""
 
     def ask(store: ShardStore) -> list[Any]:
         (answers,) = store.trips.everywhere([call])
         return answers
 
-    return over_shards(db, ask)
+    return over_shards(db, ask, collection_ids)
 
 
-def over_shards(db: Database, ask: Callable[[ShardStore], Answer]) -> Answer:
+def over_shards(
+    db: Database, ask: Callable[[ShardStore], Answer], collection_ids: Sequence[int] = ()
+) -> Answer:
     """Return what is found by trips; a WARNING names shards that do not answer.
 
     It begins again where what it went by has changed, or a shard has failed.
@@ -60,7 +66,7 @@ def over_shards(db: Database, ask: Callable[[ShardStore], Answer]) -> Answer:
     absent: dict[int, str] = {}
     store = ShardStore(db, absent)
     while True:
-        missing = store.trips.begin(monotonic() + LONG_MS / 1000)
+        missing = store.trips.begin(monotonic() + LONG_MS / 1000, collection_ids)
         try:
             answer = ask(store)
         except Changed:

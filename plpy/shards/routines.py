@@ -14,7 +14,7 @@ ROUTINES: Mapping[str, Sequence[str]] = {
     "_document_passes": ("bigint", "jsonb"),
     "_document_words": ("bigint", "text", "text", "text[]"),
     "_documents_called": ("text",),
-    "_facet_values": ("bigint[]", "text[]", "jsonb"),
+    "_facet_values": ("bigint[]", "text[]", "jsonb", "bigint[]"),
     "_filter_count": ("jsonb", "bigint[]"),
     "_has_edges": (),
     "_metadata_counts": ("bigint[]",),
@@ -31,6 +31,12 @@ ROUTINES: Mapping[str, Sequence[str]] = {
     "chunk_embeddings": ("bigint[]", "text"),
     "count_vectors": ("text",),
     "lexical_status": ("text",),
+}
+# Which argument has the collections that they are asked about: an id, or a list of them.
+COLLECTIONS_AT: Mapping[str, int] = {
+    **dict.fromkeys(("_collection_sizes", "_document_count", "_document_id"), 0),
+    **dict.fromkeys(("_metadata_counts", "_sampled_chunks", "_sampled_vectors"), 0),
+    **{"_facet_values": 3, "_filter_count": 1, "_used_languages": 0},
 }
 # The column that their rows are merged by; none: every shard has rows of its own.
 VIEWS: Mapping[str, str | None] = {

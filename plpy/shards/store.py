@@ -63,14 +63,17 @@ class ShardStore:
         self.named: dict[tuple[str, int], bool] = {}
 
     def begin(
-        self, deadline: float, collection_ids: Sequence[int], is_strict: bool
+        self, deadline: float, collection_ids: Sequence[int], is_strict: bool, walks: bool
     ) -> "Absence | None":
-        """Find out which shards there are to ask; return what is missing."""
+        """Find out which shards there are to ask; return what is missing.
+
+        A walk may lead through all that the caller may read.
+        """
         self.trips.likely = [
             ("configurations", collection_ids),
             ("check_index", collection_ids, is_strict),
         ]
-        return self.trips.begin(deadline)
+        return self.trips.begin(deadline, None if walks else collection_ids)
 
     # Lists
 
@@ -107,7 +110,7 @@ class ShardStore:
     def ask_lists(self, wanted: Sequence[tuple[str, Any]]) -> None:
         """Ask all shards for their share of lists, and once more where that is cut too early."""
         trips = self.trips
-        shares = [share_of(request.depth, len(trips.shards)) for _, request in wanted]
+        shares = [share_of(request.depth, trips.spread.evenly) for _, request in wanted]
         calls: list[Call] = [
             (name, request._replace(depth=share))
             for (name, request), share in zip(wanted, shares, strict=True)

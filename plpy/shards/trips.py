@@ -22,17 +22,27 @@ from pgblend.plpy.session import (
     keep_value,
 )
 from pgblend.plpy.shards.absent import Absence, Absences, told_absent
+from pgblend.plpy.shards.spread import EVERYWHERE, Spread, spread_of
 from pgblend.plpy.shards.wire import WIRE
 
 MOST_FACTS = 1000
 MOST_TURNS = 5
 LONG_MS = 600_000.0
 LEAST_MS = 500.0  # for a trip: a connection and its program may be new
-_SHARDS = (
-    "SELECT ARRAY(SELECT s.number FROM pgblend_data.shard AS s ORDER BY s.number) AS numbers,"
-    " ARRAY(SELECT s.name FROM pgblend_data.shard AS s ORDER BY s.number) AS names,"
-    " f.version, current_user::text AS role FROM pgblend_data.shard_front AS f"
-)
+# $1 ids of collections, NULL: all that the caller may read.
+_SHARDS = """
+    SELECT ARRAY(SELECT s.number FROM pgblend_data.shard AS s ORDER BY s.number) AS numbers,
+        ARRAY(SELECT s.name FROM pgblend_data.shard AS s ORDER BY s.number) AS names,
+        f.version, current_user::text AS role,
+        ARRAY(
+            SELECT json_build_array(coalesce(c.buckets, $2::int4multirange), count(*))::text
+            FROM pgblend_data.collection AS c
+            WHERE $1 IS NULL OR c.id = ANY($1)
+            GROUP BY c.buckets
+            ORDER BY c.buckets
+        ) AS spans
+    FROM pgblend_data.shard_front AS f
+"""
 _ASK = "SELECT a.shard, a.answer FROM pgblend._ask_shards($1, $2) AS a"
 
 _TIME_OVER = "55P03"
@@ -64,16 +74,19 @@ class Trips:
 
     `left_ms` tells how long the arm that asks has, `deadline` when the search must be over, on the
     monotonic clock. A fact is the merged answer to a call, kept by the session for the role that
-    asked and the shards that answered. `absent` says of shards why they are left out.
+    asked and the shards that answered. `absent` says of shards why they are left out. `names` are
+    those of the shards that have what is asked about, and `spread` says how much each has.
     """
+
+    names: Mapping[int, str]
+    shards: Sequence[int]
+    spread: Spread
+    version: int
+    absences: Absences
+    asker: str
 
     def __init__(self, db: Database, absent: dict[int, str]) -> None:
         self.db, self.absent = db, absent
-        row = db.run(_SHARDS, [])[0]
-        self.names: Mapping[int, str] = dict(zip(row["numbers"], row["names"], strict=True))
-        self.shards: Sequence[int] = row["numbers"]
-        self.role: str = row["role"]
-        self.version: int = row["version"]
         self.kept: dict[tuple[str, str], Any] = db.kept("shard_facts")
         self.used: dict[str, tuple[Call, Merge, IsKept]] = {}
         self.likely: Sequence[Call] = ()  # facts that a new session will need
@@ -81,23 +94,30 @@ class Trips:
         self.turns, self.unchecked = 0, False
         self.left_ms = LONG_MS
         self.deadline = monotonic() + LONG_MS / 1000
-        self.absences = Absences(db.kept("shard_absences"), self.role)
-        self.asker = self.role
 
-    def begin(self, deadline: float) -> Absence | None:
+    def begin(self, deadline: float, collection_ids: Sequence[int] | None = ()) -> Absence | None:
         """Find out which shards there are to ask; return what is missing.
 
-        One that was left out long enough is asked alone first, for nothing; so are all where all
-        were. PB014 where none is left.
+        Those have the buckets of the collections, of all that the role may read where they are
+        None; without any, all shards are asked. One that was left out long enough is asked alone
+        first, for nothing; so are all where all were. PB014 where none is left.
         """
         self.deadline = deadline
+        row = self.db.run(_SHARDS, ["bigint[]", "text"], collection_ids, EVERYWHERE)[0]
+        self.spread = spread_of(self.db, row["numbers"], row["spans"])
+        names = zip(row["numbers"], row["names"], strict=True)
+        self.names = {number: name for number, name in names if number in self.spread.shares}
+        self.version = row["version"]
+        self.absences = Absences(self.db.kept("shard_absences"), row["role"])
         for number in self.absences.due(self.names):
             if number not in self.absent:
                 self._try_alone(number, [])
         self.absent.update(self.absences.lasting(self.names))
         self.shards = [number for number in self.names if number not in self.absent]
-        self.asker = f"{self.role} {self.shards}"
-        return told_absent(self.db, self.names, self.absent) if self.absent else None
+        self.asker = f"{row['role']} {self.shards}"
+        missing = {number: self.absent[number] for number in self.names if number in self.absent}
+        percent = self.spread.missing_percent([*missing])
+        return told_absent(self.names, missing, percent) if missing else None
 
     def fact(self, call: Call, merge: Merge, is_kept: IsKept = bool) -> Any:
         """Return a fact: as it is known, or else as all shards are asked for it.
@@ -207,6 +227,7 @@ class Trips:
         limit_ms = max(LEAST_MS, (self.deadline - monotonic()) * 500)
         counted = self.db.kept("shard_trips")
         counted["made"] = counted.get("made", 0) + 1
+        counted["shards"] = counted.get("shards", 0) + len(calls)
         envelope = {"wire": WIRE, "left_ms": self.left_ms, "version": self.version}
         distinct = {id(asked): asked for asked in calls.values()}.values()  # most often one
         texts = {id(asked): json.dumps({**envelope, "calls": asked}) for asked in distinct}

@@ -35,8 +35,14 @@ END;
 $function$;
 
 -- _facet_values: what facets count: one row for each chunk, key and value, or bucket of values.
--- Dates of built-in fields are days in UTC. The rest is as _field_values has it.
-CREATE OR REPLACE FUNCTION pgblend._facet_values(chunk_ids bigint[], keys text[], buckets jsonb)
+-- Dates of built-in fields are days in UTC. The rest is as _field_values has it. collection_ids are
+-- those of the chunks: shards that have none of them are not asked.
+CREATE OR REPLACE FUNCTION pgblend._facet_values(
+    chunk_ids bigint[],
+    keys text[],
+    buckets jsonb,
+    collection_ids bigint[]
+)
 RETURNS TABLE (key_place bigint, chunk_id bigint, document_id bigint, value jsonb)
 LANGUAGE sql
 STABLE PARALLEL SAFE
@@ -108,6 +114,7 @@ DECLARE
     search record;
     pool bigint[];
     sample jsonb;
+    searched bigint[];
 BEGIN
     PERFORM pgblend._check_result_limit(result_limit);
     IF coalesce(cardinality(keys), 0) NOT BETWEEN 1 AND 100 OR array_position(keys, NULL) > 0 THEN
@@ -129,6 +136,7 @@ BEGIN
         query, 0, collections, filter, profile,
         coalesce(options, '{}') || '{"expand": "off", "rerank": "off"}', query_embedding,
         traced => 'facets');
+    searched := pgblend._searched_collections(collections);
     sample := search.trace -> 'sample';
     pool := ARRAY(
         SELECT (c ->> 'chunk_id')::bigint
@@ -141,7 +149,7 @@ BEGIN
             (array_agg(v.value ORDER BY v.value::text COLLATE "C"))[1] AS value,
             count(DISTINCT v.chunk_id) AS count,
             count(DISTINCT v.document_id) AS document_count
-        FROM pgblend._facet_values(pool, keys, buckets) AS v
+        FROM pgblend._facet_values(pool, keys, buckets, searched) AS v
         GROUP BY v.key_place, v.value
     ),
 
@@ -149,7 +157,7 @@ BEGIN
         SELECT v.key_place, v.value, count(DISTINCT v.chunk_id) AS count
         FROM pgblend._facet_values(ARRAY(
             SELECT s::bigint FROM jsonb_array_elements_text(sample -> 'chunk_ids') AS s
-        ), keys, buckets) AS v
+        ), keys, buckets, searched) AS v
         GROUP BY v.key_place, v.value
     ),
 

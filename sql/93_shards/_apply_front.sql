@@ -36,13 +36,14 @@ BEGIN
     FROM pgblend_data.collection AS c
     WHERE c.id NOT IN (
         SELECT (f ->> 'id')::bigint FROM jsonb_array_elements(front -> 'collection') AS f);
-    INSERT INTO pgblend_data.collection (id, name, text_search_config, settings, created_at)
+    INSERT INTO pgblend_data.collection (
+        id, name, text_search_config, settings, created_at, buckets)
     OVERRIDING SYSTEM VALUE
-    SELECT c.id, c.name, c.text_search_config, c.settings, c.created_at
+    SELECT c.id, c.name, c.text_search_config, c.settings, c.created_at, c.buckets
     FROM jsonb_populate_recordset(NULL::pgblend_data.collection, front -> 'collection') AS c
     ON CONFLICT (id) DO UPDATE SET
         name = excluded.name, text_search_config = excluded.text_search_config,
-        settings = excluded.settings;
+        settings = excluded.settings, buckets = excluded.buckets;
     DELETE FROM pgblend_data.collection_grant;
     INSERT INTO pgblend_data.collection_grant
     SELECT g.*

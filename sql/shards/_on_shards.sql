@@ -1,21 +1,28 @@
 -- _routed: the numbers of the shards that a call with these arguments goes to: that of the document
--- with the source_key, else all.
+-- with the source_key, else those of the collection, else all.
 CREATE OR REPLACE FUNCTION pgblend._routed(arguments jsonb)
 RETURNS integer[]
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 AS $function$
 DECLARE
+    named pgblend_data.collection;
     own_bucket smallint;
 BEGIN
+    IF arguments ? 'source_key' OR arguments ->> 'collection' IS NOT NULL THEN
+        named := pgblend._named_collection(arguments ->> 'collection');
+    END IF;
     IF arguments ? 'source_key' THEN
-        own_bucket := pgblend._bucket(
-            (pgblend._named_collection(arguments ->> 'collection')).id,
-            coalesce(arguments ->> 'source_key', ''));
+        own_bucket := pgblend._bucket(named.id, coalesce(arguments ->> 'source_key', ''));
         RETURN ARRAY(
             SELECT b.shard FROM pgblend_data.shard_bucket AS b WHERE b.bucket = own_bucket);
     END IF;
-    RETURN ARRAY(SELECT s.number FROM pgblend_data.shard AS s ORDER BY s.number);
+    RETURN ARRAY(
+        SELECT s.number FROM pgblend_data.shard AS s
+        WHERE named.buckets IS NULL OR EXISTS (
+            SELECT FROM pgblend_data.shard_bucket AS b
+            WHERE b.shard = s.number AND b.bucket::integer <@ named.buckets)
+        ORDER BY s.number);
 END;
 $function$;
 

@@ -50,7 +50,7 @@ CALLS = {
     "_merged_metadata": """('{}', '{"a": null}')""",
     "_summary_counts": "('m')",
     "_bucket_of": """('5', '[1, 10]')""",
-    "_facet_values": """('{1}', '{a,$date}', '{"$date": "year"}')""",
+    "_facet_values": """('{1}', '{a,$date}', '{"$date": "year"}', '{1}')""",
     "_field_distances": """('{1}', '{a,$date}', ARRAY['1', '"now"'])""",
     "_field_values": "('{1}', '{a,$kind}')",
     "_filter_estimate": f"('true', '{{}}', {IDS})",

@@ -14,19 +14,36 @@ from support.random_searches import LANGUAGES, Document, Search, documents, rows
 from support.shards import Scale, embed, number_from, stored
 
 MOST = 60  # documents
-# Keys of a collection; of one shard alone where a second argument says so.
+# Keys of a collection; of one of its shards alone where a second argument says so.
 _KEYS = """
     SELECT 'k' || n FROM generate_series(1, 1000) AS n
     CROSS JOIN pgblend_data.collection AS c
     INNER JOIN pgblend_data.shard_bucket AS b ON b.bucket = pgblend._bucket(c.id, 'k' || n)
-    WHERE c.name = %s AND (NOT %s OR b.shard = (SELECT max(s.number) FROM pgblend_data.shard AS s))
+    WHERE c.name = %s AND (NOT %s OR b.shard = (
+        SELECT max(o.shard) FROM pgblend_data.shard_bucket AS o
+        WHERE c.buckets IS NULL OR o.bucket::integer <@ c.buckets))
     ORDER BY n LIMIT 60
 """
+_NAMES = "SELECT s.name FROM pgblend_data.shard AS s ORDER BY s.number"
+Placement = dict[str, Set[int] | None]
+EVERYWHERE: Placement = dict.fromkeys(LANGUAGES)
 
 
-def store_everywhere(scale: Scale, given: list[Document], on_one: bool) -> list[tuple[Any, ...]]:
-    """Store nothing but these documents, all on one shard or anywhere; return them with keys."""
+def store_everywhere(
+    scale: Scale, given: list[Document], on_one: bool, placed: Placement
+) -> list[tuple[Any, ...]]:
+    """Store nothing but these documents, all on one shard or anywhere; return them with keys.
+
+    Collections are on some of the shards, by their places in turn, or on all.
+    """
     scale.clear()
+    names = scale.coordinator.column(_NAMES)
+    scale.place(
+        {
+            collection: places and [names[place % len(names)] for place in places]
+            for collection, places in placed.items()
+        }
+    )
     keys = {name: iter(scale.coordinator.column(_KEYS, name, on_one)) for name in LANGUAGES}
     documents = [
         (collection, next(keys[collection]), content, title, LANGUAGES[collection])
@@ -39,10 +56,15 @@ def store_everywhere(scale: Scale, given: list[Document], on_one: bool) -> list[
 
 
 def check_equal(
-    scale: Scale, of_case: list[Document], asked: list[Search], gone: Set[int], on_one: bool
+    scale: Scale,
+    of_case: list[Document],
+    asked: list[Search],
+    gone: Set[int],
+    on_one: bool,
+    placed: Placement,
 ) -> None:
     """Store documents, search, forget some and seal, search again."""
-    given_documents = store_everywhere(scale, of_case, on_one)
+    given_documents = store_everywhere(scale, of_case, on_one, placed)
     for _ in range(2):
         for search in asked:
             expected = rows(scale.one, search)
@@ -54,13 +76,15 @@ def check_equal(
         scale.seal()
 
 
-Case = tuple[list[Document], list[Search], Set[int], bool]
+Case = tuple[list[Document], list[Search], Set[int], bool, Placement]
 
 
 def cases(most: int, asked: int) -> st.SearchStrategy[Case]:
     """Return what check_equal is given: at most so many documents, and so many searches."""
     gone = st.sets(st.integers(0, most - 1), max_size=8)
-    return st.tuples(documents(most), searches(asked), gone, st.booleans())
+    places = st.none() | st.sets(st.integers(0, 3), min_size=1, max_size=2)
+    placed = st.fixed_dictionaries(dict.fromkeys(LANGUAGES, places))
+    return st.tuples(documents(most), searches(asked), gone, st.booleans(), placed)
 
 
 # A case that fails is not made smaller: each example takes seconds.
@@ -95,8 +119,8 @@ def test_a_search_beside_writes_is_one_of_a_single_moment(
     split_scale: Scale, case: Case, more: list[Document]
 ) -> None:
     """Documents come to one shard: rows are those of one node before or after one of them."""
-    scale, (stored_before, asked, _, _) = split_scale, case
-    store_everywhere(scale, stored_before, False)
+    scale, (stored_before, asked, *_) = split_scale, case
+    store_everywhere(scale, stored_before, False, EVERYWHERE)
     keys = {name: scale.coordinator.column(_KEYS, name, True) for name in LANGUAGES}
     added = [
         (collection, keys[collection][-1 - place], content, title, LANGUAGES[collection])

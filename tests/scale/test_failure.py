@@ -6,7 +6,7 @@ import signal
 import socket
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any
 
 import pytest
@@ -24,11 +24,6 @@ MOST_MS = 120_000  # a search that hangs is an error
 TOTAL_MS = 4000
 TIME = {"total": TOTAL_MS, "lexical": TOTAL_MS}
 BROKEN = 1
-_ALLOW = "ALTER DATABASE {} ALLOW_CONNECTIONS {}"
-_END = (
-    "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity"
-    " WHERE datname = %s AND pid <> ALL(%s)"
-)
 _AT = (
     "SELECT o.option_value FROM pg_foreign_server AS s,"
     " pg_options_to_table(s.srvoptions) AS o WHERE o.option_name = %s"
@@ -78,20 +73,9 @@ def check_whole(three_shards: Scale, found: list[Any]) -> None:
     assert len(found) == DOCUMENTS
 
 
-@contextmanager
-def down(three_shards: Scale) -> Iterator[None]:
+def down(three_shards: Scale) -> AbstractContextManager[None]:
     """A shard whose database takes no connections, and has none."""
-    admin, name = (
-        three_shards.coordinator,
-        three_shards.shards[BROKEN].value("SELECT current_database()"),
-    )
-    own = [three_shards.shards[BROKEN].connection.info.backend_pid]
-    admin.connection.execute(_ALLOW.format(name, "false").encode())
-    admin.rows(_END, name, own)
-    try:
-        yield
-    finally:
-        admin.connection.execute(_ALLOW.format(name, "true").encode())
+    return three_shards.without(BROKEN)
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from conftest import Server
 
 from pgblend.cli.database import connect
 from support.database import Database
-from support.shards import Scale, run_command
+from support.shards import Scale, asked, make_counter, run_command
 
 _names = numbers()
 SEARCH = (
@@ -216,3 +216,51 @@ def test_splits_that_cannot_be(two_shards: Scale, arguments: list[str], said: st
     taken = f"b2={two_shards.shards[1].url}"
     told = run_command(url, "shards", "split", "b0", taken, fails=True)
     assert "is a shard or a coordinator already" in told
+
+
+def test_a_split_takes_a_placed_collection_along(
+    fresh_shards: Scale, server: Server, template: str
+) -> None:
+    """Sessions that searched before it ask the successors, and no others."""
+    scale, coordinator = fresh_shards, fresh_shards.coordinator
+    make_counter(coordinator)
+    for name, shard in (("north", "b0"), ("south", "b1")):
+        coordinator.rows("SELECT add_collection(%s, shards => ARRAY[%s])", name, shard)
+    run_command(coordinator.url, "shards", "push")
+    ingest = "SELECT ingest_document(%s, %s, %s)"
+    for number in range(12):
+        coordinator.rows(ingest, "north", f"k{number}", f"red wine of house {number}")
+    coordinator.rows(ingest, "south", "k", "red wine")
+    words = "SELECT source_key, score FROM lexical_search('red wine', 50, {})"
+    asked_for = [words.format(where) for where in ("'{north}'", "'{south}'", "NULL")]
+    before = [coordinator.rows(query) for query in asked_for]
+    assert [len(rows) for rows in before] == [12, 1, 13]
+    with (
+        new_databases(server, template, "b2", "b3") as given,
+        connect(coordinator.url) as earlier,
+        earlier.transaction(),
+    ):
+        long = Database(earlier)
+        assert [long.rows(query) for query in asked_for] == before
+        run_command(coordinator.url, "shards", "split", "b0", *pairs(given))
+        for session in (coordinator, long):
+            assert [session.rows(query) for query in asked_for] == before
+            assert asked(session, asked_for[0]) == [2, 4]
+            assert asked(session, asked_for[1]) == [2, 2]
+        with scale.without(1):
+            strict = asked_for[0].replace(")", """, options => '{"strict": true}')""")
+            assert coordinator.rows(strict) == before[0]
+        halves = []
+        for url in given.values():
+            with connect(url) as half:
+                halves.append(Database(half).column(KEYS))
+        assert sorted([*halves[0], *halves[1]]) == sorted(f"k{number}" for number in range(12))
+        assert all(halves)
+        gone = coordinator.error("SELECT add_collection('wrong', shards => '{b0}')")
+        assert "There are: b1, b2, b3" in str(gone.message_hint)
+        coordinator.rows("SELECT add_collection('new', shards => '{b3}')")
+        run_command(coordinator.url, "shards", "push")
+        coordinator.rows(ingest, "new", "k", "new wine")
+        with connect(given["b3"]) as half:
+            assert len(Database(half).column(KEYS)) == len(halves[1]) + 1
+        run_command(coordinator.url, "shards", "check")

@@ -4,23 +4,18 @@ import pytest
 
 from pgblend.cli.database import connect
 from support.database import Database
-from support.shards import Scale
+from support.shards import Scale, asked, make_counter
 
 SEARCH = (
     "SELECT * FROM hybrid_search('red wine', collections => '{books}',"
     " query_embedding => '[1,2,3,4,5,6,7,8]',"
     """ options => '{"vector_scan": "exact"}')"""
 )
-_MADE = """
-CREATE OR REPLACE FUNCTION public.trips_made() RETURNS integer LANGUAGE plpython3u AS $python$
-return GD.get("pgblend_shard_trips", {}).get("made", 0)
-$python$;
-"""
 
 
 @pytest.fixture
 def wine(two_shards: Scale) -> Scale:
-    two_shards.coordinator.connection.execute(_MADE)
+    make_counter(two_shards.coordinator)
     two_shards.clear()
     texts = ["red wine of France", "white wine", "a red fox", "the sea", "wine cellar, red"]
     for place, text in enumerate(texts):
@@ -31,10 +26,7 @@ def wine(two_shards: Scale) -> Scale:
 
 def trips(coordinator: Database, search: str = SEARCH) -> int:
     """Return how many trips a search makes."""
-    before = coordinator.value("SELECT public.trips_made()")
-    assert coordinator.rows(search)
-    made: int = coordinator.value("SELECT public.trips_made()") - before
-    return made
+    return asked(coordinator, search)[0]
 
 
 def test_two_trips_where_words_are_known_and_nothing_changed(wine: Scale) -> None:

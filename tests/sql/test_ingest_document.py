@@ -187,7 +187,10 @@ def test_bucket_and_keys_are_on_every_row(db: Database) -> None:
     rows = db.rows("SELECT collection_id, bucket FROM pgblend_data.document")
     assert db.rows("SELECT collection_id, bucket FROM pgblend_data.chunk") == rows
     assert 0 <= rows[0][1] < 4096
-    buckets = db.column("SELECT pgblend._bucket(1, i::text) FROM generate_series(1, 2000) AS i")
+    buckets = db.column(
+        "SELECT pgblend._bucket(c.id, i::text)"
+        " FROM pgblend_data.collection AS c, generate_series(1, 2000) AS i"
+    )
     assert min(buckets) >= 0
     assert max(buckets) <= 4095
     assert len(set(buckets)) > 1500

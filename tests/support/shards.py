@@ -2,12 +2,14 @@
 
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import psycopg
 
+from pgblend.cli.shards.front import push_changes
 from pgblend.cli.shards.places import places_of
 from support.database import Database
 
@@ -19,6 +21,25 @@ _COLUMNS = """
     WHERE a.attrelid = format('pgblend_data.%%I', %s::text)::regclass
         AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
 """
+_COUNTER = """
+CREATE OR REPLACE FUNCTION public.asked() RETURNS integer[] LANGUAGE plpython3u AS $python$
+counted = GD.get("pgblend_shard_trips", {})
+return [counted.get("made", 0), counted.get("shards", 0)]
+$python$;
+"""
+_PLACE = """
+    UPDATE pgblend_data.collection AS c SET buckets = CASE
+        WHEN %(shards)s::text[] IS NOT NULL THEN pgblend._buckets_of_shards(%(shards)s) END
+    WHERE c.name = %(name)s
+"""
+_SPANS = "SELECT c.name, c.buckets::text FROM pgblend_data.collection AS c"
+_SPAN = """
+    UPDATE pgblend_data.collection AS c SET buckets = %s::int4multirange WHERE c.name = %s
+"""
+_ALLOW = "ALTER DATABASE {} ALLOW_CONNECTIONS {}"
+_END = (
+    "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = %s AND pid <> %s"
+)
 
 
 @dataclass
@@ -33,6 +54,31 @@ class Scale:
         """Forget all documents."""
         for store in (self.one, *self.shards):
             forget_all(store)
+
+    def place(self, shards: Mapping[str, Sequence[str] | None]) -> None:
+        """Have collections, which are empty, on some shards; None: on all."""
+        for name, names in shards.items():
+            given = {"name": name, "shards": names}
+            self.coordinator.connection.execute(_PLACE, given)
+        self.place_one_alike()
+        push_changes(self.coordinator.connection)
+
+    def place_one_alike(self) -> None:
+        """Have the one node number buckets as the coordinator does."""
+        for name, buckets in self.coordinator.rows(_SPANS):
+            self.one.rows(_SPAN, buckets, name)
+
+    @contextmanager
+    def without(self, number: int) -> Iterator[None]:
+        """A shard whose database takes no connections, and has none but the test's own."""
+        shard, admin = self.shards[number], self.coordinator
+        name = shard.value("SELECT current_database()")
+        admin.connection.execute(_ALLOW.format(name, "false").encode())
+        admin.rows(_END, name, shard.connection.info.backend_pid)
+        try:
+            yield
+        finally:
+            admin.connection.execute(_ALLOW.format(name, "true").encode())
 
     def add(self, collection: str, key: str, content: str, title: str = "", **more: Any) -> None:
         """Ingest a document into the one node, and with the same ids into its shard."""
@@ -81,6 +127,19 @@ class Scale:
         """Give every passage a vector of its content, the same on both sides."""
         for store in (self.one, *self.shards):
             embed(store, space, dimensions)
+
+
+def make_counter(coordinator: Database) -> None:
+    """Let sessions of a coordinator tell how often they ask (asked)."""
+    coordinator.connection.execute(_COUNTER)
+
+
+def asked(session: Database, search: str, *parameters: Any) -> list[int]:
+    """Return how many trips a search makes, which finds something, and to how many shards."""
+    before = session.value("SELECT public.asked()")
+    assert session.rows(search, *parameters)
+    after = session.value("SELECT public.asked()")
+    return [now - then for now, then in zip(after, before, strict=True)]
 
 
 def copy_rows(
