@@ -28,7 +28,8 @@ FRONT_TABLES = ("collection", "collection_grant", "embedding_space", "profile", 
 # Called on shards (_on_shards): on that of the source_key, that which has the document_id, or all,
 # whose answers are put together.
 ROUTED = (
-    *("_forget_text", "add_links", "count_vectors", "delete_document", "delete_edge"),
+    *("_delete_documents", "_forget_text", "_has_documents", "add_links", "count_vectors"),
+    *("delete_document", "delete_edge"),
     *("index_embedding_space", "ingest_document", "lexical_rebuild", "lexical_seal"),
     *("link_mentions", "queue_missing_vectors", "reset_metadata", "resolve_links"),
     *("retry_embeddings", "set_metadata", "set_summary"),

@@ -4,6 +4,7 @@ import click
 
 from pgblend.cli import output
 from pgblend.cli.database import (
+    Connection,
     connect,
     fetch_rows,
     fetch_value,
@@ -13,17 +14,22 @@ from pgblend.cli.database import (
 from pgblend.cli.errors import ExitCode, UserError
 from pgblend.cli.shards.check import check_asks_password, problems_of
 from pgblend.cli.shards.front import push_front
+from pgblend.cli.shards.outbox import deliver, waiting_for
 from pgblend.cli.shards.places import (
     Place,
     become_shard,
     check_may_coordinate,
+    give_each,
     given_places,
     places_of,
     ways_to,
     with_one_login,
 )
 
-_COLUMNS = ("number", "name", "buckets", "placed", "state", "documents", "front_version")
+_COLUMNS = (
+    *("number", "name", "buckets", "placed", "state", "documents", "front_version"),
+    *("waiting", "waiting_since"),
+)
 _OWN = """
     SELECT count(*) AS buckets, ARRAY(
         SELECT c.name FROM pgblend_data.collection AS c
@@ -130,16 +136,21 @@ def grant(database_url: str | None, role: str, user: str | None, password: str |
 def push(database_url: str | None) -> None:
     """Give shards what has changed: collections, grants, settings, profiles, embedding spaces.
 
-    Until it is done, searches end with an error that names the shard.
+    Until it is done, searches leave the shard out, and name it. Rows of attached tables follow.
 
     \b
     Examples:
       pgblend shards push
     """
     with open_database(database_url) as connection:
-        for place in places_of(connection):
-            version = push_front(connection, place)
-            click.echo(f"{place.name}: version {version}", err=True)
+        give_each(places_of(connection), lambda place: _push(connection, place))
+
+
+def _push(coordinator: Connection, place: Place) -> None:
+    version = push_front(coordinator, place)
+    rows = deliver(coordinator, place)
+    told = f", {rows:,} changes of attached tables" if rows else ""
+    click.echo(f"{place.name}: version {version}{told}", err=True)
 
 
 @command.command()
@@ -199,6 +210,7 @@ def status(database_url: str | None, output_format: str) -> None:
     """Show each shard: its buckets, documents, and whether it has the last changes.
 
     `placed` are the collections that are on some shards only, and on this one.
+    `waiting` says how many changes of attached tables it has not got, `waiting_since` since when.
 
     \b
     Examples:
@@ -212,6 +224,7 @@ def status(database_url: str | None, output_format: str) -> None:
                 "name": place.name,
                 **fetch_rows(connection, _OWN, {"number": place.number})[0],
                 **state_of(place, version),
+                **waiting_for(connection, place),
             }
             for place in places_of(connection)
         ]

@@ -8,6 +8,8 @@ import click
 from pgblend.cli import output
 from pgblend.cli.database import Connection, fetch_rows, fetch_value, open_database
 from pgblend.cli.errors import UserError
+from pgblend.cli.shards.front import changing_front, push_changes
+from pgblend.cli.shards.outbox import deliver_changes
 
 _COLUMNS = (
     "table_name",
@@ -122,7 +124,7 @@ def detach(database_url: str | None, table: str, yes: bool) -> None:
     """
     if not yes:
         click.confirm(f"Forget the documents of {table}?", abort=True, err=True)
-    with open_database(database_url) as connection:
+    with changing_front(database_url) as connection:
         count = fetch_value(
             connection, "SELECT blend.detach_table(%(table)s::text)", {"table": table}
         )
@@ -147,7 +149,7 @@ def list_tables(database_url: str | None, output_format: str) -> None:
 def _fill(connection: Connection, table: str, *, anew: bool = False, rows_in: int = 0) -> None:
     """Call fill_table until nothing is left, each batch in a transaction of its own.
 
-    The total that is told begins with `rows_in`.
+    Shards get the rows then. The total that is told begins with `rows_in`.
     """
     total, tries = rows_in, 0
     while True:
@@ -165,6 +167,8 @@ def _fill(connection: Connection, table: str, *, anew: bool = False, rows_in: in
         if not count:
             break
         total += count
+    push_changes(connection)
+    deliver_changes(connection)
     problems = [
         row["problem"]
         for row in fetch_rows(connection, "SELECT * FROM blend.check_attached_tables()")

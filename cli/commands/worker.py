@@ -81,8 +81,9 @@ def command(
     Several workers may run, on several machines. A text that the model refuses is tried again
     later, and given up after embedding_max_attempts; where the model does not answer, the worker
     waits for it. It also seals the lexical index, and fits relevance anew where judgements or
-    passages have changed by a fifth (pgblend calibrate; with the extra eval). On SIGTERM or Ctrl-C
-    the batches at the model are finished. Exit code 4: texts were given up (--once, --drain).
+    passages have changed by a fifth (pgblend calibrate; with the extra eval). At a coordinator it
+    gives shards what has changed, rows of attached tables too. On SIGTERM or Ctrl-C the batches
+    at the model are finished. Exit code 4: texts were given up (--once, --drain).
 
     \b
     Examples:

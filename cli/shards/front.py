@@ -5,16 +5,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, LiteralString
 
-from pgblend.cli.database import (
-    Connection,
-    connect,
-    fetch_rows,
-    fetch_value,
-    open_database,
-    translate,
-)
-from pgblend.cli.errors import UserError
-from pgblend.cli.shards.places import Place, find_places
+from pgblend.cli.database import Connection, connect, fetch_rows, fetch_value, open_database
+from pgblend.cli.shards.places import Place, find_places, give_each
 
 _FRONT = """
     SELECT f.version, pgblend._front() AS front FROM pgblend_data.shard_front AS f
@@ -47,25 +39,11 @@ def push_changes(coordinator: Connection) -> int:
     The first error of a shard is raised after the others have got theirs.
     """
     lacking = {row["number"] for row in fetch_rows(coordinator, _LACKING)}
-    errors: list[UserError] = []
-    for place in find_places(coordinator) if lacking else ():
-        if place.number in lacking:
-            try:
-                push_front(coordinator, place)
-            except Exception as error:
-                problem = error if isinstance(error, UserError) else translate(error)
-                if problem is None:
-                    raise
-                errors.append(
-                    UserError(
-                        f"shard {place.name} did not get the change: {problem.message}",
-                        hint="the coordinator has it; pgblend shards push, or pgblend worker, "
-                        "tries again",
-                        exit_code=problem.exit_code,
-                    )
-                )
-    if errors:
-        raise errors[0]
+    places = find_places(coordinator) if lacking else []
+    give_each(
+        [place for place in places if place.number in lacking],
+        lambda place: push_front(coordinator, place),
+    )
     return len(lacking)
 
 

@@ -1,11 +1,19 @@
 """Where shards are, and who goes there."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from pgblend.cli.database import Connection, connect, fetch_rows, fetch_value, parts_of, whole_url
+from pgblend.cli.database import (
+    Connection,
+    connect,
+    fetch_rows,
+    fetch_value,
+    parts_of,
+    translate,
+    whole_url,
+)
 from pgblend.cli.errors import UserError
 
 _PLACES = """
@@ -48,6 +56,28 @@ def find_places(connection: Connection) -> list[Place]:
     """Return the shards of a coordinator, none of another database."""
     rows = fetch_rows(connection, _PLACES)
     return [Place(row["number"], row["name"], url_of(row)) for row in rows]
+
+
+def give_each(places: list[Place], give: Callable[[Place], object]) -> None:
+    """Give each shard something; the first error is raised after the others have got theirs."""
+    errors: list[UserError] = []
+    for place in places:
+        try:
+            give(place)
+        except Exception as error:
+            problem = error if isinstance(error, UserError) else translate(error)
+            if problem is None:
+                raise
+            errors.append(
+                UserError(
+                    f"shard {place.name} did not get the change: {problem.message}",
+                    hint="the coordinator has it; pgblend shards push, or pgblend worker, "
+                    "tries again",
+                    exit_code=problem.exit_code,
+                )
+            )
+    if errors:
+        raise errors[0]
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from pgblend.cli.ingest.gateway_client import GatewayClient, GatewayUnavailableE
 from pgblend.cli.ingest.spaces import Space, get_setting
 from pgblend.cli.ingest.summaries import sum_up_batch
 from pgblend.cli.shards.front import push_changes
+from pgblend.cli.shards.outbox import deliver_batch
 from pgblend.cli.shards.places import Place, find_places
 from pgblend.cli.worker.backoff import Backoff
 from pgblend.cli.worker.batch import Outcome, embed_batch
@@ -104,6 +105,10 @@ class Worker:
             for url in urls
             for number in range(self._concurrency)
         ]
+        threads += [
+            threading.Thread(target=self._follow_tables, args=[place], daemon=True)
+            for place in places
+        ]
         keeper = threading.Thread(target=self._keep_front, daemon=True)
         if places:
             keeper.start()
@@ -145,6 +150,22 @@ class Worker:
                 self.calibrate(front)
 
         self._served(keep)
+
+    def _follow_tables(self, place: Place) -> None:
+        """Bring a shard what changes in attached tables."""
+
+        def follow(front: Connection) -> None:
+            if self._until is not Until.STOPPED:
+                push_changes(front)  # which the shard must have before rows
+            with connect(place.url, application_name="pgblend worker") as shard:
+                while not self._stopping.is_set():
+                    if deliver_batch(front, shard, place):
+                        continue
+                    if self._until is not Until.STOPPED:
+                        return
+                    self._stopping.wait(_FRONT_SECONDS)
+
+        self._served(follow)
 
     def _served(self, serve: Callable[[Connection], None], url: str = "") -> None:
         """Serve on a connection, and on a new one where the server was away."""

@@ -1,5 +1,5 @@
--- Shards: empty on one node. A coordinator has shard, shard_bucket and its front's version; each of
--- its shards has shard_self.
+-- Shards: empty on one node. A coordinator has shard, shard_bucket, shard_outbox and its front's
+-- version; each of its shards has shard_self.
 
 CREATE TABLE pgblend_data.shard (
     number integer NOT NULL,
@@ -60,3 +60,31 @@ CREATE TABLE pgblend_data.shard_copy (
 );
 COMMENT ON TABLE pgblend_data.shard_copy IS
 'While this database gets what a shard has: which version of each document it has.';
+
+CREATE TABLE pgblend_data.shard_outbox (
+    id bigint GENERATED ALWAYS AS IDENTITY,
+    collection_id bigint NOT NULL,
+    bucket smallint NOT NULL,
+    source_key text,
+    noted_at timestamptz NOT NULL DEFAULT now(),
+    CONSTRAINT shard_outbox_pkey PRIMARY KEY (id),
+    CONSTRAINT shard_outbox_collection_id_fkey FOREIGN KEY (collection_id)
+    REFERENCES pgblend_data.attached_table (collection_id) ON DELETE CASCADE
+);
+CREATE INDEX shard_outbox_key_btree
+ON pgblend_data.shard_outbox USING btree (collection_id, bucket, source_key);
+COMMENT ON TABLE pgblend_data.shard_outbox IS
+'Which rows of attached tables have changed and wait for their shard, which gets them as they are '
+'then.';
+COMMENT ON COLUMN pgblend_data.shard_outbox.source_key IS
+'Key of the row; NULL: documents of the bucket whose row is gone are to be found.';
+
+-- Keys of rows are for those who may see all rows of the table.
+CREATE POLICY shard_outbox_admin ON pgblend_data.shard_outbox USING (
+    (SELECT pg_has_role('pgblend_admin', 'USAGE'))
+    AND collection_id IN (
+        SELECT a.collection_id FROM pgblend_data.attached_table AS a
+        WHERE has_table_privilege(a.relation, 'SELECT') AND NOT row_security_active(a.relation)
+    )
+);
+ALTER TABLE pgblend_data.shard_outbox ENABLE ROW LEVEL SECURITY;

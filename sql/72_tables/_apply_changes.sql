@@ -75,12 +75,11 @@ END;
 $function$;
 
 -- _apply_changes: bring the documents of an attached table's rows up to date, by their keys.
--- Rows that are there are stored (split only where the text changed), documents of rows that are
--- gone deleted. Keys are taken in their order, so that sessions
--- wait for each other and never in a circle. Read in UTC and ISO 8601, whoever writes. All is of
--- this transaction: the text is findable at once, vectors follow. In an apply worker
--- (session_replication_role) our own triggers and foreign keys would not fire, so it is put aside.
--- NULL keys are none. Metadata, URI and date alone change no chunk.
+-- Rows that are there are stored, documents of rows that are gone deleted (_store_rows). Keys are
+-- taken in their order, so that sessions wait for each other and never in a circle. Read in UTC and
+-- ISO 8601, whoever writes. All is of this transaction: the text is findable at once, vectors
+-- follow. In an apply worker (session_replication_role) our own triggers and foreign keys would not
+-- fire, so it is put aside. NULL keys are none.
 CREATE OR REPLACE FUNCTION pgblend._apply_changes(
     attached pgblend_data.attached_table,
     keys text[]
@@ -99,7 +98,7 @@ DECLARE
     replication_role text := current_setting('session_replication_role');
     target pgblend_data.collection;
     batch text[];
-    found record;
+    found pgblend_data.attached_row[];
 BEGIN
     IF replication_role <> 'origin' THEN
         PERFORM set_config('session_replication_role', 'origin', true);
@@ -110,28 +109,13 @@ BEGIN
     FROM unnest(keys) AS k (source_key);
     FOR start IN 1..coalesce(cardinality(keys), 0) BY batch_size LOOP
         batch := keys[start:start + batch_size - 1];
-        SELECT array_agg(r.key) AS keys, array_agg(r.content) AS contents,
-            array_agg(r.targets) AS targets,
-            array_agg(ROW(
-                NULL, target.id, pgblend._bucket(target.id, r.key), r.key, r.uri, r.title,
-                pgblend._document_language(target.text_search_config, r.title, r.content),
-                NULL, r.metadata, NULL, NULL, encode(sha256(convert_to(r.content, 'UTF8')), 'hex'),
-                r.modified_at, NULL)::pgblend_data.document) AS documents
-        INTO found
-        FROM pgblend._attached_rows(attached, 'rows', batch, NULL) AS r;
-        WITH stored AS MATERIALIZED (
-            SELECT d.id, d.source_key
-            FROM pgblend_data.document AS d
-            WHERE d.collection_id = target.id AND d.source_key = ANY(batch)
-            ORDER BY d.source_key COLLATE "C"
-            FOR UPDATE
-        )
-        DELETE FROM pgblend_data.document AS d
-        USING stored AS s
-        WHERE d.id = s.id AND s.source_key <> ALL(coalesce(found.keys, '{}'));
-        IF found.keys IS NOT NULL THEN
-            PERFORM pgblend._store_documents(target, found.documents, found.contents, NULL, NULL);
-            PERFORM pgblend._link_references(attached, found.keys, found.targets);
+        found := ARRAY(SELECT r FROM pgblend._attached_rows(attached, 'rows', batch, NULL) AS r);
+        PERFORM pgblend._store_rows(target, batch, found);
+        IF cardinality(found) > 0 THEN
+            PERFORM pgblend._link_references(
+                attached,
+                ARRAY(SELECT r.key FROM unnest(found) AS r),
+                ARRAY(SELECT r.targets FROM unnest(found) AS r));
         END IF;
     END LOOP;
     IF replication_role <> 'origin' THEN

@@ -1,15 +1,14 @@
--- _ensure_reader: the function that reads an attached table as the table's owner, made where it is
--- not as it should be; returns its name.
+-- _ensure_reader: make the function that reads an attached table as the table's owner, where it is
+-- not as it should be.
 -- Whatever reading evaluates that users wrote (row security, expressions of indexes, rules) has the
 -- rights of the table's owner then, not those of who asks. Owners may alter a function that is
 -- theirs, but not its body: that refuses to run as anybody else, and qualifies every name.
 CREATE OR REPLACE FUNCTION pgblend._ensure_reader(attached pgblend_data.attached_table)
-RETURNS text
+RETURNS void
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 AS $function$
 DECLARE
-    reader text := format('_read_attached_%s', attached.id);
     table_owner oid := (SELECT c.relowner FROM pg_class AS c WHERE c.oid = attached.relation);
     body text := format($body$
 BEGIN
@@ -25,25 +24,25 @@ $body$, table_owner);
 BEGIN
     IF NOT EXISTS (
         SELECT FROM pg_proc AS p
-        WHERE p.proname = reader AND p.pronamespace = 'pgblend_data'::regnamespace
+        WHERE p.proname = format('_read_attached_%s', attached.id)
+            AND p.pronamespace = 'pgblend_data'::regnamespace
             AND p.proowner = table_owner AND p.prosecdef AND p.prosrc = body
             AND p.proconfig = '{"search_path=pg_catalog, pg_temp"}')
     THEN
         PERFORM pgblend._drop_reader(attached.id);
         -- Calls in text: none (a table's reader).
         EXECUTE format(
-            'CREATE FUNCTION pgblend_data.%1$I(query text, keys text[], most integer)
+            'CREATE FUNCTION pgblend_data._read_attached_%1$s(query text, keys text[], most integer)
             RETURNS SETOF pgblend_data.attached_row
             LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
             SET search_path = pg_catalog, pg_temp
             AS %2$L;
-            REVOKE ALL ON FUNCTION pgblend_data.%1$I(text, text[], integer) FROM public;
-            COMMENT ON FUNCTION pgblend_data.%1$I(text, text[], integer) IS %3$L;
-            ALTER FUNCTION pgblend_data.%1$I(text, text[], integer) OWNER TO %4$I;',
-            reader, body, 'Reads an attached table with the rights of its owner.',
+            REVOKE ALL ON FUNCTION pgblend_data._read_attached_%1$s FROM public;
+            COMMENT ON FUNCTION pgblend_data._read_attached_%1$s IS %3$L;
+            ALTER FUNCTION pgblend_data._read_attached_%1$s OWNER TO %4$I;',
+            attached.id, body, 'Reads an attached table with the rights of its owner.',
             pg_get_userbyid(table_owner));
     END IF;
-    RETURN reader;
 END;
 $function$;
 
@@ -68,7 +67,6 @@ VOLATILE PARALLEL UNSAFE
 AS $function$
 DECLARE
     how record;
-    reader text;
     is_read boolean := false;
     prepared text[] := CASE WHEN pg_trigger_depth() = 0 THEN ARRAY(
         SELECT ROW(p.name, p.prepare_time, p.statement)::text FROM pg_prepared_statements AS p) END;
@@ -83,11 +81,12 @@ BEGIN
             USING ERRCODE = '42703',
             HINT = 'Name the columns anew: blend.attach_table(…), as for a new table.';
     END IF;
-    reader := pgblend._ensure_reader(attached);
+    PERFORM pgblend._ensure_reader(attached);
     BEGIN
         PERFORM set_config('transaction_read_only', 'on', true);  -- since 18 no function's own setting
         -- Calls in text: none (a table's reader).
-        RETURN QUERY EXECUTE format('SELECT r.* FROM pgblend_data.%I($1, $2, $3) AS r', reader)
+        RETURN QUERY EXECUTE format(
+            'SELECT r.* FROM pgblend_data._read_attached_%s($1, $2, $3) AS r', attached.id)
         USING
             CASE what
                 WHEN 'rows' THEN how.rows_query

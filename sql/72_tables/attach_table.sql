@@ -30,21 +30,16 @@ BEGIN
     SELECT c.* INTO target FROM pgblend_data.collection AS c WHERE c.name = collection_name FOR UPDATE;
     wanted.made_collection := NOT FOUND;
     wanted.collection_id := coalesce(target.id, blend.add_collection(collection_name));
-    IF EXISTS (
-        SELECT FROM pgblend_data.document AS d WHERE d.collection_id = wanted.collection_id
-        UNION ALL
-        SELECT FROM pgblend_data.attached_table AS a
-        WHERE a.collection_id = wanted.collection_id)
+    IF NOT wanted.made_collection AND (
+        pgblend._has_documents(wanted.collection_id)
+        OR EXISTS (
+            SELECT FROM pgblend_data.attached_table AS a
+            WHERE a.collection_id = wanted.collection_id))
     THEN
         RAISE EXCEPTION 'the collection "%" is not empty: expected one for this table alone', collection_name
             USING ERRCODE = '55000', HINT = 'Name another one: collection => …';
     END IF;
-    -- By hand, since two writers that were the first with it would wait for each other.
-    INSERT INTO pgblend_data.collection_language (collection_id, text_search_config)
-    SELECT c.id, c.text_search_config
-    FROM pgblend_data.collection AS c
-    WHERE c.id = wanted.collection_id
-    ON CONFLICT DO NOTHING;
+    PERFORM pgblend._prepare_collection(wanted);
     RETURN wanted;
 END;
 $function$;
@@ -145,7 +140,7 @@ END;
 $function$;
 
 -- attach_table: let a collection follow a table: each row is a document, searchable in the
--- transaction that writes it.
+-- transaction that writes it; on a coordinator of shards when pgblend worker has brought it there.
 -- The text is that of text_columns, a blank line between them, or the title where that is blank.
 -- metadata has the metadata_columns as JSON. source_key is the key's text, or a JSON array of
 -- several columns: SELECT a.* FROM hybrid_search(…) AS r INNER JOIN articles AS a ON a.id =

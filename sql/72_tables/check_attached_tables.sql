@@ -29,6 +29,27 @@ BEGIN
 END;
 $function$;
 
+-- _waiting_changes: how many changes of an attached table wait for shards, and since when; no rows
+-- where none does, and on one node.
+CREATE OR REPLACE FUNCTION pgblend._waiting_changes(attached pgblend_data.attached_table)
+RETURNS TABLE (problem text)
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+ROWS 1
+AS $function$
+BEGIN
+    RETURN QUERY
+    SELECT format('%s changes wait for shard %s, the oldest since %s',
+        count(*), s.name, to_char(min(o.noted_at), 'YYYY-MM-DD HH24:MI:SSOF'))
+    FROM pgblend_data.shard_outbox AS o
+    INNER JOIN pgblend_data.shard_bucket AS b ON o.bucket = b.bucket
+    INNER JOIN pgblend_data.shard AS s ON b.shard = s.number
+    WHERE o.collection_id = attached.collection_id
+    GROUP BY s.number, s.name
+    ORDER BY s.number;
+END;
+$function$;
+
 -- check_attached_tables: what is wrong with attached tables, and how to mend it; no row where all
 -- is well.
 -- It reads and counts the rows of tables that the caller may read. No cursor is open meanwhile:
@@ -43,8 +64,6 @@ DECLARE
     attached pgblend_data.attached_table;
     how record;
     foreign_keys text[];
-    missing bigint;
-    orphans bigint;
 BEGIN
     FOREACH attached IN ARRAY ARRAY(
         SELECT a FROM pgblend_data.attached_table AS a ORDER BY a.table_name)
@@ -90,18 +109,13 @@ BEGIN
         IF problem <> '' THEN
             RETURN NEXT;
         END IF;
-        IF has_table_privilege(attached.relation, 'SELECT') THEN
-            SELECT count(*) FILTER (WHERE d.source_key IS NULL),
-                count(*) FILTER (WHERE r.key IS NULL)
-            INTO missing, orphans
-            FROM pgblend._attached_rows(attached, 'keys', NULL, NULL) AS r
-            FULL JOIN (
-                SELECT e.source_key FROM pgblend_data.document AS e
-                WHERE e.collection_id = attached.collection_id
-            ) AS d ON d.source_key = r.key;
-            IF missing + orphans > 0 THEN
-                problem := format(
-                    '%s rows are not indexed, %s documents have no row', missing, orphans);
+        FOR problem IN SELECT w.problem FROM pgblend._waiting_changes(attached) AS w LOOP
+            mend := 'run: pgblend worker, or once: pgblend shards push';
+            RETURN NEXT;
+        END LOOP;
+        IF problem IS NULL AND has_table_privilege(attached.relation, 'SELECT') THEN
+            problem := pgblend._unlike_rows(attached);
+            IF problem IS NOT NULL THEN
                 RETURN NEXT;
             END IF;
         END IF;

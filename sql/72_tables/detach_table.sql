@@ -11,11 +11,13 @@ DECLARE
     attached pgblend_data.attached_table := pgblend._attachment(table_name);
     gone bigint;
 BEGIN
-    PERFORM pgblend._drop_table_triggers(attached);
+    -- First, since a coordinator's worker reads the table while it holds this row.
     DELETE FROM pgblend_data.attached_table AS a WHERE a.id = attached.id;
-    DELETE FROM pgblend_data.document AS d WHERE d.collection_id = attached.collection_id;
-    GET DIAGNOSTICS gone = ROW_COUNT;
-    IF attached.made_collection THEN
+    PERFORM pgblend._drop_table_triggers(attached);
+    IF NOT attached.made_collection THEN
+        gone := pgblend._delete_documents(attached.collection_id);
+    ELSE
+        gone := pgblend._document_count(attached.collection_id);
         PERFORM blend.remove_collection(c.name)
         FROM pgblend_data.collection AS c
         WHERE c.id = attached.collection_id;

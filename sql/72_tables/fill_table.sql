@@ -20,13 +20,14 @@ DECLARE
     attached pgblend_data.attached_table := pgblend._attachment(table_name);
     keys text[];
     last_key text[];
+    looked_at bigint;
 BEGIN
     IF batch_size IS NULL OR batch_size NOT BETWEEN 1 AND 100000 THEN
         RAISE EXCEPTION 'batch_size is %: expected 1 to 100000', coalesce(batch_size::text, 'NULL')
             USING ERRCODE = '22023', HINT = 'Writers wait for a batch at most; 500 is usual.';
     END IF;
     SELECT a.* INTO attached FROM pgblend_data.attached_table AS a
-    WHERE a.id = attached.id FOR UPDATE;
+    WHERE a.id = attached.id FOR NO KEY UPDATE;
     IF anew THEN
         attached.filled := false;
         attached.filled_to := NULL;
@@ -44,26 +45,19 @@ BEGIN
     END IF;
     attached.filled := keys IS NULL;
     attached.filled_to := last_key;
-    keys := coalesce(keys, pgblend._orphan_keys(attached, batch_size));
-    -- Documents are locked, and made where they are not, before their rows are read: what every
-    -- writer before has committed is seen then, and every writer after waits.
-    INSERT INTO pgblend_data.document (
-        collection_id, bucket, source_key, title, text_search_config, metadata, content_hash)
-    SELECT c.id, pgblend._bucket(c.id, k.source_key), k.source_key, '', c.text_search_config, '{}',
-        ''
-    FROM pgblend_data.collection AS c
-    CROSS JOIN unnest(keys) AS k (source_key)
-    WHERE c.id = attached.collection_id
-    ORDER BY k.source_key COLLATE "C"
-    ON CONFLICT ON CONSTRAINT document_collection_id_source_key_key
-    DO UPDATE SET bucket = excluded.bucket WHERE false;  -- locks the row, changes nothing
-    PERFORM pgblend._apply_changes(attached, keys);
+    IF keys IS NULL THEN
+        looked_at := pgblend._delete_orphans(attached, batch_size);
+    ELSE
+        looked_at := cardinality(keys);
+        PERFORM pgblend._claim_documents(attached, keys);
+        PERFORM pgblend._apply_changes(attached, keys);
+    END IF;
     UPDATE pgblend_data.attached_table AS a
     SET filled = attached.filled,
         filled_to = attached.filled_to,
         foreign_keys = attached.foreign_keys,
-        problem = CASE WHEN keys IS NOT NULL THEN a.problem END
+        problem = CASE WHEN looked_at > 0 THEN a.problem END
     WHERE a.id = attached.id;
-    RETURN coalesce(cardinality(keys), 0);
+    RETURN looked_at;
 END;
 $function$;

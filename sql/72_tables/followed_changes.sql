@@ -86,7 +86,7 @@ DECLARE
         (pgblend._followed_attachment(TG_ARGV[0]::integer, TG_RELID)).attached;
 BEGIN
     IF attached.id IS NOT NULL THEN
-        PERFORM pgblend._apply_changes(attached, pgblend._orphan_keys(attached, NULL));
+        PERFORM pgblend._delete_orphans(attached, NULL);
     END IF;
     RETURN NULL;
 END;

@@ -10,23 +10,15 @@ VOLATILE PARALLEL UNSAFE
 ROWS 1
 AS $function$
 DECLARE
-    known pgblend_data.shard_self;
     asked jsonb;
     problem_hint text;
 BEGIN
-    SELECT s.* INTO known FROM pgblend_data.shard_self AS s;
     FOR shard, asked IN
         SELECT r.number, r.request::jsonb FROM unnest(shards, requests) AS r (number, request)
     LOOP
         BEGIN
             PERFORM pgblend._check_addressed(shards);
-            IF coalesce(known.front_version < (asked ->> 'version')::bigint, true) THEN
-                RAISE EXCEPTION
-                    'shard % lacks the last changes of settings, grants or collections',
-                    coalesce(known.number::text, 'this database')
-                    USING ERRCODE = '55000',
-                    HINT = 'An admin of the coordinator runs: pgblend shards push';
-            END IF;
+            PERFORM pgblend._check_front((asked ->> 'version')::bigint);
             -- Calls in text: none (a routine that the caller may call, or not).
             EXECUTE format(
                 'SELECT jsonb_build_object(''value'', coalesce(jsonb_agg(to_jsonb(r)), ''[]''))

@@ -94,6 +94,8 @@ ON pgblend_data.experiment TO pgblend_admin;
 GRANT UPDATE (pushed_version) ON pgblend_data.shard TO pgblend_admin;
 GRANT INSERT, UPDATE ON pgblend_data.shard_self TO pgblend_admin;
 GRANT SELECT ON pgblend_data.key_reference TO pgblend_admin;
+GRANT SELECT, INSERT (collection_id, bucket, source_key), DELETE
+ON pgblend_data.shard_outbox TO pgblend_admin;
 -- What the gateway's own connection may do; it reads a log's times to drop what is old.
 GRANT SELECT, INSERT, DELETE ON pgblend_data.model_answer TO pgblend_gateway;
 GRANT INSERT, DELETE ON pgblend_data.model_call, pgblend_data.search_log TO pgblend_gateway;
@@ -148,6 +150,7 @@ blend.probe_embedding_space, blend.queue_missing_vectors, blend.remove_collectio
 blend.reset_setting, blend.revoke_collection, blend.set_collection_settings, blend.set_profile,
 blend.set_setting, blend.set_settings, blend.start_experiment, blend.stop_experiment,
 blend.switch_embedding_space, blend.tune_embedding_space,
-pgblend._apply_front, pgblend._embedding_inputs, pgblend._front, pgblend._probe_text,
-pgblend._storages
+pgblend._apply_front, pgblend._apply_rows, pgblend._claim_rows, pgblend._embedding_inputs,
+pgblend._front, pgblend._note_orphans, pgblend._probe_text, pgblend._storages,
+pgblend._waiting_rows
 TO pgblend_admin;

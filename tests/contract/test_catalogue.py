@@ -146,7 +146,7 @@ def test_what_forbids_a_kind_of_plan_forbids_compiling_it(catalogue: psycopg.Con
     # half a second a statement, as in the policies of a role that may not see all collections.
     forbids = "array_to_string(proconfig, ' ') ~ '\\yenable_\\w+='"
     query = f"SELECT p.oid::regprocedure FROM pg_proc AS p WHERE {OURS} AND {forbids}"
-    assert len(column(catalogue, query)) == 6
+    assert len(column(catalogue, query)) == 7
     assert column(catalogue, f"{query} AND NOT 'jit=off' = ANY(proconfig)") == []
 
 

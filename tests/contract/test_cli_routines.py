@@ -36,7 +36,8 @@ ROUTINES = {
     "frameworks": {"_filtered_ids"},
     "doctor": {"_load_program"},
     "shards": {
-        *("_apply_front", "_become_shard", "_bucket", "_document_markers", "_front"),
+        *("_apply_front", "_apply_rows", "_become_shard", "_bucket", "_claim_rows"),
+        *("_document_markers", "_front", "_note_orphans", "_waiting_rows"),
         *("_guard_store", "_make_plproxy", "_map_user", "_place_shards", "_replace_shard"),
         "_trusts",
     },

@@ -49,7 +49,7 @@ def without(stub: str) -> list[SourceObject]:
 def test_what_is_granted_reaches_a_store_table_through_a_port_only() -> None:
     assert not reaching_store(COORDINATOR)
     assert not REFUSED & (SEARCHES | ROUTINES.keys() | {*ROUTED})
-    assert {"attach_table", "_store_staged"} <= REFUSED
+    assert {"_import_links", "_store_staged"} <= REFUSED
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,8 @@ def test_store_tables_are_all_but_the_front(db: Database) -> None:
         *("embedding_worker", "evaluation_result", "evaluation_run", "experiment"),
         *("judged_query", "judged_set", "judgement"),
         *("key_reference", "model_answer", "model_call", "profile", "search_log", "setting"),
-        *("setting_history", "shard", "shard_bucket", "shard_copy", "shard_front", "shard_self"),
+        *("setting_history", "shard", "shard_bucket", "shard_copy", "shard_front"),
+        *("shard_outbox", "shard_self"),
     }
     tables = db.column(
         "SELECT c.relname FROM pg_class AS c WHERE c.relkind = 'r'"
@@ -136,8 +137,8 @@ def test_store_tables_refuse_on_a_coordinator(two_shards: Scale) -> None:
 
 
 def test_what_does_not_work_yet_says_so(two_shards: Scale) -> None:
-    said = two_shards.coordinator.error("SELECT detach_table('t')")
-    assert said.message_primary == f"detach_table {REFUSAL}"
+    said = two_shards.coordinator.error("SELECT pgblend._load_segments('t')")
+    assert said.message_primary == f"_load_segments {REFUSAL}"
     assert "docs/shards.md" in str(said.message_hint)
     bodies = dict(two_shards.coordinator.rows("SELECT proname, prosrc FROM pg_proc"))
     assert all(REFUSAL in bodies[name] for name in REFUSED)

@@ -1,0 +1,103 @@
+"""Changes of attached tables that wait at a coordinator, brought to its shards.
+
+The outbox has keys; rows are read when they are brought, after the shard is locked for it. So a
+batch is right whenever it comes, a second time nothing changes, and whoever was killed between the
+shard and the outbox left no more than entries that are looked at once more.
+"""
+
+import json
+
+import psycopg
+
+from pgblend.cli.database import Connection, connect, fetch_rows, fetch_value, translate
+from pgblend.cli.errors import UserError
+from pgblend.cli.shards.places import Place, find_places, give_each
+
+_COLLECTIONS = """
+    SELECT a.collection_id, a.table_name FROM pgblend_data.attached_table AS a
+    WHERE EXISTS (
+        SELECT FROM pgblend_data.shard_outbox AS o
+        INNER JOIN pgblend_data.shard_bucket AS b ON o.bucket = b.bucket
+        WHERE o.collection_id = a.collection_id AND b.shard = %(number)s)
+    ORDER BY a.id
+"""
+_VERSION = "SELECT f.version FROM pgblend_data.shard_front AS f"
+_CLAIM = "SELECT pgblend._claim_rows(%(number)s, %(version)s, %(collection)s)"
+_TAKE = "SELECT * FROM pgblend._waiting_rows(%(collection)s, %(number)s)"
+_APPLY = "SELECT pgblend._apply_rows(%(collection)s, %(keys)s::text[], %(rows)s::jsonb)"
+_KEYS = """
+    SELECT coalesce(array_agg(d.source_key), '{}') FROM pgblend_data.document AS d
+    WHERE d.collection_id = %(collection)s AND d.bucket = ANY(%(buckets)s::smallint[])
+"""
+_NOTE = "SELECT pgblend._note_orphans(%(collection)s, %(keys)s::text[])"
+_DONE = "DELETE FROM pgblend_data.shard_outbox AS o WHERE o.id = ANY(%(ids)s::bigint[])"
+_WAITING = """
+    SELECT count(*) AS waiting, min(o.noted_at) AS waiting_since
+    FROM pgblend_data.shard_outbox AS o
+    INNER JOIN pgblend_data.shard_bucket AS b ON o.bucket = b.bucket
+    WHERE b.shard = %(number)s
+"""
+
+
+def deliver_changes(coordinator: Connection) -> None:
+    """Bring all that waits to all shards; nothing on one node.
+
+    The first error of a shard is raised after the others have got theirs.
+    """
+    give_each(find_places(coordinator), lambda place: deliver(coordinator, place))
+
+
+def deliver(coordinator: Connection, place: Place) -> int:
+    """Bring a shard all that waits for it; return how many entries that were."""
+    if not fetch_rows(coordinator, _COLLECTIONS, {"number": place.number}):
+        return 0
+    done = 0
+    with connect(place.url) as shard:
+        while brought := deliver_batch(coordinator, shard, place):
+            done += brought
+    return done
+
+
+def deliver_batch(coordinator: Connection, shard: Connection, place: Place) -> int:
+    """Bring a batch of each attached table to a shard; return how many entries that were.
+
+    A table that cannot be brought stops no other: UserError where there is nothing else.
+    """
+    done, errors = 0, list[UserError]()
+    for row in fetch_rows(coordinator, _COLLECTIONS, {"number": place.number}):
+        try:
+            done += _deliver_rows(coordinator, shard, place.number, row["collection_id"])
+        except psycopg.Error as error:
+            problem = translate(error)
+            if problem is None or shard.closed or coordinator.closed:
+                raise
+            told = f"changes of {row['table_name']} wait: {problem.message}"
+            errors.append(UserError(told, problem.hint, problem.exit_code))
+    if errors and not done:
+        raise errors[0]
+    return done
+
+
+def waiting_for(coordinator: Connection, place: Place) -> dict[str, object]:
+    """Return how many changes wait for a shard, and since when."""
+    (row,) = fetch_rows(coordinator, _WAITING, {"number": place.number})
+    return row
+
+
+def _deliver_rows(coordinator: Connection, shard: Connection, number: int, collection: int) -> int:
+    """Bring one batch: the shard commits, then its entries are deleted."""
+    with coordinator.transaction():
+        with shard.transaction():
+            version = fetch_value(coordinator, _VERSION)
+            given = {"number": number, "version": version, "collection": collection}
+            fetch_rows(shard, _CLAIM, given)
+            (taken,) = fetch_rows(coordinator, _TAKE, given)
+            if taken["keys"]:
+                rows = json.dumps(taken["rows"])
+                fetch_rows(shard, _APPLY, given | {"keys": taken["keys"], "rows": rows})
+            elif taken["buckets"]:
+                keys = fetch_value(shard, _KEYS, given | {"buckets": taken["buckets"]})
+                fetch_rows(coordinator, _NOTE, given | {"keys": keys})
+        ids = taken["ids"] or []
+        coordinator.execute(_DONE, {"ids": ids})
+    return len(ids)

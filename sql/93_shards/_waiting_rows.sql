@@ -1,0 +1,59 @@
+-- _waiting_rows: what of an attached table waits in this coordinator's outbox for a shard: at most
+-- 200 keys, with the rows that are there, or else buckets in which documents may have no row.
+-- ids are the entries that this is all of. NULLs where nothing waits, the attachment is being
+-- changed, or its columns are gone. It is kept as it is until the end of the transaction. Read in
+-- UTC and ISO 8601, as on one node.
+CREATE OR REPLACE FUNCTION pgblend._waiting_rows(
+    target bigint,
+    shard integer,
+    OUT ids bigint[],
+    OUT keys text[],
+    OUT rows jsonb,
+    OUT buckets smallint[]
+)
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET datestyle = 'ISO, YMD'
+SET timezone = 'UTC'
+SET intervalstyle = 'iso_8601'
+SET bytea_output = 'hex'
+SET extra_float_digits = 1
+SET jit = off
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+AS $function$
+DECLARE
+    most_keys CONSTANT integer := 200;
+    most_buckets CONSTANT integer := 512;
+    own smallint[] := ARRAY(
+        SELECT b.bucket FROM pgblend_data.shard_bucket AS b WHERE b.shard = _waiting_rows.shard);
+    attached pgblend_data.attached_table;
+BEGIN
+    SELECT a.* INTO attached FROM pgblend_data.attached_table AS a
+    WHERE a.collection_id = target FOR KEY SHARE SKIP LOCKED;
+    IF NOT FOUND OR (pgblend._attachment_queries(attached)).problem IS NOT NULL THEN
+        RETURN;
+    END IF;
+    SELECT array_agg(DISTINCT w.source_key) INTO keys
+    FROM (
+        SELECT o.source_key FROM pgblend_data.shard_outbox AS o
+        WHERE o.collection_id = target AND o.bucket = ANY(own) AND o.source_key IS NOT NULL
+        LIMIT most_keys
+    ) AS w;
+    IF keys IS NULL THEN
+        SELECT array_agg(w.id), array_agg(DISTINCT w.bucket) INTO ids, buckets
+        FROM (
+            SELECT o.id, o.bucket FROM pgblend_data.shard_outbox AS o
+            WHERE o.collection_id = target AND o.bucket = ANY(own) AND o.source_key IS NULL
+            LIMIT most_buckets
+        ) AS w;
+        RETURN;
+    END IF;
+    -- Before the rows are read: what is noted later is read again.
+    SELECT array_agg(o.id) INTO ids
+    FROM pgblend_data.shard_outbox AS o
+    WHERE o.collection_id = target AND o.bucket = ANY(own) AND o.source_key = ANY(keys);
+    SELECT coalesce(jsonb_agg(to_jsonb(r)), '[]') INTO rows
+    FROM pgblend._attached_rows(attached, 'rows', keys, NULL) AS r;
+END;
+$function$;
