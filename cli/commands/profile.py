@@ -96,7 +96,8 @@ def set_profile(
             "settings": json.dumps(settings),
         }
         fetch_value(connection, _SET, parameters)
-    click.echo(f"profile {name} has {len(settings)} settings", err=True)
+    noun = "setting" if len(settings) == 1 else "settings"
+    click.echo(f"profile {name} has {len(settings)} {noun}", err=True)
 
 
 @command.command()

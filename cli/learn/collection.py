@@ -2,12 +2,21 @@
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from pgblend.cli.database import Connection, fetch_rows, fetch_value
 from pgblend.cli.errors import UserError
-from pgblend.cli.learn.clicks import RANKS, Propensity, Shown, propensities, verdicts
+from pgblend.cli.learn.clicks import (
+    LEAST_CLICKS,
+    LEAST_LOOKS,
+    RANKS,
+    Propensity,
+    Shown,
+    propensities,
+    verdicts,
+)
 
 PREFIX = "learned: "
 _FEEDBACK = "feedback: "
@@ -96,11 +105,7 @@ def learn(connection: Connection, collection: str) -> Learned:
         judged = _grades(connection, f"{_FEEDBACK}{collection}"[:200], collection)
         grades = {pair: grade for pair, grade in of_clicks.items() if grade is not None} | judged
         if not any(grade > 0 for grade in grades.values()):
-            raise UserError(
-                f"nothing is known of collection {collection!r}: "
-                f"{sum(row.clicked for row in rows)} clicks on {len(said)} documents, no verdict",
-                hint="tell what is opened (blend.click, POST /v1/click), and log searches",
-            )
+            raise _nothing_known(collection, rows, len(said))
         name = f"{PREFIX}{collection}"[:200]
         _store(connection, name, collection, grades)
     told = Counter(of_clicks.values())
@@ -116,6 +121,23 @@ def learn(connection: Connection, collection: str) -> Learned:
         len({query for (query, _), grade in grades.items() if grade > 0}),
         looked,
     )
+
+
+def _nothing_known(collection: str, rows: Sequence[Shown], documents: int) -> UserError:
+    """Return what says that no document is known to be relevant, and what is missing."""
+    clicks = sum(row.clicked for row in rows)
+    message = (
+        f"nothing is known of collection {collection!r}: {clicks} clicks, and on none "
+        f"of {documents} documents that queries showed a verdict that it is relevant"
+    )
+    if not clicks:
+        hint = "tell what is opened (blend.click, POST /v1/click), and log searches"
+    else:
+        hint = (
+            f"a document needs {LEAST_LOOKS:g} looks and {LEAST_CLICKS} clicks for one query, and "
+            "more than the average row: wait for more searches, or judge some (blend.feedback)"
+        )
+    return UserError(message, hint=hint)
 
 
 def _grades(connection: Connection, name: str, collection: str) -> dict[tuple[str, str], int]:

@@ -83,8 +83,8 @@ class Scale(NamedTuple):
     """What relevance is in a search: its `basis`, and what it is made by.
 
     `signals` are None where an arm did not run as it should. With a `curve` relevance is a
-    probability (calibrated, prior). `chance` has mean and deviation of cosines of random pairs
-    (p_value). `thresholds` are by COVERAGES; None where not to be reached.
+    probability (calibrated), or an estimate of one (prior). `chance` has mean and deviation of
+    cosines of random pairs (p_value). `thresholds` are by COVERAGES; None where not to be reached.
     """
 
     basis: str | None

@@ -415,7 +415,7 @@ class SearchSettings:
 
     min_relevance: float | None = setting(None, Number(-1, 1))
     """Leave out rows below this relevance; rows without one as well. details says what relevance
-    is (relevance_basis): a probability where that is calibrated or prior."""
+    is (relevance_basis): a probability where that is calibrated, an estimate of one where prior."""
 
     min_score: float = setting(0, Number(0, 1))
     """Leave out rows below this score."""

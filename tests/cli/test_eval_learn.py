@@ -156,12 +156,28 @@ def test_nothing_to_learn_of(committed: Database, pgblend: Pgblend) -> None:
     committed.rows("SELECT add_collection('c')")
     result = pgblend("eval", "learn", "-c", "c")
     assert (result.exit_code, "0 clicks" in result.stderr) == (1, True)
+    assert "log searches" in result.stderr
     lacking = pgblend("eval", "learn", "-c", "nowhere")
     assert (lacking.exit_code, "no collection 'nowhere'" in lacking.stderr) == (1, True)
     both = pgblend("eval", "tune", "--feedback", "c", "--set", "x")
     assert (both.exit_code, "one of --set and --feedback" in both.stderr) == (2, True)
     assert pgblend("eval", "tune").exit_code == 2
     assert pgblend("eval", "tune", "--feedback", "c").exit_code == 1
+
+
+def test_too_few_looks_are_not_taken_for_no_clicks(library: Database, pgblend: Pgblend) -> None:
+    library.rows(
+        "DELETE FROM pgblend_data.click WHERE search_id NOT IN ("
+        "SELECT l.search_id FROM pgblend_data.search_log AS l ORDER BY l.search_id LIMIT 5)"
+    )
+    library.rows(
+        "DELETE FROM pgblend_data.search_log WHERE search_id NOT IN ("
+        "SELECT c.search_id FROM pgblend_data.click AS c)"
+    )
+    told = pgblend("eval", "learn", "-c", "c").stderr
+    assert "5 clicks, and on none of" in told
+    assert "10 looks" in told
+    assert "log searches" not in told
 
 
 def passage_vector(text: str) -> list[float]:

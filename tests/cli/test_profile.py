@@ -22,6 +22,7 @@ def test_list(pgblend: Pgblend, parse_valid: ParseValid) -> None:
 def test_set_show_and_drop(pgblend: Pgblend, parse_valid: ParseValid) -> None:
     made = pgblend("profile", "set", "mine", "--description", "a\ntest", "--setting", "rrf_k=20")
     assert (made.exit_code, made.stdout) == (0, "")
+    assert made.stderr == "profile mine has 1 setting\n"
     shown = parse_valid(pgblend("profile", "show", "mine", "--json"), "profile-show")
     assert (shown["description"], shown["settings"]) == ("a\ntest", {"rrf_k": 20})
     assert pgblend("profile", "show", "mine").stdout == "mine: a test\n  rrf_k = 20\n"

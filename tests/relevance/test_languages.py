@@ -25,7 +25,9 @@ pytestmark = [
 ]
 
 EVERY = 12  # of 1,190 questions
-TOLERANCE = 0.01
+# What another processor's rounding may make: MiniLM in full precision has .676, .500 and .933 where
+# eight bits have .662, .503 and .937.
+TOLERANCE = 0.02
 FIGURES = json.loads(Path(__file__).with_name("figures.json").read_text())["languages"]
 PAIRS = {
     "German": ("de", "de"),
