@@ -6,6 +6,7 @@ shard and the outbox left no more than entries that are looked at once more.
 """
 
 import json
+from contextlib import suppress
 
 import psycopg
 
@@ -23,7 +24,7 @@ _COLLECTIONS = """
 """
 _VERSION = "SELECT f.version FROM pgblend_data.shard_front AS f"
 _CLAIM = "SELECT pgblend._claim_rows(%(number)s, %(version)s, %(collection)s)"
-_TAKE = "SELECT * FROM pgblend._waiting_rows(%(collection)s, %(number)s)"
+_TAKE = "SELECT * FROM pgblend._waiting_rows(%(collection)s, %(number)s, %(key)s::text)"
 _APPLY = "SELECT pgblend._apply_rows(%(collection)s, %(keys)s::text[], %(rows)s::jsonb)"
 _KEYS = """
     SELECT coalesce(array_agg(d.source_key), '{}') FROM pgblend_data.document AS d
@@ -85,12 +86,29 @@ def waiting_for(coordinator: Connection, place: Place) -> dict[str, object]:
 
 
 def _deliver_rows(coordinator: Connection, shard: Connection, number: int, collection: int) -> int:
-    """Bring one batch: the shard commits, then its entries are deleted."""
+    """Bring a batch, or one by one where that fails: the error is raised where none could be."""
+    given = {"number": number, "collection": collection}
+    try:
+        return _deliver_keys(coordinator, shard, given | {"key": None})
+    except psycopg.Error:
+        if shard.closed or coordinator.closed:
+            raise
+        (refused,) = fetch_rows(coordinator, _TAKE, given | {"key": None})
+        done = 0
+        for key in refused["keys"] or ():
+            with suppress(psycopg.Error):
+                done += _deliver_keys(coordinator, shard, given | {"key": key})
+        if not done:
+            raise
+        return done
+
+
+def _deliver_keys(coordinator: Connection, shard: Connection, given: dict[str, object]) -> int:
+    """Bring what waits: the shard commits, then the entries are deleted."""
     with coordinator.transaction():
         with shard.transaction():
             version = fetch_value(coordinator, _VERSION)
-            given = {"number": number, "version": version, "collection": collection}
-            fetch_rows(shard, _CLAIM, given)
+            fetch_rows(shard, _CLAIM, given | {"version": version})
             (taken,) = fetch_rows(coordinator, _TAKE, given)
             if taken["keys"]:
                 rows = json.dumps(taken["rows"])

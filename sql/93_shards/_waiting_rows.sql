@@ -1,11 +1,13 @@
 -- _waiting_rows: what of an attached table waits in this coordinator's outbox for a shard: at most
 -- 200 keys, with the rows that are there, or else buckets in which documents may have no row.
--- ids are the entries that this is all of. NULLs where nothing waits, the attachment is being
--- changed, or its columns are gone. It is kept as it is until the end of the transaction. Read in
--- UTC and ISO 8601, as on one node.
+-- A single_key is taken alone, NULL means any. Texts are of 32 MB at most, or of one row. ids are
+-- the entries that this is all of. NULLs where nothing waits, the attachment is being changed, or
+-- its columns are gone. It is kept as it is until the end of the transaction. Read in UTC and
+-- ISO 8601, as on one node.
 CREATE OR REPLACE FUNCTION pgblend._waiting_rows(
     target bigint,
     shard integer,
+    single_key text,
     OUT ids bigint[],
     OUT keys text[],
     OUT rows jsonb,
@@ -25,9 +27,11 @@ AS $function$
 DECLARE
     most_keys CONSTANT integer := 200;
     most_buckets CONSTANT integer := 512;
+    most_bytes CONSTANT integer := 32 * 1024 * 1024;
     own smallint[] := ARRAY(
         SELECT b.bucket FROM pgblend_data.shard_bucket AS b WHERE b.shard = _waiting_rows.shard);
     attached pgblend_data.attached_table;
+    put_off text[];
 BEGIN
     SELECT a.* INTO attached FROM pgblend_data.attached_table AS a
     WHERE a.collection_id = target FOR KEY SHARE SKIP LOCKED;
@@ -38,6 +42,7 @@ BEGIN
     FROM (
         SELECT o.source_key FROM pgblend_data.shard_outbox AS o
         WHERE o.collection_id = target AND o.bucket = ANY(own) AND o.source_key IS NOT NULL
+            AND o.source_key = coalesce(single_key, o.source_key)
         LIMIT most_keys
     ) AS w;
     IF keys IS NULL THEN
@@ -53,7 +58,20 @@ BEGIN
     SELECT array_agg(o.id) INTO ids
     FROM pgblend_data.shard_outbox AS o
     WHERE o.collection_id = target AND o.bucket = ANY(own) AND o.source_key = ANY(keys);
-    SELECT coalesce(jsonb_agg(to_jsonb(r)), '[]') INTO rows
-    FROM pgblend._attached_rows(attached, 'rows', keys, NULL) AS r;
+    SELECT coalesce(jsonb_agg(to_jsonb(r.*)) FILTER (WHERE r.is_taken), '[]'),
+        coalesce(array_agg(r.key) FILTER (WHERE NOT r.is_taken), '{}')
+    INTO rows, put_off
+    FROM (
+        SELECT a.*, sum(octet_length(a.content)) OVER w <= most_bytes OR row_number() OVER w = 1
+            AS is_taken
+        FROM pgblend._attached_rows(attached, 'rows', keys, NULL) AS a
+        WINDOW w AS (ORDER BY a.key COLLATE "C" ROWS UNBOUNDED PRECEDING)
+    ) AS r;
+    IF put_off <> '{}' THEN
+        keys := ARRAY(SELECT unnest(keys) EXCEPT SELECT unnest(put_off));
+        ids := ARRAY(
+            SELECT o.id FROM pgblend_data.shard_outbox AS o
+            WHERE o.id = ANY(ids) AND o.source_key = ANY(keys));
+    END IF;
 END;
 $function$;
