@@ -31,6 +31,8 @@ BEGIN
     END IF;
 END
 $check$;
+-- A parsed body would keep what others made, wherever they move it afterwards.
+#planted
 SELECT set_config('search_path', (#path), true);
 
 CREATE SCHEMA pgblend_data;

@@ -19,6 +19,7 @@ BEGIN
     END IF;
 END
 $check$;
+#planted
 SELECT set_config('search_path', (#path), true);
 #types
 SELECT pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);

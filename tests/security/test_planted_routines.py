@@ -1,8 +1,7 @@
 """Routines and operators that lesser roles put where ours look: no migration calls them."""
 
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 import psycopg
 import pytest
@@ -10,38 +9,7 @@ from click.testing import CliRunner
 
 from pgblend.cli.main import cli
 from pgblend.migrations import runner
-
-ROLE = "pgblend_planter"
-# Each fits better than pg_catalog's own, where texts are handed over.
-PLANTED = {
-    "format(text,text)": "CREATE FUNCTION public.format(text, text) RETURNS text LANGUAGE plpgsql"
-    " AS $$ BEGIN RAISE 'ran as %', current_user; END $$",
-    "pg_has_role(text,text)": "CREATE FUNCTION public.pg_has_role(text, text) RETURNS boolean"
-    " LANGUAGE plpgsql AS $$ BEGIN RAISE 'ran as %', current_user; END $$",
-    "=(text,name)": "CREATE FUNCTION public.same(text, name) RETURNS boolean LANGUAGE plpgsql"
-    " AS $$ BEGIN RAISE 'ran as %', current_user; END $$;"
-    " CREATE OPERATOR public.= (FUNCTION = public.same, LEFTARG = text, RIGHTARG = name)",
-}
-
-
-@contextmanager
-def planter(url: str) -> Iterator[Callable[[str], None]]:
-    """Run statements as a role that may create in the schema public, and no more."""
-    with psycopg.connect(url, autocommit=True) as admin:
-        admin.execute(f"CREATE ROLE {ROLE}")
-        admin.execute(f"GRANT CREATE ON SCHEMA public TO {ROLE}")
-
-        def plant(statement: str) -> None:
-            admin.execute(f"SET ROLE {ROLE}")
-            admin.execute(statement)  # type: ignore[call-overload]
-            admin.execute("RESET ROLE")
-
-        try:
-            yield plant
-        finally:
-            admin.execute("RESET ROLE")
-            admin.execute(f"DROP OWNED BY {ROLE}")
-            admin.execute(f"DROP ROLE {ROLE}")
+from support.planted import PLANTED, ROLE, planter
 
 
 @pytest.mark.parametrize("planted", PLANTED)

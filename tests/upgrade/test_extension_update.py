@@ -16,6 +16,7 @@ import pytest
 from support.catalogue import schema
 from support.database import Database
 from support.extension_server import MEMBERS, Place, install, set_free
+from support.planted import PLANTED, ROLE, planter
 
 pytestmark = pytest.mark.slow
 
@@ -153,6 +154,20 @@ def test_without_tables_there_is_nothing_to_update(bare: Database, tree: Tree) -
     said = bare.error("ALTER EXTENSION pgblend UPDATE")
     assert said.message_primary == "this database has the extension pgblend, and no tables of it"
     assert "DROP EXTENSION pgblend" in str(said.message_hint)
+
+
+def test_an_update_runs_nothing_that_lesser_roles_planted(
+    bare: Database, place: Place, tree: Tree
+) -> None:
+    install(bare, "VERSION '9.9.8'")
+    with planter(place.url(bare.connection.info.dbname)) as plant:
+        plant(PLANTED["format(text,text)"])
+        said = bare.error("ALTER EXTENSION pgblend UPDATE")
+        assert said.sqlstate == "42501"
+        assert f"public.format(text,text) of {ROLE}" in str(said.message_primary)
+        # Refused before a revision changed tables, not by what follows.
+        assert "install()" not in str(said.context)
+    bare.rows("ALTER EXTENSION pgblend UPDATE")
 
 
 def test_a_revision_after_a_release_needs_a_version_of_its_own(tree: Tree) -> None:
