@@ -45,6 +45,11 @@ _PREPARE = """
     FROM (VALUES (1)) AS always_one_row
     LEFT JOIN pg_catalog.pg_extension ON extname = 'vector'
 """
+_REVISION = """
+    SELECT version_num AS revision, EXISTS (
+        SELECT FROM pg_catalog.pg_extension WHERE extname = 'pgblend') AS is_extension
+    FROM pgblend_data.alembic_version
+"""
 
 
 def resolve_database_url(option: str | None) -> str:
@@ -263,11 +268,11 @@ def _parse(url: str) -> dict[str, str | int | None]:
 def _check_revision(connection: Connection) -> None:
     """Refuse another revision; a role that may not read it is told by what it asks for."""
     try:
-        found = fetch_value(connection, "SELECT version_num FROM pgblend_data.alembic_version")
+        rows = fetch_rows(connection, _REVISION)
     except (psycopg.errors.InsufficientPrivilege, psycopg.errors.UndefinedTable):
         return
-    if found is not None:
-        check_revision(found)
+    for row in rows:
+        check_revision(row["revision"], is_extension=row["is_extension"])
 
 
 def _print_warning(diagnostic: psycopg.errors.Diagnostic) -> None:

@@ -15,7 +15,17 @@ def known_revisions() -> list[str]:
     return sorted(name.partition("_")[0] for name in names if name[:1].isdigit())
 
 
-def check_revision(found: str) -> None:
+def how_to_upgrade(*, is_extension: bool) -> str:
+    """Say what brings a database to this version's revision."""
+    if is_extension:
+        return (
+            "put this version's files on the server (pgblend migrate extension FOLDER; "
+            "make -C FOLDER install), then: ALTER EXTENSION pgblend UPDATE"
+        )
+    return "run: pgblend migrate up"
+
+
+def check_revision(found: str, *, is_extension: bool = False) -> None:
     """Refuse a database of a newer or an older version: its routines take and give other things."""
     known = known_revisions()
     if found not in (FIRST_RELEASE, *known):
@@ -30,6 +40,6 @@ def check_revision(found: str) -> None:
     if found != known[-1]:
         raise UserError(
             f"the database is at revision {found}, this version of pgblend works with {known[-1]}",
-            hint="run: pgblend migrate up",
+            hint=how_to_upgrade(is_extension=is_extension),
             exit_code=ExitCode.DATABASE,
         )

@@ -2,6 +2,7 @@
 
 from pgblend.cli.database import connect
 from pgblend.cli.doctor import cache, models, objects, reranking, server, shards
+from pgblend.cli.doctor.certificates import certificates
 from pgblend.cli.doctor.check import Check, run
 from pgblend.cli.errors import UserError
 from pgblend.cli.extras import MODULES, how_to_install, missing
@@ -9,16 +10,17 @@ from pgblend.cli.extras import MODULES, how_to_install, missing
 
 def run_checks(url: str) -> list[Check]:
     """Check everything; what cannot be reached ends the list, with what to do about it."""
+    here = [extras(), *certificates()]
     try:
         connection = connect(url, application_name="pgblend doctor", check=False)
     except UserError as error:
-        return [extras(), Check("connection", "problem", error.message, error.hint)]
+        return [*here, Check("connection", "problem", error.message, error.hint)]
     with connection:
         info = connection.info
         found = f"{info.user} at {info.host or 'local socket'}:{info.port}, database {info.dbname}"
-        checks = [extras(), Check("connection", "ok", found)]
+        checks = [*here, Check("connection", "ok", found)]
         checks += run(server.CHECKS, connection)
-        checks += run((lambda _: objects.migrations(url),), connection)
+        checks += run((lambda opened: objects.migrations(opened, url),), connection)
         if objects.is_migrated(connection):
             # Before the models' checks, which read the index.
             checks += run((*objects.CHECKS, *cache.CHECKS, *models.CHECKS), connection)

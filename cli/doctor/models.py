@@ -74,19 +74,18 @@ def embedding(connection: Connection) -> Iterator[Check]:
 
 
 def health(url: str) -> Check:
-    """Ask a gateway for its health."""
+    """Ask a gateway for its health, as searches do: past any proxy of the environment."""
     import httpx
 
+    from pgblend.cli.search_models import gateway_headers, gateway_settings
     from pgblend.cli.server.gateway_token import token_for
 
-    token = token_for(url)
-    headers = {"Authorization": f"Bearer {token}"} if token else {}
-    transport, base_url = None, url
-    if url.startswith("unix:"):
-        transport, base_url = httpx.HTTPTransport(uds=url.removeprefix("unix:")), "http://gateway"
+    headers = gateway_headers(token_for(url))
     try:
-        with httpx.Client(transport=transport, timeout=_TIMEOUT_SECONDS, headers=headers) as client:
-            response = client.get(f"{base_url.rstrip('/')}/health").raise_for_status()
+        with httpx.Client(
+            **gateway_settings(url), timeout=_TIMEOUT_SECONDS, headers=headers
+        ) as client:
+            response = client.get("/health").raise_for_status()
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         return Check(
             "gateway",

@@ -4,10 +4,23 @@ from collections.abc import Iterator
 
 from pgblend.cli.database import Connection, fetch_rows, fetch_value
 from pgblend.cli.doctor.check import Check
+from pgblend.cli.revision import how_to_upgrade
 
-_IS_MIGRATED = "SELECT pg_catalog.to_regnamespace('pgblend') IS NOT NULL"
+# The extension has routines before it has tables.
+_IS_MIGRATED = """
+    SELECT EXISTS (
+        SELECT FROM pg_catalog.pg_class AS c
+        WHERE c.relname = 'alembic_version'
+            AND c.relnamespace = pg_catalog.to_regnamespace('pgblend_data'))
+"""
+_IS_EXTENSION = "SELECT EXISTS (SELECT FROM pg_catalog.pg_extension WHERE extname = 'pgblend')"
+_INSTALL = "run, as a superuser: SELECT blend.install()"
 # What a new session of this user starts with: this connection's own path differs.
 _SEARCH_PATH = "SELECT reset_val FROM pg_catalog.pg_settings WHERE name = 'search_path'"
+_SET_PATH = """
+    SELECT pg_catalog.format('ALTER DATABASE %I SET search_path = "$user", public, blend',
+        pg_catalog.current_database())
+"""
 _MAY_LOAD = "SELECT has_function_privilege('pgblend._load_program(text)', 'execute')"
 _INVALID_INDEXES = """
     SELECT i.indexrelid::pg_catalog.regclass::text AS name
@@ -58,27 +71,36 @@ _CHANGED_COLLATION = """
 
 
 def is_migrated(connection: Connection) -> bool:
-    """Tell whether the database has pgblend's schema."""
+    """Tell whether the database has pgblend's tables."""
     return bool(fetch_value(connection, _IS_MIGRATED))
 
 
-def migrations(url: str) -> Iterator[Check]:
+def is_extension(connection: Connection) -> bool:
+    """Tell whether pgblend is an extension of the database, which migrations refuse."""
+    return bool(fetch_value(connection, _IS_EXTENSION))
+
+
+def migrations(connection: Connection, url: str) -> Iterator[Check]:
     """Check that the database is at the newest revision and its routines are unchanged."""
     from pgblend.migrations import runner
 
     status = runner.status(url)
     current = status["current"] or "base"
+    extension = is_extension(connection)
     if status["pending"]:
         pending = ", ".join(status["pending"])
-        yield Check(
-            "migrations", "problem", f"at {current}, pending: {pending}", "run: pgblend migrate up"
-        )
+        mend = how_to_upgrade(is_extension=extension)
+        if extension and not status["current"]:
+            mend = _INSTALL
+        yield Check("migrations", "problem", f"at {current}, pending: {pending}", mend)
     elif status["drift"]:
         yield Check(
             "migrations",
             "warning",
             f"at {current}, routines differ from this version's",
-            "run: pgblend migrate apply",
+            f"{_INSTALL}; the extension's own come anew with ALTER EXTENSION pgblend UPDATE"
+            if extension
+            else "run: pgblend migrate apply",
         )
     else:
         yield Check("migrations", "ok", f"at {current}, the newest")
@@ -90,11 +112,14 @@ def search_path(connection: Connection) -> Iterator[Check]:
     if "blend" in [schema.strip(' "') for schema in path.split(",")]:
         yield Check("search_path", "ok", path)
     else:
+        set_path = "run: pgblend migrate up"
+        if is_extension(connection):
+            set_path = fetch_value(connection, _SET_PATH)
         yield Check(
             "search_path",
             "warning",
             f"{path}: without blend",
-            "run: pgblend migrate up (a dump leaves this setting out), "
+            f"{set_path} (a dump leaves this setting out), "
             "and see whether the role sets a search_path of its own",
         )
 
@@ -127,7 +152,8 @@ def program(connection: Connection) -> Iterator[Check]:
         yield Check("program", "ok", "compiled by this server's Python")
     else:
         found = "its compiled code is of another Python or program: sessions compile it themselves"
-        yield Check("program", "warning", found, "run: pgblend migrate up (on the primary)")
+        mend = _INSTALL if is_extension(connection) else "run: pgblend migrate up"
+        yield Check("program", "warning", found, f"{mend} (on the primary)")
 
 
 def row_security(connection: Connection) -> Iterator[Check]:

@@ -87,6 +87,10 @@ BEGIN
         FROM pg_catalog.pg_proc AS p
         WHERE p.pronamespace IN ('blend'::regnamespace, 'pgblend'::regnamespace)
             AND p.proname = ANY(#routine_names) AND p.proname <> '_program_code'));
+    -- After a pg_upgrade the server may have another Python.
+    IF NOT pgblend._load_program() THEN
+        PERFORM pgblend._compile_program();
+    END IF;
     RETURN format('pgblend #version is installed; to call it without "blend.": ALTER DATABASE %I '
         'SET search_path = "$user", public, blend', current_database());
 END;

@@ -2,6 +2,7 @@
 
 import socket
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -72,6 +73,26 @@ def test_without_a_gateway_searches_go_without_vectors(examine: Examine) -> None
     assert checks["gateway"]["status"] == "warning"
     assert "gateway_url" in checks["gateway"]["mend"]
     assert checks["embedding space"]["status"] == "warning"
+
+
+@pytest.mark.usefixtures("gateway_connection")
+@pytest.mark.parametrize("variable", ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"])
+def test_a_missing_file_of_certificates(
+    examine: Examine,
+    gateway: GatewayProcess,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    variable: str,
+) -> None:
+    monkeypatch.setenv(variable, str(tmp_path / "gone.pem"))
+    checks = examine()
+    assert checks["gateway"]["status"] == "ok"  # searches do not ask it by the environment either
+    check = checks["certificates"]
+    assert check["status"] == "problem"
+    assert check["found"] == f"{variable} names {tmp_path}/gone.pem, which is not there"
+    assert "unset the variable" in check["mend"]
+    monkeypatch.delenv(variable)
+    assert "certificates" not in examine()
 
 
 def test_a_gateway_that_is_gone(examine: Examine, connection: psycopg.Connection) -> None:

@@ -168,6 +168,16 @@ def test_words_of_deleted_chunks_are_no_correction(library: Database) -> None:
     assert corrections(library, "prodution") == {"produt": ["product"]}
 
 
+def test_a_mistake_that_a_text_had_is_put_right_after_a_rebuild(library: Database) -> None:
+    """As docs/searching.md says; no result names a word that only deleted texts had."""
+    add_documents(library, "library", [("typo", "", "a vitamn of zeppelins")])
+    library.rows("SELECT delete_document('library', 'typo')")
+    assert search(library, "vitamn") == []
+    assert "zeppelin" not in str(search(library, "zeppelyn prodution"))
+    library.rows("SELECT lexical_rebuild('library')")
+    assert corrections(library, "vitamn") == {"vitamn": ["vitamin"]}
+
+
 @pytest.mark.parametrize("sealed", [False, True])
 def test_the_vocabulary_has_each_word_once(library: Database, sealed: bool) -> None:
     if sealed:

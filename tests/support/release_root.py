@@ -52,9 +52,9 @@ class Release:
     def packages(self) -> tuple[str, ...]:
         """What is installed beside the smallest system."""
         server = (f"postgresql-{self.major}", f"postgresql-plpython3-{self.major}", "python3-numpy")
-        common = (*server, "ca-certificates", "git")
+        common = (*server, "ca-certificates", "git", "make")  # make: an extension's install
         if self.vector == "source":
-            return (*common, f"postgresql-server-dev-{self.major}", "gcc", "libc6-dev", "make")
+            return (*common, f"postgresql-server-dev-{self.major}", "gcc", "libc6-dev")
         return (*common, f"postgresql-{self.major}-pgvector")
 
 
