@@ -37,12 +37,19 @@ BEGIN
     PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
     UPDATE pgblend_data.alembic_version SET version_num = '#revision';
     FOR made IN
-        SELECT o.type, o.identity
+        SELECT d.classid, d.objid, o.type, o.identity
         FROM pg_catalog.pg_depend AS d
         CROSS JOIN LATERAL pg_catalog.pg_identify_object(d.classid, d.objid, 0) AS o
+        LEFT JOIN pg_catalog.pg_type AS t
+            ON d.classid = 'pg_type'::regclass AND t.oid = d.objid
         WHERE d.deptype = 'e' AND d.objid <> ALL(before) AND d.refobjid = (
             SELECT e.oid FROM pg_catalog.pg_extension AS e WHERE e.extname = 'pgblend')
+        ORDER BY t.oid IS NOT NULL, t.typcategory = 'A'
     LOOP
+        -- From PostgreSQL 17 on types of rows and arrays go with what they are of.
+        CONTINUE WHEN NOT EXISTS (
+            SELECT FROM pg_catalog.pg_depend AS d
+            WHERE d.deptype = 'e' AND d.classid = made.classid AND d.objid = made.objid);
         EXECUTE format('ALTER EXTENSION pgblend DROP %s %s', made.type, made.identity);
     END LOOP;
 END

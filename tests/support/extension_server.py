@@ -59,7 +59,8 @@ def set_free(db: Database) -> str:
     db.rows("ALTER EXTENSION pgblend DROP EVENT TRIGGER pgblend_follow_update")
     db.rows("DROP EVENT TRIGGER pgblend_follow_update")
     for member in db.column(MEMBERS):
-        db.rows(f"ALTER EXTENSION pgblend DROP {member}")
+        if member in db.column(MEMBERS):  # from PostgreSQL 17 on an array goes with its type
+            db.rows(f"ALTER EXTENSION pgblend DROP {member}")
     db.rows("DROP EXTENSION pgblend")
     db.rows("DROP FUNCTION pgblend._follow_update, pgblend._made, blend.install")
     return schema(db.url)
