@@ -91,6 +91,10 @@ packages: setup ## Wheel and sdist into dist/, as a release has them, and run fr
 	$(VENV)/bin/python -m build --outdir dist
 	rm -rf pgblend.egg-info
 
+bare: packages ## Install on a bare Debian 12 and 13 as the quickstart says, from clone and wheel (root; twenty minutes)
+	command -v debootstrap || apt-get install --yes debootstrap
+	$(VENV)/bin/python tests/versions/bare.py
+
 images: setup ## Both container images with docker or podman: their sizes; those of podman are run as well, by root (half an hour)
 	docker/images.sh
 	$(PYTEST) tests/faults/test_images.py

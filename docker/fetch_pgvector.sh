@@ -30,7 +30,8 @@ download() { (cd "$work" && apt-get "${places[@]}" -qq source --download-only "p
 
 # shellcheck disable=SC2016 # $(REPO_URI) is apt's to fill in
 mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Label: Debian' 2>/dev/null | head -n 1)
-[ -n "$mirror" ] || fail "apt's sources name no Debian mirror to get pgvector's source from"
+[ -n "$mirror" ] || fail "apt's sources name no Debian mirror to get pgvector's source from; elsewhere, as on Ubuntu," \
+    "add the package repository of the PostgreSQL project (PGDG), which has pgvector, and run this again"
 
 for suite in "$@"; do
     read_suite "$suite" || { say "$mirror has no Debian $suite that apt accepts" && continue; }
