@@ -30,7 +30,10 @@ MOST_ALIKE = 50  # of _alike_lexemes
 
 
 class ShardArm(LexicalArm):
-    """Looks again where statistics that it went by have changed."""
+    """Looks again where statistics that it went by have changed.
+
+    After another list the whole search begins again, so that all of its lists are of one moment.
+    """
 
     port: "ShardIndex"
 
@@ -47,10 +50,10 @@ class ShardArm(LexicalArm):
         while True:
             try:
                 found = find(query, depth)
-                self.port.trips.settle()
+                self.port.store.settle()
                 return found
             except Changed as changed:
-                if "hold" in changed.names:  # which the search began by
+                if "hold" in changed.names or self.port.store.has_given:
                     raise
                 self._parsed.clear()
                 self._counted.clear()

@@ -54,6 +54,7 @@ class ShardStore:
         self.expected: VectorRequest | None = None
         self.vector: tuple[str, str] | None = None  # space, the query's own
         self.lists: dict[Any, CandidateList] = {}
+        self.has_given = False  # a list, in this run of the search
         self.place: dict[int, int] = {}  # shard by chunk id
         self.document_place: dict[int, int] = {}
         self.hashes: dict[int, str] = {}
@@ -73,6 +74,7 @@ class ShardStore:
             ("configurations", collection_ids),
             ("check_index", collection_ids, is_strict),
         ]
+        self.has_given = False
         return self.trips.begin(deadline, None if walks else collection_ids)
 
     # Lists
@@ -105,6 +107,7 @@ class ShardStore:
             if self.expected is not None and name != "nearest":
                 wanted.append(("nearest", self.expected))
             self.ask_lists([one for one in wanted if (one[0], plain(one[1])) not in self.lists])
+        self.has_given = True
         return self.lists[key]
 
     def ask_lists(self, wanted: Sequence[tuple[str, Any]]) -> None:
@@ -119,6 +122,8 @@ class ShardStore:
         if query is not None:  # of the best of the first list
             calls.insert(1, ("first_named", query))
         (*columns, hashes), changed = trips.checked([*calls, ("hashes",)])
+        if changed:
+            self.lists.clear()  # those of before are of another moment
         self.hashes.update(pairs(hashes))
         if query is not None:
             first = dict(one for one in columns.pop(1) if one)
@@ -130,6 +135,14 @@ class ShardStore:
         for (name, request), share, of_shards in zip(wanted, shares, lists, strict=True):
             self.lists[name, plain(request)] = self.whole(name, request, share, of_shards)
         trips.look_again(changed)
+
+    def settle(self) -> None:
+        """Check facts that no list was asked for with."""
+        if self.trips.unchecked:
+            changed = self.trips.checked([])[1]
+            if changed:
+                self.lists.clear()
+            self.trips.look_again(changed)
 
     def whole(
         self, name: str, request: Any, share: int, lists: dict[int, CandidateList]

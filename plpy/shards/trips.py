@@ -172,11 +172,6 @@ class Trips:
             self.used = {key: one for key, one in self.used.items() if one[0][0] == "hold"}
             raise Changed(changed)
 
-    def settle(self) -> None:
-        """Check facts that no list was asked for with."""
-        if self.unchecked:
-            self.look_again(self.checked([])[1])
-
     def everywhere(self, calls: Sequence[Call]) -> list[list[Any]]:
         """Ask all shards; return each call's answers by shard."""
         answers = self.ask(dict.fromkeys(self.shards, calls))

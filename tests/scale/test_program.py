@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from itertools import count
 from time import time
 from typing import Any
 
@@ -12,6 +13,8 @@ from pgblend.plpy.session import UserError
 from pgblend.plpy.shards.search import search_shards
 from support.client_database import ClientDatabase, CoordinatorDatabase
 from support.shards import Scale
+
+_numbers = count()
 
 VECTOR = "[1,-2,3,-4,5,-6,7,-8]"
 TEXTS = {
@@ -84,3 +87,37 @@ def test_it_finds_what_the_deployed_one_finds(
 def test_an_unknown_space_is_an_error(database: CoordinatorDatabase) -> None:
     with pytest.raises(UserError, match="space"):
         found(database, "wine", {"space": "nobody"})
+
+
+class Writing(CoordinatorDatabase):
+    """Stores a document before one of its trips."""
+
+    def __init__(self, of: CoordinatorDatabase, scale: Scale, before: int) -> None:
+        super().__init__(scale.coordinator.url, of.shards)
+        self.scale, self.left = scale, before
+
+    def run(self, statement: str, types: list[str], *values: object) -> Any:
+        if "_ask_shards" in statement:
+            if self.left == 0:
+                self.scale.add("books", f"new{next(_numbers)}", "red wein of the houses")
+            self.left -= 1
+        return super().run(statement, types, *values)
+
+
+@pytest.mark.parametrize("query", ["wyne haus", "red wyne", "wien"])
+def test_all_lists_are_of_one_moment(
+    stored: Scale, database: CoordinatorDatabase, query: str
+) -> None:
+    """A document comes before the first trip, the second, …: rows are those of before or after."""
+    options = {"fuzzy": "on", "weights": {"vector": 0}}
+    is_over = False
+    before = 0
+    while not is_over:
+        first = found(database, query, options)
+        writing = Writing(database, stored, before)
+        rows = found(writing, query, options)
+        is_over = writing.left >= 0
+        writing.connection.close()
+        assert rows in [first, found(database, query, options)], before
+        before += 1
+    assert before > 3
