@@ -46,9 +46,14 @@ class Sampler:
         self.thread = threading.Thread(target=self._sample_on)
 
     def _sample_on(self) -> None:
-        while not self._run.ended.wait(self._every):
-            self.take()
-        self._session.close()
+        try:
+            while not self._run.ended.wait(self._every):
+                self.take()
+        except Exception as error:  # else growth would go unseen
+            self._run.findings.problem(f"no more samples were taken: {error!r}")
+            raise
+        finally:
+            self._session.close()
 
     def take(self) -> None:
         """Take one sample of everything."""
@@ -69,6 +74,8 @@ class Sampler:
     def _take_sizes(self, now: float) -> None:
         tables = dict(self._session.rows(_TABLES))
         for name, size in tables.items():
+            if size is None:  # it was dropped meanwhile
+                continue
             # Spaces come and go: their tables are one.
             shown = "embedding_SPACE" if self._is_space(name) else name
             self._add(self.sizes, shown, now, size / MB)
