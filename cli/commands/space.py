@@ -125,7 +125,7 @@ def plan(
 
     Nothing is made or stored. The model embeds some of the chunks to measure how long it takes,
     which costs what such calls cost. The interval holds the hours in 95 of 100 samples; the index
-    is reckoned as one process builds it.
+    is reckoned as one process builds it, and on shards as the largest of them does.
 
     \b
     Examples:

@@ -1,6 +1,7 @@
 """What an embedding space would take: hours of the model, cost, bytes, and the index's build.
 
-The model is asked for vectors of some chunks, which are thrown away.
+The model is asked for vectors of some chunks, which are thrown away. A coordinator's shards are
+counted together for the model, and the largest alone for what one machine needs.
 """
 
 import time
@@ -17,6 +18,7 @@ from pgblend.cli.ingest.embedding import BATCHES_IN_FLIGHT
 from pgblend.cli.ingest.gateway_client import GatewayClient, GatewayUnavailableError
 from pgblend.cli.ingest.prices import embedding_cost
 from pgblend.cli.ingest.spaces import Space, get_setting
+from pgblend.cli.shards.places import databases_with_documents
 from pgblend.cli.worker.batch import Batch
 
 _CALLS = 8
@@ -32,7 +34,7 @@ _CHUNKS = """
 _SAMPLE = """
     SELECT i.chunk_id, i.input, length(i.input) AS characters,
         greatest(length(c.content), 1) AS own_characters,
-        greatest(c.token_count, 1) AS tokens
+        greatest(c.token_count, 1) AS tokens, hashint8(c.id) AS hash
     FROM pgblend._embedding_inputs(ARRAY(
         SELECT s.id FROM pgblend_data.chunk AS s
         WHERE %(collection_id)s::bigint IS NULL OR s.collection_id = %(collection_id)s::bigint
@@ -67,22 +69,30 @@ def plan_space(
     UserError where there is no such collection, no gateway or no chunk, or where the model fails.
     """
     which = {"collection_id": _collection_id(connection, collection), "sample": sample}
-    counted = fetch_rows(connection, _CHUNKS, which)[0]
-    if not counted["chunks"]:
-        raise UserError("there is no chunk to plan for", hint="run: pgblend ingest FOLDER")
-    url = get_setting(connection, "gateway_url")
-    if not url:
-        raise UserError(
-            "no model gateway is set",
-            hint="start one (`pgblend gateway`) and name it: pgblend config set gateway_url URL",
-        )
-    rows = fetch_rows(connection, _SAMPLE, which)
-    try:
-        with GatewayClient(url) as client:
-            dimensions, calls, seconds = _measured(client, model, rows)
-    except GatewayUnavailableError as error:
-        raise UserError(error.reason, hint=error.hint) from None
-    figures = fetch_rows(connection, _STORAGES, counted | {"dimensions": dimensions})
+    with databases_with_documents(connection) as databases:
+        counts = [fetch_rows(database, _CHUNKS, which)[0] for database in databases]
+        counted = {name: sum(count[name] for count in counts) for name in ("chunks", "tokens")}
+        if not counted["chunks"]:
+            raise UserError("there is no chunk to plan for", hint="run: pgblend ingest FOLDER")
+        url = get_setting(connection, "gateway_url")
+        if not url:
+            raise UserError(
+                "no model gateway is set",
+                hint="start one (`pgblend gateway`) and name it: pgblend config set gateway_url "
+                "URL",
+            )
+        rows = [row for database in databases for row in fetch_rows(database, _SAMPLE, which)]
+        rows = sorted(rows, key=lambda row: (row["hash"], row["chunk_id"]))[:sample]
+        try:
+            with GatewayClient(url) as client:
+                dimensions, calls, seconds = _measured(client, model, rows)
+        except GatewayUnavailableError as error:
+            raise UserError(error.reason, hint=error.hint) from None
+        largest = max(range(len(counts)), key=lambda place: int(counts[place]["chunks"]))
+        most = int(counts[largest]["chunks"])
+        given = {"chunks": most, "dimensions": dimensions}
+        figures = fetch_rows(databases[largest], _STORAGES, given)
+        shards = len(databases) if databases != [connection] else None
     chosen = _chosen(figures, storage, dimensions)
     # What is put before a chunk, such as its title, is embedded and paid for as well.
     more = sum(row["characters"] for row in rows) / sum(row["own_characters"] for row in rows)
@@ -102,6 +112,7 @@ def plan_space(
             "calls": len(calls),
             "seconds": seconds,
         },
+        "largest_shard": {"shards": shards, "chunks": most} if shards else None,
         "maintenance_work_mem": chosen["maintenance_work_mem"],
         "storages": [
             {"storage": row["storage"], "chosen": row is chosen}
@@ -182,6 +193,12 @@ def _chosen(figures: Sequence[Row], storage: str, dimensions: int) -> Row:
 def _notes(plan: Row, chosen: Row) -> list[str]:
     """Return what to know, and to do, before the space is made."""
     notes = []
+    if largest := plan["largest_shard"]:
+        notes.append(
+            "bytes, memory and hours of the index are those of the largest of "
+            f"{largest['shards']} shards, which has {largest['chunks']:,} of the chunks: each "
+            "builds its own"
+        )
     if plan["cost_usd"] is None:
         notes.append(f"the price of {plan['model']} is not known: there is none in litellm's list")
     if plan["embedding_hours"]["low"] is None:

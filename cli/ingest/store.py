@@ -23,6 +23,10 @@ _STAGE = """
 """
 _COPY_DOCUMENTS = "COPY pg_temp.document_stage FROM STDIN"
 _COPY_CHUNKS = f"COPY pg_temp.chunk_stage ({', '.join(CHUNK_COLUMNS)}) FROM STDIN"
+# Asked after it was stored: what is made anew under its name has another id ever after.
+_IS_SAME = """
+    SELECT EXISTS (SELECT FROM pgblend_data.collection AS c WHERE c.id = %s AND c.name = %s)
+"""
 _STORE = "SELECT place, document_id, status, chunk_count FROM pgblend._store_staged(%s)"
 # A statement for each part: what the server holds in memory does not grow with the document.
 _CLEAR = "DELETE FROM pg_temp.chunk_stage"
@@ -170,30 +174,37 @@ def forget(connection: Connection, keys: Sequence[str]) -> None:
 
 
 def store(
-    connection: Connection, collection: str, batch: Batch, places: Sequence[int] | None = None
+    connection: Connection,
+    collection: str,
+    batch: Batch,
+    places: Sequence[int] | None = None,
+    collection_id: int | None = None,
 ) -> list[Outcome]:
     """Store a batch, or what is at some places of it, in one transaction.
 
-    If that fails, each document is stored in its own.
+    If that fails, each document is stored in its own. UserError where the collection of that name
+    is not the one with that id, if one is given.
 
     When all of several documents fail alike, the fault is not theirs: that is raised.
     """
     connection.execute(_STAGE)
     try:
-        return _store_together(connection, collection, batch, places)
+        return _store_together(connection, collection, batch, places, collection_id)
     except Exception as error:
         _explain(connection, error)
     own = batch.chunks if places is None else places
-    outcomes = [_store_alone(connection, collection, batch, place) for place in own]
+    outcomes = [_store_alone(connection, collection, batch, place, collection_id) for place in own]
     errors = {outcome.error for outcome in outcomes}
     if len(outcomes) > 1 and len(errors) == 1 and "" not in errors:
         raise UserError(errors.pop())
     return outcomes
 
 
-def _store_alone(connection: Connection, collection: str, batch: Batch, place: int) -> Outcome:
+def _store_alone(
+    connection: Connection, collection: str, batch: Batch, place: int, collection_id: int | None
+) -> Outcome:
     try:
-        return _store_together(connection, collection, batch, [place])[0]
+        return _store_together(connection, collection, batch, [place], collection_id)[0]
     except Exception as error:
         user_error = _explain(connection, error)
         hint = f"; {user_error.hint}" if user_error.hint else ""
@@ -201,7 +212,11 @@ def _store_alone(connection: Connection, collection: str, batch: Batch, place: i
 
 
 def _store_together(
-    connection: Connection, collection: str, batch: Batch, only: Sequence[int] | None
+    connection: Connection,
+    collection: str,
+    batch: Batch,
+    only: Sequence[int] | None,
+    collection_id: int | None,
 ) -> list[Outcome]:
     with connection.transaction(), connection.cursor() as cursor:
         with cursor.copy(_COPY_DOCUMENTS) as copy:
@@ -218,10 +233,21 @@ def _store_together(
             _, document_id, status, _ = stored[place]
             if part > 0 and status in ("added", "replaced", "appended"):
                 counts[place] += _append(connection, document_id, place, rows)
+        if collection_id is not None:
+            _check_same(connection, collection_id, collection)
     return [
         Outcome(batch.labels[place], status, counts[place])
         for place, _, status, _ in stored.values()
     ]
+
+
+def _check_same(connection: Connection, collection_id: int, collection: str) -> None:
+    """Raise where documents were routed by a collection that is not the one of this name."""
+    row = connection.execute(_IS_SAME, [collection_id, collection]).fetchone()
+    if row != (True,):
+        raise UserError(
+            f"collection {collection!r} was removed meanwhile", hint="run it again: pgblend ingest"
+        )
 
 
 def _append(connection: Connection, document_id: int, place: int, rows: bytes) -> int:

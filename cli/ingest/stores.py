@@ -109,7 +109,8 @@ class Stores:
     def store(self, collection_id: int | None, collection: str, batch: Batch) -> list[Outcome]:
         """Store a batch, in one transaction for each database (store.py).
 
-        What a shard refuses since it is being moved waits until it is where it goes to.
+        What a shard refuses since it is being moved waits until it is where it goes to. UserError
+        where the collection of that name is another one by now: its documents belong elsewhere.
         """
         if not self._shards:
             return one_node.store(self.front, collection, batch)
@@ -120,7 +121,7 @@ class Stores:
             for database, parts in self.parts(collection_id, [batch.keys[one] for one in waiting]):
                 own = [waiting[part] for part in parts]
                 try:
-                    outcomes += one_node.store(database, collection, batch, own)
+                    outcomes += one_node.store(database, collection, batch, own, collection_id)
                 except Exception as error:
                     if getattr(error, "sqlstate", None) != MOVED:
                         raise

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from pgblend.cli.database import Connection, fetch_rows, fetch_value
+from pgblend.cli.database import Connection, collect_warnings, fetch_rows, fetch_value
 from pgblend.cli.errors import UserError
 from pgblend.cli.learn.clicks import (
     LEAST_CLICKS,
@@ -31,27 +31,33 @@ _SHOWN = """
         WHERE l.purpose = 'search' AND %(collection)s::text = ANY(l.collections)
             AND l.query !~ '^([0-9a-f]{64}|\\s*)$'
             AND l.role_name IN (SELECT c.role_name FROM pgblend_data.click AS c)
+    ), shown AS (
+        SELECT l.query, l.search_id, l.role_name, (r.result ->> 'rank')::integer AS rank,
+            (r.result ->> 'document_id')::bigint AS document_id,
+            (r.result ->> 'chunk_id')::bigint AS chunk_id
+        FROM logged AS l
+        CROSS JOIN LATERAL jsonb_array_elements(l.results) AS r (result)
+        WHERE (r.result ->> 'rank')::integer BETWEEN 1 AND %(ranks)s
     )
-    SELECT s.query, d.source_key, (r.result ->> 'rank')::integer AS rank,
-        count(*) AS shown, count(c.chunk_id) AS clicked
-    FROM logged AS s
-    CROSS JOIN LATERAL jsonb_array_elements(s.results) AS r (result)
-    INNER JOIN pgblend_data.document AS d ON d.id = (r.result ->> 'document_id')::bigint
-    INNER JOIN pgblend_data.collection AS o ON o.id = d.collection_id
+    SELECT s.query, d.source_key, s.rank, count(*) AS shown, count(c.chunk_id) AS clicked
+    FROM shown AS s
+    INNER JOIN pgblend._known_documents(
+        %(id)s, ARRAY(SELECT DISTINCT o.document_id FROM shown AS o), '{}') AS d
+        ON s.document_id = d.document_id
     LEFT JOIN pgblend_data.click AS c
-        ON c.search_id = s.search_id AND c.chunk_id = (r.result ->> 'chunk_id')::bigint
-        AND c.role_name = s.role_name
-    WHERE o.name = %(collection)s AND (r.result ->> 'rank')::integer BETWEEN 1 AND %(ranks)s
+        ON c.search_id = s.search_id AND c.chunk_id = s.chunk_id AND c.role_name = s.role_name
     GROUP BY 1, 2, 3
     ORDER BY 1, 2, 3
 """
 _JUDGED = """
     SELECT j.query, j.source_key, j.grade
     FROM blend.judgements AS j
-    INNER JOIN blend.documents AS d ON d.source_key = j.source_key
-    WHERE j.judged_set = %(set)s AND d.collection = %(collection)s
+    INNER JOIN pgblend._known_documents(%(id)s, '{}', ARRAY(
+        SELECT DISTINCT o.source_key FROM blend.judgements AS o WHERE o.judged_set = %(set)s
+    )) AS d ON j.source_key = d.source_key
+    WHERE j.judged_set = %(set)s
 """
-_IS_THERE = "SELECT EXISTS (SELECT FROM blend.collections AS c WHERE c.name = %(collection)s)"
+_COLLECTION = "SELECT c.id FROM pgblend_data.collection AS c WHERE c.name = %(collection)s"
 _HAS_SET = "SELECT EXISTS (SELECT FROM blend.judged_sets AS s WHERE s.name = %(set)s)"
 _ADD = "SELECT blend.add_judged_set(%(set)s, %(collection)s, %(description)s)"
 _RECORD = """
@@ -91,23 +97,31 @@ def learn(connection: Connection, collection: str) -> Learned:
 
     Where people judged and where clicks have a verdict, it has a grade; nothing else.
     """
-    if not fetch_value(connection, _IS_THERE, {"collection": collection}):
+    number = fetch_value(connection, _COLLECTION, {"collection": collection})
+    if number is None:
         raise UserError(
             f"there is no collection {collection!r} that you may read",
             hint="run: pgblend collection list",
         )
+    warnings = collect_warnings(connection)
     with connection.transaction():
-        found = fetch_rows(connection, _SHOWN, {"collection": collection, "ranks": RANKS})
+        given = {"collection": collection, "id": number, "ranks": RANKS}
+        found = fetch_rows(connection, _SHOWN, given)
         rows = [Shown(**row) for row in found]
         looked = propensities(rows)
         said = verdicts(rows, looked)
         of_clicks = {(one.query, one.source_key): one.grade for one in said}
-        judged = _grades(connection, f"{_FEEDBACK}{collection}"[:200], collection)
+        judged = _grades(connection, f"{_FEEDBACK}{collection}"[:200], number)
+        if warnings:
+            raise UserError(
+                f"not all of collection {collection!r} is known: {warnings[0]}",
+                hint="nothing was learned; run it again once all shards answer",
+            )
         grades = {pair: grade for pair, grade in of_clicks.items() if grade is not None} | judged
         if not any(grade > 0 for grade in grades.values()):
             raise _nothing_known(collection, rows, len(said))
         name = f"{PREFIX}{collection}"[:200]
-        _store(connection, name, collection, grades)
+        _store(connection, name, collection, number, grades)
     told = Counter(of_clicks.values())
     return Learned(
         collection,
@@ -140,20 +154,24 @@ def _nothing_known(collection: str, rows: Sequence[Shown], documents: int) -> Us
     return UserError(message, hint=hint)
 
 
-def _grades(connection: Connection, name: str, collection: str) -> dict[tuple[str, str], int]:
-    rows = fetch_rows(connection, _JUDGED, {"set": name, "collection": collection})
+def _grades(connection: Connection, name: str, number: int) -> dict[tuple[str, str], int]:
+    rows = fetch_rows(connection, _JUDGED, {"set": name, "id": number})
     return {(" ".join(row["query"].lower().split()), row["source_key"]): row["grade"]
             for row in rows}  # fmt: skip
 
 
 def _store(
-    connection: Connection, name: str, collection: str, grades: dict[tuple[str, str], int]
+    connection: Connection,
+    name: str,
+    collection: str,
+    number: int,
+    grades: dict[tuple[str, str], int],
 ) -> None:
     """Write what is new, and take back what is known no more."""
     values = {"set": name, "collection": collection, "description": _DESCRIPTION}
     if not fetch_value(connection, _HAS_SET, values):
         fetch_value(connection, _ADD, values)
-    before = _grades(connection, name, collection)
+    before = _grades(connection, name, number)
     changed = [
         {"query": query, "source_key": key, "grade": grades.get((query, key))}
         for query, key in sorted(before.keys() | grades.keys())

@@ -17,6 +17,7 @@ ROUTINES: Mapping[str, Sequence[str]] = {
     "_facet_values": ("bigint[]", "text[]", "jsonb", "bigint[]"),
     "_filter_count": ("jsonb", "bigint[]"),
     "_has_edges": (),
+    "_known_documents": ("bigint", "bigint[]", "text[]"),
     "_metadata_counts": ("bigint[]",),
     "_neighbours": ("bigint[]", "text", "text[]", "integer"),
     "_node_facts": ("bigint[]",),
@@ -35,6 +36,7 @@ ROUTINES: Mapping[str, Sequence[str]] = {
 # Which argument has the collections that they are asked about: an id, or a list of them.
 COLLECTIONS_AT: Mapping[str, int] = {
     **dict.fromkeys(("_collection_sizes", "_document_count", "_document_id"), 0),
+    "_known_documents": 0,
     **dict.fromkeys(("_metadata_counts", "_sampled_chunks", "_sampled_vectors"), 0),
     **{"_facet_values": 3, "_filter_count": 1, "_used_languages": 0},
 }

@@ -7,6 +7,7 @@ CREATE OR REPLACE FUNCTION pgblend._apply_front(number integer, version bigint, 
 RETURNS void
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
+SET "pgblend.gives_front" = on
 AS $function$
 DECLARE
     space pgblend_data.embedding_space;

@@ -1,8 +1,19 @@
+-- _is_collection: whether the collection of a name is the one with that id.
+CREATE OR REPLACE FUNCTION pgblend._is_collection(id bigint, name text)
+RETURNS boolean
+LANGUAGE sql
+VOLATILE PARALLEL UNSAFE
+RETURN EXISTS (
+    SELECT FROM pgblend_data.collection AS c
+    WHERE c.id = _is_collection.id AND c.name = _is_collection.name
+);
+
 -- _carry_out: call routines for a coordinator, by the caller's rights.
 -- A row for each request, with its shard's number as given and {"value": [row, …]} or {"error":
 -- [SQLSTATE, message, hint]}: then nothing of this request was done. A request is {"version",
--- "routine", "arguments": {name: text}}, the version that of the coordinator's front. Nothing in it
--- is trusted: whoever may search may write one.
+-- "routine", "arguments": {name: text}}, the version that of the coordinator's front. If it has a
+-- "collection_id", that the argument collection names another one is an error (40001). Nothing in
+-- it is trusted: whoever may search may write one.
 CREATE OR REPLACE FUNCTION pgblend._carry_out(shards integer[], requests text[])
 RETURNS TABLE (shard integer, answer text)
 LANGUAGE plpgsql
@@ -11,6 +22,7 @@ ROWS 1
 AS $function$
 DECLARE
     asked jsonb;
+    state text;
     problem_hint text;
 BEGIN
     FOR shard, asked IN
@@ -27,10 +39,24 @@ BEGIN
                     SELECT string_agg(format('%I => %L', a.key, a.value), ', ')
                     FROM jsonb_each_text(asked -> 'arguments') AS a))
             INTO answer;
+            -- Afterwards: one that was made anew under this name has another id for good.
+            IF asked ? 'collection_id' AND NOT pgblend._is_collection(
+                (asked ->> 'collection_id')::bigint, asked #>> '{arguments,collection}')
+            THEN
+                RAISE EXCEPTION 'collection "%" was removed meanwhile',
+                    asked #>> '{arguments,collection}'
+                    USING ERRCODE = '40001', HINT = 'Call it again.';
+            END IF;
         EXCEPTION WHEN OTHERS THEN
             GET STACKED DIAGNOSTICS problem_hint = PG_EXCEPTION_HINT;
-            answer := jsonb_build_object(
-                'error', jsonb_build_array(SQLSTATE, SQLERRM, problem_hint));
+            state := SQLSTATE;
+            -- It went while its document was stored.
+            IF state = '23503' AND asked ? 'collection_id' AND NOT pgblend._is_collection(
+                (asked ->> 'collection_id')::bigint, asked #>> '{arguments,collection}')
+            THEN
+                state := '40001';
+            END IF;
+            answer := jsonb_build_object('error', jsonb_build_array(state, SQLERRM, problem_hint));
         END;
         RETURN NEXT;
     END LOOP;

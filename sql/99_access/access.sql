@@ -151,6 +151,6 @@ blend.reset_setting, blend.revoke_collection, blend.set_collection_settings, ble
 blend.set_setting, blend.set_settings, blend.start_experiment, blend.stop_experiment,
 blend.switch_embedding_space, blend.tune_embedding_space,
 pgblend._apply_front, pgblend._apply_rows, pgblend._claim_rows, pgblend._embedding_inputs,
-pgblend._front, pgblend._note_orphans, pgblend._probe_text, pgblend._storages,
-pgblend._waiting_rows
+pgblend._front, pgblend._known_documents, pgblend._note_orphans, pgblend._probe_text,
+pgblend._storages, pgblend._waiting_rows
 TO pgblend_admin;

@@ -31,8 +31,9 @@ $function$;
 -- Each shard commits for itself, also where another one fails, or the caller rolls back: so what is
 -- called must be right when it is called again. An error of a shard is raised as it is. That there
 -- is no such thing (42704) counts for nothing where another shard has the document_id, or the
--- source. What is refused by a shard that is being moved (PB016), or is another one by now (40001),
--- is called again for a minute.
+-- source. What is refused by a shard that is being moved (PB016), or is another one by now, or has
+-- another collection of that name than its document was routed by (40001), is called again for a
+-- minute.
 CREATE OR REPLACE FUNCTION pgblend._on_shards(routine text, arguments jsonb)
 RETURNS SETOF jsonb
 LANGUAGE plpgsql
@@ -40,14 +41,20 @@ VOLATILE PARALLEL UNSAFE
 ROWS 1
 AS $function$
 DECLARE
-    request text := jsonb_build_object(
+    asked jsonb := jsonb_build_object(
         'version', (SELECT f.version FROM pgblend_data.shard_front AS f),
         'routine', routine, 'arguments', arguments);
+    request text := asked;
     numbers integer[];
     answers jsonb[];
     wrong jsonb;
 BEGIN
     FOR turn IN 1..300 LOOP
+        IF arguments ? 'source_key' THEN  -- read before its bucket
+            request := asked || jsonb_build_object('collection_id', (
+                SELECT c.id FROM pgblend_data.collection AS c
+                WHERE c.name = arguments ->> 'collection'));
+        END IF;
         numbers := pgblend._routed(arguments);
         answers := ARRAY(
             SELECT t.answer::jsonb

@@ -30,6 +30,7 @@ ROUTINES = {
         *("_finish_run", "_judged_search", "_plain_query", "_search_settings"),
         "_start_run",
     },
+    "eval learn": {"_known_documents"},
     "the HTTP door": {"_token_role"},
     "calibrate": {"_collection_sizes", "_sampled_chunks"},
     "the page": {"_has_edges", "_note_feedback"},

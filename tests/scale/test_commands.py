@@ -1,20 +1,13 @@
 """Commands that do not work on a coordinator yet say so, and change nothing."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from support.shards import Scale, run_command
 
-SAVED = "FILE"
 REFUSED = {
     "entities": ("graph", "entities", "-c", "books"),
-    "learn": ("eval", "learn", "-c", "books"),
-    "save": ("reindex", "-c", "books", "--save", "other"),
-    "load": ("reindex", "-c", "books", "--load", SAVED),
-    "plan": ("space", "plan", "--model", "local/all-minilm-l6-v2"),
-    "plan of one": ("space", "plan", "--model", "local/all-minilm-l6-v2", "-c", "books"),
 }
 
 
@@ -33,13 +26,7 @@ def scale(two_shards: Scale) -> Iterator[Scale]:
 
 
 @pytest.mark.parametrize("command", REFUSED.values(), ids=REFUSED.keys())
-def test_what_does_not_work_yet_says_so(
-    scale: Scale, tmp_path: Path, command: tuple[str, ...]
-) -> None:
-    saved = tmp_path / "books.index"
-    run_command(scale.one.url, "reindex", "-c", "books", "--save", str(saved))
-    given = [{SAVED: str(saved), "other": str(tmp_path / "other")}.get(one, one) for one in command]
-    said = run_command(scale.coordinator.url, *given, fails=True)
+def test_what_does_not_work_yet_says_so(scale: Scale, command: tuple[str, ...]) -> None:
+    said = run_command(scale.coordinator.url, *command, fails=True)
     assert "does not work on a coordinator of shards yet" in said
     assert "docs/shards.md says what does" in said
-    assert not (tmp_path / "other").exists()

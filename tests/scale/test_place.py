@@ -8,7 +8,7 @@ import pytest
 
 from pgblend.cli.database import connect
 from support.database import Database
-from support.shards import Scale, asked, make_counter, run_command
+from support.shards import Scale, asked, changing_spans, make_counter, run_command
 
 VECTOR = "[1,-2,3,-4,5,-6,7,-8]"
 PLACED = {"north": "b0", "south": "b1", "pair": "b1,b2"}
@@ -218,7 +218,11 @@ def test_ingest_and_what_is_said_of_places(scale: Scale, tmp_path: Path) -> None
     document = "SELECT d.id FROM pgblend_data.document AS d WHERE d.source_key = 'pair0'"
     holder = next(shard for shard in scale.shards if shard.column(document))
     move = "UPDATE pgblend_data.collection SET buckets = {} WHERE name = 'pair'"
-    holder.connection.execute(move.format("'{[0,1)}'").encode())
+    for database in (scale.coordinator, holder):
+        said = database.error(move.format("'{[0,1)}'"))
+        assert said.message_primary == 'the buckets of collection "pair" cannot be changed'
+    with changing_spans(holder):
+        holder.connection.execute(move.format("'{[0,1)}'").encode())
     try:
         assert "documents that belong to another shard" in run_command(
             url, "shards", "check", fails=True
@@ -226,7 +230,8 @@ def test_ingest_and_what_is_said_of_places(scale: Scale, tmp_path: Path) -> None
     finally:
         span = scale.coordinator.value("SELECT quote_literal(buckets) FROM pgblend_data.collection"
             " WHERE name = 'pair'")  # fmt: skip
-        holder.connection.execute(move.format(span).encode())
+        with changing_spans(holder):
+            holder.connection.execute(move.format(span).encode())
     run_command(url, "shards", "check")
 
 

@@ -59,14 +59,16 @@ class Scale:
         """Have collections, which are empty, on some shards; None: on all."""
         for name, names in shards.items():
             given = {"name": name, "shards": names}
-            self.coordinator.connection.execute(_PLACE, given)
+            with changing_spans(self.coordinator):
+                self.coordinator.connection.execute(_PLACE, given)
         self.place_one_alike()
         push_changes(self.coordinator.connection)
 
     def place_one_alike(self) -> None:
         """Have the one node number buckets as the coordinator does."""
-        for name, buckets in self.coordinator.rows(_SPANS):
-            self.one.rows(_SPAN, buckets, name)
+        with changing_spans(self.one):
+            for name, buckets in self.coordinator.rows(_SPANS):
+                self.one.rows(_SPAN, buckets, name)
 
     @contextmanager
     def without(self, number: int) -> Iterator[None]:
@@ -127,6 +129,16 @@ class Scale:
         """Give every passage a vector of its content, the same on both sides."""
         for store in (self.one, *self.shards):
             embed(store, space, dimensions)
+
+
+@contextmanager
+def changing_spans(database: Database) -> Iterator[None]:
+    """Let a session change buckets of collections, which is refused to all others (_keep_span)."""
+    database.connection.execute("SET pgblend.gives_front = on")
+    try:
+        yield
+    finally:
+        database.connection.execute("RESET pgblend.gives_front")
 
 
 def make_counter(coordinator: Database) -> None:
