@@ -8,11 +8,13 @@ import json
 import re
 import socket
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from click.testing import CliRunner
 from psycopg.conninfo import make_conninfo
@@ -24,6 +26,7 @@ from pgblend.migrations import runner
 from support.database import Database, add_documents, embed_waiting
 from support.model_library import EXPANSION, QUERY, WEAK, fill, use_models
 from support.model_provider import GatewayProcess, ModelProvider
+from support.serve_process import DOOR_PASSWORD, ServeProcess, door_role, token_of
 from support.server import temporary_cluster
 from support.standby import follow, replica, url_of
 from support.waiting import wait_until
@@ -376,6 +379,44 @@ def test_a_search_says_how_far_behind_it_is(place: Place) -> None:
     assert place.reader.rows(WAITING, options) == [("airship", [])]  # the primary has it all
     place.admin.rows("SELECT delete_document('c', 'airship')")
     follow(place.admin, place.standby)
+
+
+def test_a_door_at_a_standby_waits_for_what_was_written(place: Place) -> None:
+    """Over HTTP: what is missing is named while replay stands still, and found once it is there."""
+    with ExitStack() as stack:
+        admin, tenant = place.admin, "standby_tenant"
+        login = stack.enter_context(door_role(admin.connection, "standby_door", tenant))
+        admin.rows("SELECT grant_collection('c', %s)", tenant)
+        stack.callback(admin.rows, "SELECT revoke_collection('c', %s)", tenant)
+        token = token_of(admin.connection, tenant)
+        follow(admin, place.standby)
+        url = make_conninfo(place.standby.url, user=login, password=DOOR_PASSWORD)
+        client = stack.enter_context(stack.enter_context(ServeProcess(url)).client(token))
+        holder = Database(stack.enter_context(connect(place.superuser_url)))
+        holder.rows("SELECT pg_wal_replay_pause()")
+        stack.callback(holder.rows, "SELECT pg_wal_replay_resume()")
+        wait_until(lambda: holder.value("SELECT pg_get_wal_replay_pause_state()") == "paused")
+        add_documents(admin, "c", [("balloon", "", "a balloon above the clouds")])
+        stack.callback(admin.rows, "SELECT delete_document('c', 'balloon')")
+        lsn = admin.value("SELECT pg_current_wal_insert_lsn()")
+
+        def search(**options: Any) -> httpx.Response:
+            given = {"wait_for": lsn, "weights": {"vector": 0}, **options}
+            return client.post("/v1/search", json={"query": "balloon", "options": given})
+
+        late = search(timeouts_ms={"total": 300})
+        assert late.status_code == 200, late.text
+        assert "balloon" not in [row["source_key"] for row in late.json()["results"]]
+        assert f"of the log behind {lsn}" in late.json()["degraded"][0]
+        refused = search(timeouts_ms={"total": 300}, strict=True)
+        assert refused.status_code >= 400
+        assert f"of the log behind {lsn}" in refused.text
+        with ThreadPoolExecutor(1) as pool:
+            waiting = pool.submit(search, timeouts_ms=TIMEOUTS)
+            holder.rows("SELECT pg_wal_replay_resume()")
+            found = waiting.result(timeout=60).json()
+        assert [row["source_key"] for row in found["results"]] == ["balloon"]
+        assert not [one for one in found["degraded"] if one.startswith("replica")]
 
 
 def test_what_is_waited_for_is_checked(place: Place) -> None:

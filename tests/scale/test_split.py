@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count as numbers
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -80,9 +81,11 @@ def told(scale: Scale) -> list[Any]:
 
 
 def test_a_split_changes_no_search_and_moves_each_document_once(
-    scale: Scale, server: Server, template: str
+    scale: Scale, server: Server, template: str, tmp_path: Path
 ) -> None:
     before, coordinator = told(scale), scale.coordinator
+    saved = "reindex", "-c", "books", "--save", str(tmp_path / "saved")
+    run_command(coordinator.url, *saved)
     keys = set(scale.shards[0].column(KEYS))
     with (
         new_databases(server, template, "b2", "b3") as given,
@@ -108,6 +111,26 @@ def test_a_split_changes_no_search_and_moves_each_document_once(
         assert "new wine" in coordinator.column("SELECT content FROM lexical_search('new')")
         old = scale.shards[0].error("SELECT delete_document('books', 'k1')")
         assert old.sqlstate == "PB016"
+        load = *saved[:3], "--load", saved[-1]
+        said = run_command(coordinator.url, *load, fails=True)
+        assert "with the shards 0, 1; this is a database with the shards 1, 2, 3" in said
+        check_blocks(coordinator, given)
+
+
+def check_blocks(coordinator: Database, given: dict[str, str]) -> None:
+    """Check that new ids are of their own shard's block; documents that moved keep theirs."""
+    ids = coordinator.column(
+        "SELECT (ingest_document('books', 'block' || n, 'wine')).document_id"
+        " FROM generate_series(1, 12) AS n"
+    )
+    assert {number >> 40 for number in ids} == {1, 2, 3}
+    for number, url in enumerate(given.values(), 2):
+        with connect(url) as shard:
+            of_keys = Database(shard).rows(
+                "SELECT d.source_key LIKE 'block%', d.id >> 40 FROM pgblend_data.document AS d"
+            )
+        assert {block for is_new, block in of_keys if is_new} == {number}
+        assert 0 in {block for is_new, block in of_keys if not is_new}
 
 
 @pytest.mark.slow

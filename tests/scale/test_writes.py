@@ -21,15 +21,15 @@ _PLACED = """
     SELECT b.shard FROM pgblend_data.shard_bucket AS b
     WHERE b.bucket = pgblend._bucket((pgblend._named_collection(%s)).id, %s)
 """
-# The first insert ends its session, as a crash of the shard in the middle of the call would.
+# The first change ends its session, as a crash of the shard in the middle of the call would.
 _CRASH = """
     CREATE FUNCTION public.crash() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN
         PERFORM pg_terminate_backend(pg_backend_pid());
         RETURN NULL;
     END $$;
-    CREATE TRIGGER zz_crash AFTER INSERT ON pgblend_data.document
-    FOR EACH STATEMENT EXECUTE FUNCTION public.crash();
+    CREATE TRIGGER zz_crash AFTER {} ON pgblend_data.{}
+    FOR EACH ROW EXECUTE FUNCTION public.crash();
 """
 
 
@@ -41,9 +41,9 @@ def scale(writing_shards: Scale) -> Scale:
 
 
 @contextmanager
-def crashing(shard: Any) -> Iterator[None]:
-    """A shard that dies while it stores a document."""
-    shard.connection.execute(_CRASH)
+def crashing(shard: Any, change: str = "INSERT", table: str = "document") -> Iterator[None]:
+    """A shard that dies while it stores a document, or does something else."""
+    shard.connection.execute(_CRASH.format(change, table))
     try:
         yield
     finally:
@@ -219,6 +219,46 @@ def test_a_shard_that_dies_stores_nothing_and_then_all(scale: Scale) -> None:
         assert sorted([*stored(scale), *lost]) == sorted(KEYS)
     add(scale)
     assert stored(scale) == sorted(KEYS)
+
+
+_NUMBER = "(SELECT d.document_id FROM documents AS d WHERE d.source_key = %s)"
+# What is called, with a key; the change that kills it; what tells that it was done.
+KILLED = {
+    "delete": (
+        "SELECT delete_document('books', %s)",
+        ("DELETE", "document"),
+        "SELECT NOT EXISTS (SELECT FROM documents AS d WHERE d.source_key = %s)",
+    ),
+    "metadata": (
+        f'SELECT set_metadata({_NUMBER}, \'{{"by": "hand"}}\')',
+        ("UPDATE", "document"),
+        "SELECT d.metadata ? 'by' FROM documents AS d WHERE d.source_key = %s",
+    ),
+    "links": (
+        "SELECT add_links('books', %s, '[{\"target\": \"nowhere\"}]')",
+        ("INSERT", "link"),
+        f"SELECT count(*) = 1 FROM links AS l WHERE l.document_id = {_NUMBER}",
+    ),
+}
+
+
+@pytest.mark.parametrize(("call", "change", "done"), KILLED.values(), ids=KILLED.keys())
+def test_a_change_that_a_shard_dies_in_is_made_once_more(
+    scale: Scale, call: str, change: tuple[str, str], done: str
+) -> None:
+    add(scale)
+    coordinator, lost = scale.coordinator, []
+    with crashing(scale.shards[1], *change):
+        for key in KEYS:
+            try:
+                coordinator.value(call, key)
+            except psycopg.Error:
+                lost.append(key)
+    assert lost == sorted(scale.shards[1].column(_OWN), key=KEYS.index)
+    assert [key for key in KEYS if not coordinator.value(done, key)] == lost
+    for key in KEYS:
+        coordinator.value(call, key)
+    assert all(coordinator.value(done, key) for key in KEYS)
 
 
 def write_files(folder: Path, count: int) -> list[str]:
