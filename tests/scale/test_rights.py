@@ -1,7 +1,11 @@
 """Row security on a coordinator: each role goes to the shards as itself."""
 
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import pytest
-from psycopg.conninfo import make_conninfo
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from pgblend.cli.database import connect
 from support.database import Database
@@ -33,6 +37,10 @@ def test_a_role_sees_what_it_may_read_and_no_more(two_shards: Scale) -> None:
             assert ann.error("SELECT pgblend._map_user('x', 'y', 'z')").sqlstate == "42501"
             for database in (scale.one, admin):
                 database.rows("SELECT revoke_collection('books', %s)", role)
+            # A shard that has not learned that a grant was taken back shows nothing.
+            assert "lacks the last changes of settings, grants" in str(
+                ann.error(SEARCH).message_primary
+            )
             run_command(admin.url, "shards", "push")
             assert ann.rows(SEARCH) == one.rows(SEARCH) == []
     finally:
@@ -42,6 +50,85 @@ def test_a_role_sees_what_it_may_read_and_no_more(two_shards: Scale) -> None:
             f"DROP USER MAPPING IF EXISTS FOR {role} SERVER pgblend_shards".encode()
         )
         admin.connection.execute(f"DROP ROLE {role}".encode())
+
+
+@contextmanager
+def reader(scale: Scale, *, superuser: bool = False) -> Iterator[str]:
+    """A role with password x, which may read books; it is gone afterwards."""
+    admin = scale.coordinator
+    role = f"bob_{admin.connection.info.backend_pid}"
+    admin.rows(
+        f"CREATE ROLE {role} LOGIN PASSWORD 'x' {'SUPERUSER' if superuser else ''}"
+        " IN ROLE pgblend_reader"
+    )
+    try:
+        admin.rows("SELECT grant_collection('books', %s)", role)
+        run_command(admin.url, "shards", "push")
+        yield role
+    finally:
+        admin.rows("SELECT revoke_collection('books', %s)", role)
+        run_command(admin.url, "shards", "push")
+        for database in (admin, *scale.shards):
+            database.rows(f"DROP OWNED BY {role}")
+        admin.rows(f"DROP USER MAPPING IF EXISTS FOR {role} SERVER pgblend_shards")
+        admin.rows(f"DROP ROLE {role}")
+
+
+def test_a_new_password_takes_the_place_of_the_old_one(two_shards: Scale) -> None:
+    """Sessions that are connected go on; the next ones need the new one, and so do shards."""
+    two_shards.clear()
+    two_shards.add("books", "k", "red wine")
+    admin = two_shards.coordinator
+    with reader(two_shards) as role:
+        run_command(admin.url, "shards", "grant", role, "--password", "x")
+        earlier = as_role(admin, role)
+        with earlier.connection:
+            assert len(earlier.rows(SEARCH)) == 1
+            admin.rows(f"ALTER ROLE {role} PASSWORD 'y'")
+            assert len(earlier.rows(SEARCH)) == 1
+            with connect(make_conninfo(admin.url, user=role, password="y")) as connection:
+                said = str(Database(connection).error(SEARCH).message_primary)
+                assert "no shard answered" in said
+                assert "password authentication failed" in said
+            run_command(admin.url, "shards", "grant", role, "--password", "y")
+            with connect(make_conninfo(admin.url, user=role, password="y")) as connection:
+                assert len(Database(connection).rows(SEARCH)) == 1
+            assert len(earlier.rows(SEARCH)) == 1
+        options = "SELECT umoptions FROM pg_user_mappings WHERE usename = %s"
+        assert admin.column(options, role) == [[f"user={role}", "password=y"]]
+
+
+@pytest.mark.slow
+def test_urls_that_are_added_again_bring_a_new_login(two_shards: Scale) -> None:
+    """The command line and searches of who added them go by the last ones."""
+    two_shards.clear()
+    two_shards.add("books", "k", "red wine")
+    admin = two_shards.coordinator
+
+    def add(**login: str) -> None:
+        # Without what the tests' libpq adds: the server's may be older.
+        known = [conninfo_to_dict(shard.url) for shard in two_shards.shards]
+        parts = "host", "port", "dbname", "user", "password"
+        urls = [make_conninfo("", **{name: one[name] for name in parts} | login) for one in known]
+        named = (f"b{number}={url}" for number, url in enumerate(urls))
+        run_command(admin.url, "shards", "add", *named)
+
+    def states() -> list[str]:
+        told = json.loads(run_command(admin.url, "shards", "status", "--json"))
+        return [one["state"] for one in told["shards"]]
+
+    with reader(two_shards, superuser=True) as role:
+        try:
+            add(user=role, password="x")
+            assert states() == ["ready", "ready"]
+            admin.rows(f"ALTER ROLE {role} PASSWORD 'y'")
+            assert all("password authentication failed" in state for state in states())
+            add(user=role, password="y")
+            assert states() == ["ready", "ready"]
+            with connect(admin.url) as connection:
+                assert len(Database(connection).rows(SEARCH)) == 1
+        finally:
+            add()
 
 
 def as_role(database: Database, role: str) -> Database:

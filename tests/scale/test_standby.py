@@ -1,4 +1,4 @@
-"""A coordinator on a read-only standby finds what the primary's finds."""
+"""A coordinator on a read-only standby finds what the primary's finds; shards with two hosts."""
 
 import json
 
@@ -6,6 +6,7 @@ import psycopg
 import pytest
 
 from pgblend.cli.database import connect
+from pgblend.cli.server.cluster import Cluster
 from pgblend.migrations import runner
 from support.database import Database
 from support.server import temporary_cluster
@@ -51,3 +52,38 @@ def test_a_coordinator_on_a_standby(plproxy: None) -> None:
                     assert there.rows(search) == here.rows(search), search
                     assert here.rows(search)
                 assert there.rows("SELECT rank FROM lexical_search('wine', options => %s)", options)
+            for first in (standby, None):
+                check_two_hosts(primary, first)
+
+
+def check_two_hosts(primary: Cluster, first: Cluster | None) -> None:
+    """Name the primary as each shard's second host, after one that is a standby or not there."""
+    of_primary = primary.connection_parameters()
+    before = first.connection_parameters() if first else of_primary | {"port": "1"}
+    more = {
+        "host": f"{before['host']},{of_primary['host']}",
+        "port": f"{before['port']},{of_primary['port']}",
+        "target_session_attrs": "read-write",
+    }
+    url = url_of(primary, dbname="whole")
+    named = (f"{name}={url_of(primary, dbname=name, **more)}" for name in ("b0", "b1"))
+    run_command(url, "shards", "add", *named)
+    (place,) = {option for option in options_of(url) if option.startswith("p0=")}
+    assert "target_session_attrs" in place
+    states = json.loads(run_command(url, "shards", "status", "--json"))["shards"]
+    assert [one["state"] for one in states] == ["ready", "ready"]
+    with connect(url) as connection:
+        coordinator, key = Database(connection), f"two hosts {before['port']}"
+        status = "SELECT status FROM ingest_document('books', %s, 'green wine')"
+        assert coordinator.value(status, key) == "added"
+        found = "SELECT source_key FROM lexical_search('green', options => '{\"strict\": true}')"
+        assert key in coordinator.column(found)
+
+
+def options_of(url: str) -> list[str]:
+    with connect(url) as connection:
+        return list(
+            Database(connection).value(
+                "SELECT s.srvoptions FROM pg_foreign_server AS s WHERE s.srvname = 'pgblend_shards'"
+            )
+        )
