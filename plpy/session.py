@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Hashable, Mapping, MutableMapping, Sequence
 from contextlib import suppress
+from functools import cache
 from time import monotonic
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar
 
@@ -71,6 +72,14 @@ def error_fields(error: Any) -> tuple[str, str]:
     return hint or "", found[6] or getattr(error, "table_name", None) or ""
 
 
+@cache
+def server_itself() -> Any:
+    """Return the functions of the server's program."""
+    from ctypes import PyDLL  # few need it
+
+    return PyDLL(None)
+
+
 class Database(Protocol):
     """What the program asks of the server."""
 
@@ -125,9 +134,7 @@ class Backend:
         The server's own timer ends it, that of lock_timeout: a statement_timeout that is set inside
         a function has no effect, and would have PL/Proxy wait for shards to be cancelled.
         """
-        from ctypes import PyDLL  # few need it
-
-        timers, began = PyDLL(None), monotonic()
+        timers, began = server_itself(), monotonic()
         timers.enable_timeout_after(LOCK_TIMEOUT, max(1, int(ms)))
         try:
             return self.run(statement, types, *values)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from functools import cache
 from math import comb
+from operator import neg
 from typing import Any
 
 from pgblend.plpy.ports import CandidateList
@@ -27,13 +28,9 @@ def share_of(depth: int, shards: int) -> int:
     return depth
 
 
-Key = tuple[float, int, int]
-
-
-def keys(found: CandidateList) -> list[Key]:
-    """Return by what candidates are ordered."""
-    columns = found.scores, found.document_ids, found.chunk_indexes
-    return [(-score, document, index) for score, document, index in zip(*columns, strict=True)]
+def last_key(found: CandidateList) -> tuple[float, int, int]:
+    """Return by what the last candidate is ordered."""
+    return -found.scores[-1], found.document_ids[-1], found.chunk_indexes[-1]
 
 
 def merged_lists(lists: Mapping[int, CandidateList], depth: int) -> CandidateList:
@@ -42,16 +39,18 @@ def merged_lists(lists: Mapping[int, CandidateList], depth: int) -> CandidateLis
     rows: list[tuple[Any, ...]] = []
     for one in lists.values():
         parts = one.parts or [0] * len(one.scores)
-        rows += zip(keys(one), one.chunk_ids, one.scores, parts, strict=True)
-    rows.sort(key=lambda row: row[0])
-    best = rows[:depth]
+        places = one.document_ids, one.chunk_indexes, one.chunk_ids
+        rows += zip(map(neg, one.scores), *places, parts, strict=True)
+    rows.sort()  # no two have the same place
+    columns = map(list, zip(*rows[:depth], strict=True)) if rows else ([] for _ in range(5))
+    negated, document_ids, chunk_indexes, chunk_ids, parts = columns
     perfect = [one.perfect for one in lists.values() if one.perfect is not None]
     return CandidateList(
-        [row[1] for row in best],
-        [row[0][1] for row in best],
-        [row[0][2] for row in best],
-        [row[2] for row in best],
-        [row[3] for row in best] if has_parts else [],
+        chunk_ids,
+        document_ids,
+        chunk_indexes,
+        list(map(neg, negated)),
+        parts if has_parts else [],
         max(perfect, default=None),
     )
 
@@ -60,9 +59,9 @@ def cut_short(
     lists: Mapping[int, CandidateList], merged: CandidateList, share: int, depth: int
 ) -> Sequence[int]:
     """Return the shards that may hold more of the best than the share that they were asked for."""
-    last = keys(merged)[-1] if len(merged.scores) == depth else None
+    last = last_key(merged) if len(merged.scores) == depth else None
     return [
         number
         for number, one in lists.items()
-        if share < depth and len(one.scores) >= share and (last is None or keys(one)[-1] <= last)
+        if share < depth and len(one.scores) >= share and (last is None or last_key(one) <= last)
     ]

@@ -1,6 +1,5 @@
 """The store of a coordinator: what a search asks of it, the shards answer."""
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
@@ -43,6 +42,7 @@ _BINDS = (
     " CROSS JOIN LATERAL pgblend._parse_query($1, l.name) AS p"
     " WHERE $1 ~ '[\"-]' AND p.operands <> '{}') AS found"
 )
+Asked = tuple[str, Any]  # name, request
 MOST_READ_AHEAD = 100  # passages whose text and cosine come together
 
 
@@ -53,12 +53,14 @@ class ShardStore:
         self.db, self.trips = db, Trips(db, absent)
         self.expected: VectorRequest | None = None
         self.vector: tuple[str, str] | None = None  # space, the query's own
-        self.lists: dict[Any, CandidateList] = {}
+        self.lists: list[tuple[Asked, CandidateList]] = []
         self.has_given = False  # a list, in this run of the search
         self.place: dict[int, int] = {}  # shard by chunk id
         self.document_place: dict[int, int] = {}
         self.hashes: dict[int, str] = {}
         self.read: dict[int, Passage] = {}
+        self.near: set[int] = set()  # of the vector's own list, which has their cosines
+        self.compared: set[int] = set()  # with the vector
         self.cosines_read: dict[int, float | None] = {}
         self.named_query: str | None = None  # of the list that is asked for next
         self.named: dict[tuple[str, int], bool] = {}
@@ -91,9 +93,13 @@ class ShardStore:
 
     def nearest(self, request: VectorRequest) -> CandidateList:
         """Return the passages nearest to a vector."""
-        if self.expected is None or request == self.expected:
+        is_own = self.expected is None or request == self.expected
+        if is_own:
             self.vector = (request.space.name, request.vector) if request.vector else None
-        return self.listed("nearest", request)
+        found = self.listed("nearest", request)
+        if is_own:
+            self.near = {*found.chunk_ids}
+        return found
 
     def literal(self, request: LiteralRequest) -> CandidateList:
         """Return a list by words without the lexical index."""
@@ -101,14 +107,21 @@ class ShardStore:
 
     def listed(self, name: str, request: Any) -> CandidateList:
         """Return a list of all shards; it may have come with an earlier one."""
-        key = (name, plain(request))
-        if key not in self.lists:
+        found = self.known_list(name, request)
+        if found is None:
             wanted = [(name, request)]
             if self.expected is not None and name != "nearest":
                 wanted.append(("nearest", self.expected))
-            self.ask_lists([one for one in wanted if (one[0], plain(one[1])) not in self.lists])
+            self.ask_lists([one for one in wanted if self.known_list(*one) is None])
+            found = self.known_list(name, request)
+        assert found is not None
         self.has_given = True
-        return self.lists[key]
+        return found
+
+    def known_list(self, name: str, request: Any) -> CandidateList | None:
+        """Return a list that has come, None where it has not: there are few."""
+        asked = name, timeless(request)
+        return next((found for known, found in self.lists if known == asked), None)
 
     def ask_lists(self, wanted: Sequence[tuple[str, Any]]) -> None:
         """Ask all shards for their share of lists, and once more where that is cut too early."""
@@ -133,7 +146,8 @@ class ShardStore:
             for column in columns
         ]
         for (name, request), share, of_shards in zip(wanted, shares, lists, strict=True):
-            self.lists[name, plain(request)] = self.whole(name, request, share, of_shards)
+            found = self.whole(name, request, share, of_shards)
+            self.lists.append(((name, timeless(request)), found))
         trips.look_again(changed)
 
     def settle(self) -> None:
@@ -231,15 +245,17 @@ class ShardStore:
         calls: dict[int, list[Call]] = {}
         for number, ids in self.owned(unread, self.place).items():
             calls[number] = [("passages", PassagesRequest(ids, [], 0.0))]
-            if self.vector is not None:
-                calls[number].append(("cosines", CosinesRequest(*self.vector, ids, 0.0)))
-        passages, *cosines = self.by_place(calls)
-        found = [Passage(*row) for row in chain(*passages)]
+            further = [one for one in ids if one not in self.near]
+            if self.vector is not None and further:
+                calls[number].append(("cosines", CosinesRequest(*self.vector, further, 0.0)))
+                self.compared.update(further)
         repeated = self.repeated()
-        for one in found:
-            may_repeat = self.hashes.get(one.chunk_id) in repeated
-            self.read[one.chunk_id] = one._replace(may_repeat=may_repeat)
-        self.cosines_read.update(pairs(chain(*cosines)))
+        for passages, *cosines in self.trips.ask(calls).values():
+            for row in passages:
+                one = Passage(*row)
+                may_repeat = self.hashes.get(one.chunk_id) in repeated
+                self.read[one.chunk_id] = one._replace(may_repeat=may_repeat)
+            self.cosines_read.update(pairs(cosines))
 
     def repeated(self) -> set[str | None]:
         """Return what the texts of several candidates have in common, and None: who knows?"""
@@ -301,7 +317,7 @@ class ShardStore:
         if (request.space, request.vector) == self.vector:
             if len(ids) <= MOST_READ_AHEAD:
                 self.read_ahead(ids)
-            if all(one in self.read for one in ids):
+            if self.compared.issuperset(ids):
                 return {one: self.cosines_read[one] for one in ids if one in self.cosines_read}
         calls = {
             number: [("cosines", request._replace(chunk_ids=of_shard))]
@@ -348,7 +364,6 @@ def pairs(answers: Iterable[Any]) -> Iterable[tuple[int, Any]]:
     return chain.from_iterable(answers)
 
 
-def plain(request: Any) -> str:
-    """Return a request as a key, without the time that it has."""
-    has_time = "timeout_ms" in request._fields
-    return json.dumps(request._replace(timeout_ms=0.0) if has_time else request)
+def timeless(request: Any) -> Any:
+    """Return a request without the time that it has."""
+    return request._replace(timeout_ms=0.0) if "timeout_ms" in request._fields else request

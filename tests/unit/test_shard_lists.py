@@ -1,0 +1,52 @@
+"""Lists of shards are merged to what one node would have found."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pgblend.plpy.ports import CandidateList
+from pgblend.plpy.shards.lists import cut_short, merged_lists
+
+SHARDS = 3
+scores = st.sampled_from([3.5, 1.0, 0.1 + 0.2, 0.3, 0.0, -0.25])
+candidates = st.lists(scores, max_size=20)
+
+
+def listed(rows: list[tuple[float, int]], parts: bool) -> CandidateList:
+    """Return a list of candidates, each a score and the id of a document with one chunk."""
+    best = sorted(rows, key=lambda row: (-row[0], row[1]))
+    documents = [document for _, document in best]
+    return CandidateList(
+        [document + 1000 for document in documents],
+        documents,
+        [document % 3 for document in documents],
+        [score for score, _ in best],
+        [document % 2 for document in documents] if parts else [],
+        9.5 if best and parts else None,
+    )
+
+
+@given(candidates, st.integers(1, 20), st.booleans())
+def test_the_best_of_all_shards_are_those_of_one_node(
+    found: list[float], depth: int, parts: bool
+) -> None:
+    rows = [(score, document) for document, score in enumerate(found)]
+    shards = {number: listed(rows[number::SHARDS], parts) for number in range(SHARDS)}
+    one = listed(rows, parts)
+    assert merged_lists(shards, depth) == CandidateList(
+        *(list(column)[:depth] for column in one[:5]), one.perfect
+    )
+
+
+@given(candidates, st.integers(1, 20), st.integers(1, 20))
+def test_a_shard_is_asked_again_where_its_share_may_be_too_small(
+    found: list[float], depth: int, share: int
+) -> None:
+    rows = [(score, document) for document, score in enumerate(found)]
+    whole = {number: listed(rows[number::SHARDS], True) for number in range(SHARDS)}
+    cut = {
+        number: CandidateList(*(list(column)[:share] for column in one[:5]), one.perfect)
+        for number, one in whole.items()
+    }
+    again = cut_short(cut, merged_lists(cut, depth), share, depth)
+    answered = cut | {number: whole[number] for number in again}
+    assert merged_lists(answered, depth) == merged_lists(whole, depth)
