@@ -29,6 +29,7 @@ class Program:
 
     def __init__(self, modules: Mapping[str, str | bytes]) -> None:
         self.modules = modules
+        self.packages = {name.rpartition(".")[0] for name in modules}
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -38,12 +39,11 @@ class Program:
             return later(PathFinder.find_spec(name, path, target))
         if name not in self.modules:
             return None
-        is_package = any(other.startswith(f"{name}.") for other in self.modules)
         return ModuleSpec(
             name,
             self,  # type: ignore[arg-type]
             origin=f"<{name}>",
-            is_package=is_package,
+            is_package=name in self.packages,
         )
 
     def create_module(self, spec: ModuleSpec) -> None:
@@ -82,8 +82,19 @@ def later(spec: ModuleSpec | None) -> ModuleSpec | None:
 
 
 def compile_module(name: str, source: str) -> CodeType:
-    """Compile one module's source."""
-    return compile(source, f"<{name}>", "exec", dont_inherit=True)
+    """Compile one module's source, without the annotations of its functions.
+
+    Each session would evaluate them, and none asks for them.
+    """
+    import ast  # compiled code is loaded without it
+
+    tree = ast.parse(source, f"<{name}>")
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            node.returns = None
+        elif isinstance(node, ast.arg):
+            node.annotation = None
+    return compile(tree, f"<{name}>", "exec", dont_inherit=True)
 
 
 def compiled(text: str) -> bytes:

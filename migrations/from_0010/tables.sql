@@ -170,7 +170,9 @@ BEGIN
 END
 $do$;
 
-ALTER TABLE pgblend_data.segment ALTER COLUMN document_frequencies SET STORAGE EXTERNAL;
+ALTER TABLE pgblend_data.segment ALTER COLUMN document_frequencies SET STORAGE EXTERNAL,
+ALTER COLUMN chunk_ids SET STORAGE EXTERNAL, ALTER COLUMN document_ids SET STORAGE EXTERNAL,
+ALTER COLUMN lengths SET STORAGE EXTERNAL, ALTER COLUMN own_lengths SET STORAGE EXTERNAL;
 
 -- Rights come by column now (99_access), so that nobody takes the id of a row to come; the lexical
 -- index is written by routines of its owner.

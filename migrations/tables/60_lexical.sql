@@ -46,9 +46,11 @@ CREATE TABLE pgblend_data.segment (
     CONSTRAINT segment_pkey PRIMARY KEY (id),
     CONSTRAINT segment_n_check CHECK (n BETWEEN 1 AND 65536)
 );
--- Not compressed, so that parts of them can be read.
+-- Not compressed, so that parts of them can be read, and the rest sooner by a new session.
 ALTER TABLE pgblend_data.segment ALTER COLUMN terms SET STORAGE EXTERNAL,
-ALTER COLUMN document_frequencies SET STORAGE EXTERNAL;
+ALTER COLUMN document_frequencies SET STORAGE EXTERNAL,
+ALTER COLUMN chunk_ids SET STORAGE EXTERNAL, ALTER COLUMN document_ids SET STORAGE EXTERNAL,
+ALTER COLUMN lengths SET STORAGE EXTERNAL, ALTER COLUMN own_lengths SET STORAGE EXTERNAL;
 CREATE INDEX segment_collection_id_btree
 ON pgblend_data.segment USING btree (collection_id, text_search_config);
 COMMENT ON TABLE pgblend_data.segment IS

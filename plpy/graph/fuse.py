@@ -242,12 +242,9 @@ def graph_stage(
 ) -> tuple[Sequence[ArmList], Fused, Places | None]:
     """Return lists and pool with the graph's list, and how passages were found.
 
-    Without a weight nothing changes, and nothing tells how passages were found.
+    Its weight is above 0.
     """
     graph = settings.graph
-    if graph["weight"] == 0:
-        log.skip("graph", "its weight is 0")
-        return lists, fused, None
     seeds = fused.order[: graph["seeds"] if graph["combine"] == "fused" else None]
     seed_of = seed_nodes(fused, seeds)
     near = stored.walk(list(seed_of), WALK_SOURCES, graph)

@@ -17,7 +17,7 @@ from pgblend.plpy.session import Database
 from pgblend.plpy.settings.catalog import LEXICAL_CACHE_BYTES
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Live:
     """Which rows of a view are alive, how many, and their total length.
 
@@ -30,7 +30,7 @@ class Live:
     total_length: int
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Norms:
     """What norms of a view's rows are made of: a formula's constants and an average length.
 
@@ -57,7 +57,7 @@ class Norms:
         return norms
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class IndexView:
     """The arrays of segments, joined: row i of segment s is row offsets[s] + i.
 
@@ -212,8 +212,9 @@ BLOCK_TERMS = 128
 
 def thinned(terms: Integers, starts: Integers, every: int) -> Pair:
     """Return a directory's terms, or each 128th alone, and where their postings start."""
-    firsts = np.append(starts[:-1:every], starts[-1]).astype(np.uint32)
-    return (terms if every == 1 else terms[::every].copy()), firsts
+    if every == 1:
+        return terms, starts
+    return terms[::every].copy(), np.append(starts[:-1:every], starts[-1])
 
 
 def without(alive: Mask, dead: Sequence[Integers]) -> Mask:
@@ -243,7 +244,7 @@ def live_rows(view: IndexView, tombstones: bytes | None) -> Live:
 Version = tuple[tuple[int, str], ...]  # segments with what changes when their deletions do
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class LexicalCache:
     """What a session keeps of the lexical index: a view for the same collections.
 
@@ -298,7 +299,7 @@ def session_cache(db: Database) -> LexicalCache:
     return cache
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class OpenIndex:
     """The index of some collections under one snapshot; `has_read`: something was not kept."""
 

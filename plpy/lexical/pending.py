@@ -12,7 +12,7 @@ from pgblend.plpy.lexical.segment import Source
 from pgblend.plpy.session import Database, Row
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Pending:
     """Chunks that wait to be sealed, those of one configuration side by side.
 
@@ -74,7 +74,7 @@ _PENDING = """
 Chunk = tuple[str, bytes, bytes]  # configuration, head, records
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class PendingCache:
     """What a session keeps of pending chunks, which never change."""
 

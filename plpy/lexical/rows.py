@@ -16,7 +16,7 @@ Pair = tuple[Integers, Integers]  # rows and codes of one term's postings
 ROW = np.int32  # the type of rows of a view
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class ChunkRows:
     """Chunks, one a row; lengths are in lexeme occurrences, own ones without what repeats."""
 

@@ -11,7 +11,7 @@ import numpy as np
 from pgblend.plpy.lexical.rows import ChunkRows, Integers
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Ids:
     """Ids by row: that of row r, of segment s, is bases[s] + step · r + rest[r].
 
@@ -42,7 +42,7 @@ class Ids:
         return np.concatenate([np.empty(0, np.int64), *parts])
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class SealedRows:
     """Rows of segments, one segment after the other; see ChunkRows."""
 
@@ -96,9 +96,12 @@ def narrow_ids(ids: Integers, steps: Sequence[int] = (1, 0)) -> Ids:
     """Return the ids of one segment, with the step that leaves least."""
     kept = []
     for step in steps:
-        rest = ids - step * np.arange(len(ids))
+        rest = ids - np.arange(len(ids)) if step else ids.copy()
         base = rest.min(initial=np.iinfo(np.int64).max)
-        kept.append(Ids(np.zeros(1, np.int64), np.array([base]), step, narrow(rest - base)))
+        rest -= base
+        kept.append(Ids(np.zeros(1, np.int64), np.array([base]), step, narrow(rest)))
+        if not held_bytes([kept[-1].rest]):
+            break
     return min(kept, key=lambda one: held_bytes([one.rest]))
 
 

@@ -16,7 +16,7 @@ from pgblend.plpy.lexical.rows import (
 from pgblend.plpy.session import Database, Row
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Segment:
     """A segment as it is stored; its postings are in blocks of their own.
 
@@ -35,7 +35,7 @@ class Segment:
     starts: Integers
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Source:
     """Rows with their postings, to be merged into a segment.
 
@@ -50,7 +50,7 @@ class Source:
     frequencies: Integers
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Merged:
     """The arrays of one new segment: rows in the order of chunk ids, then one entry a term.
 
@@ -98,7 +98,7 @@ def unpack_segment(stored: Row) -> Segment:
     """
     rows = stored_rows(stored, "<")
     code_book = np.frombuffer(stored["code_book"], "<i8")
-    df = np.frombuffer(stored["document_frequencies"], "<u2").astype(np.int64) + 1
+    df = np.frombuffer(stored["document_frequencies"], "<u2")
     terms = np.frombuffer(stored["terms"], "<i8")
     dead = np.frombuffer(stored["dead"], "<i4")
     check_segment(rows, df, terms, dead, stored["n"])
@@ -112,8 +112,18 @@ def unpack_segment(stored: Row) -> Segment:
         code_book=code_book,
         code_bytes=1 if len(code_book) <= 256 else 2,
         terms=terms,
-        starts=np.concatenate(([0], np.cumsum(df))),
+        starts=starts_of(df),
     )
+
+
+def starts_of(stored_df: Integers) -> Integers:
+    """Return where the postings of each term start, and the last end; df are stored less by one.
+
+    A segment has fewer than 2^32 postings.
+    """
+    starts = np.arange(len(stored_df) + 1, dtype=np.uint32)
+    starts[1:] += np.cumsum(stored_df, dtype=np.uint32)
+    return starts
 
 
 def check_segment(rows: ChunkRows, df: Integers, terms: Integers, dead: Integers, n: int) -> None:

@@ -8,7 +8,6 @@ from pgblend.plpy.fusion.pool import Fused
 from pgblend.plpy.models.secrets import mask_secrets
 from pgblend.plpy.models.stages import ModelStages
 from pgblend.plpy.ports import Passage
-from pgblend.plpy.refine.blend import blended_order
 from pgblend.plpy.session import Json
 from pgblend.plpy.settings.catalog import SearchSettings
 from pgblend.plpy.stages import Progress
@@ -97,6 +96,8 @@ class RerankStage:
                 self.rerank(targets)
         if not self.scores:
             return list(items), self.fused.points
+        from pgblend.plpy.refine.blend import blended_order  # of few searches
+
         ordered, points, self.addends = blended_order(
             items, self.scores, self.fused, self.settings.blend, self.settings.fused_scale
         )

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from time import monotonic
 
 from pgblend.plpy.fusion.pool import ArmList
-from pgblend.plpy.models.embedding import checked_vectors
 from pgblend.plpy.models.stages import Outcome
 from pgblend.plpy.ports import CandidateList, Sample, Space, VectorRequest
 from pgblend.plpy.search.lexical import WordLists
@@ -191,6 +190,8 @@ class Arms:
         """Return the vectors in the gateway's answer; None, and named, where there are none."""
         problem, hint = outcome.problem, outcome.hint
         if problem is None:
+            from pgblend.plpy.models.embedding import checked_vectors  # vectors may be given
+
             space = self.search.space
             vectors = checked_vectors(outcome.answer, count, space._asdict() if space else None)
             if isinstance(vectors, list):

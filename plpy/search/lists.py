@@ -7,7 +7,6 @@ from math import exp
 from typing import NamedTuple, Protocol
 
 from pgblend.plpy.fusion.pool import ArmList
-from pgblend.plpy.models.expansion import expanded_query, expansion_question
 from pgblend.plpy.models.stages import ModelStages, Outcome
 from pgblend.plpy.search.plan import Plan
 from pgblend.plpy.session import Json
@@ -224,6 +223,8 @@ class ListSearch:
         """Ask the model whose answer is needed next."""
         settings = self.plan.settings
         if self.plan.expands and not settings.expansion:
+            from pgblend.plpy.models.expansion import expansion_question  # of few searches
+
             asked = settings.hyde, settings.history, settings.sub_questions["most"]
             self.models.begin(*expansion_question(self.query, *asked))
         elif self.embeds and self.vector is None and not self.plan.expands:
@@ -247,6 +248,8 @@ class ListSearch:
         if not self.plan.expands:
             self.log.skip("expand", self.plan.no_expansion)
             return None
+        from pgblend.plpy.models.expansion import expanded_query  # of few searches
+
         expansion = expanded_query(self.plan.settings, strong, self.models, self.log)
         if expansion is not None:
             self.state = "expanded"

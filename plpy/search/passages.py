@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from time import monotonic
+from typing import TYPE_CHECKING
 
-from pgblend.plpy.graph.walk import Walk, breadth_first
 from pgblend.plpy.ports import (
     AgesRequest,
     CosinesRequest,
@@ -28,6 +28,9 @@ from pgblend.plpy.ports import (
 )
 from pgblend.plpy.session import Database
 from pgblend.plpy.settings.catalog import Graph
+
+if TYPE_CHECKING:
+    from pgblend.plpy.graph.walk import Walk
 
 # q/|q| + weight · mean(p/|p|), Rocchio's feedback, in the arithmetic of the vectors themselves.
 _FILL = "array_fill({}::real, ARRAY[vector_dims($1)])::vector"
@@ -133,12 +136,14 @@ class StoredPassages:
             return {}
         return self.port.vectors(VectorsRequest(self.space, chunk_ids, self.left_ms()))
 
-    def walk(self, nodes: Sequence[int], sources: int, graph: Graph) -> Walk:
+    def walk(self, nodes: Sequence[int], sources: int, graph: Graph) -> "Walk":
         """Return the ways to nodes within some steps of others, and whether that was cut.
 
         Of too many nodes those of the heaviest edges are taken, and each remembers so many of its
         nearest `sources`.
         """
+        from pgblend.plpy.graph.walk import Walk, breadth_first  # of few searches
+
         most_edges = max(4 * graph["node_limit"], 4000)  # of one step
         cut = []
 

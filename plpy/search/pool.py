@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from pgblend.plpy.fusion.pool import ArmList, Fused
-from pgblend.plpy.graph.fuse import Places
 from pgblend.plpy.models.rerank import RerankStage
 from pgblend.plpy.refine.choose import Dropped
 from pgblend.plpy.refine.relevance import Scale, chance_of_less
@@ -14,6 +13,7 @@ from pgblend.plpy.search.passages import StoredPassages
 from pgblend.plpy.session import Json
 
 if TYPE_CHECKING:
+    from pgblend.plpy.graph.fuse import Places
     from pgblend.plpy.rules.stage import Ruled
 
 
@@ -25,7 +25,7 @@ class Pool(NamedTuple):
 
     lists: Sequence[ArmList]
     fused: Fused
-    places: Places | None = None
+    places: "Places | None" = None
     ruled: "Ruled | None" = None
 
     @property

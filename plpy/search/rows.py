@@ -4,7 +4,6 @@ import json
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from pgblend.plpy.context.around import text_around
 from pgblend.plpy.ports import Passage
 from pgblend.plpy.search.lists import Gathered, corrected_lexemes
 from pgblend.plpy.search.page import Page, copies_on_page
@@ -112,6 +111,8 @@ def with_text_around(search: Search, rows: list[Row]) -> list[Row]:
     before, after = int(sizes["before"]), int(sizes["after"])
     if not rows or not before + after:
         return rows
+    from pgblend.plpy.context.around import text_around  # of few searches
+
     found = search.store.around([row.chunk_id for row in rows], sizes)
     chunks: dict[int, list[ChunkRow]] = {}
     index_of = {chunk["chunk_id"]: chunk["chunk_index"] for chunk in found}

@@ -5,10 +5,8 @@ from collections.abc import Sequence
 from pgblend.plpy.fusion.lists import documents_once, fuse_lists
 from pgblend.plpy.fusion.pool import ArmList, Fused
 from pgblend.plpy.fusion.scores import scale_fused
-from pgblend.plpy.graph.fuse import graph_stage
 from pgblend.plpy.models.rerank import RerankStage
 from pgblend.plpy.refine.choose import OrderOf, choose_passages
-from pgblend.plpy.refine.diversity import diverse_items
 from pgblend.plpy.search.arms import Arms
 from pgblend.plpy.search.found import Answer, Found, Ranked
 from pgblend.plpy.search.lists import Gathered, ListSearch, gathered_lists
@@ -16,7 +14,6 @@ from pgblend.plpy.search.page import Page, cut_page, start_of
 from pgblend.plpy.search.passages import StoredPassages
 from pgblend.plpy.search.pool import Pool, Ranking
 from pgblend.plpy.search.relevance import relevance_scale, tell_ending
-from pgblend.plpy.search.report import search_report
 from pgblend.plpy.search.request import Request
 from pgblend.plpy.search.rows import page_rows
 from pgblend.plpy.search.stages import Search
@@ -39,6 +36,8 @@ def search(db: Database, request: Request, store: StorePort) -> Answer:
         found = find(search)
     trace, report = told_trace(search, found), None
     if search.search_id and request.traced != "rerank" and not request.is_blank:
+        from pgblend.plpy.search.report import search_report  # where a log is kept
+
         note_logged(search)
         report = search_report(search, found)
     note_last(db, search.name, search.state.role, last_facts(search, found))
@@ -175,6 +174,11 @@ def fuse(search: Search, lists: Sequence[ArmList], stored: StoredPassages) -> Po
 
 def add_graph(search: Search, pool: Pool, stored: StoredPassages) -> Pool:
     """If graph.weight > 0, fuse neighbours of the top candidates as one more list."""
+    if search.settings.graph["weight"] == 0:
+        search.skip("graph", "its weight is 0")
+        return pool
+    from pgblend.plpy.graph.fuse import graph_stage  # of few searches
+
     return Pool(*graph_stage(pool.lists, pool.fused, search.settings, stored, search))
 
 
@@ -278,6 +282,8 @@ def diversify(search: Search, pool: Pool, ranking: Ranking, stored: StoredPassag
     if mmr["lambda"] >= 1:
         search.skip("mmr", "lambda is 1")
         return ranking
+    from pgblend.plpy.refine.diversity import diverse_items  # of few searches
+
     scaled = ranking.points
     if not ranking.reranker.scores:
         scaled = scale_fused(fused.sums, fused.attainable, search.settings.fused_scale)

@@ -5,10 +5,8 @@ from collections.abc import Mapping
 from time import monotonic, time
 
 from pgblend.plpy.search.found import Found
-from pgblend.plpy.search.log import Noted
 from pgblend.plpy.search.rows import Row
 from pgblend.plpy.search.stages import Search
-from pgblend.plpy.search.trace import search_trace
 from pgblend.plpy.session import Database, Json, keep_value
 from pgblend.plpy.stages import Stage
 
@@ -100,6 +98,8 @@ def read_passages(found: Found) -> list[dict[str, Json]]:
 
 def page_trace(search: Search, found: Found) -> dict[str, list[dict[str, Json]]]:
     """Return {rows} of the page and, of a pool, {candidates}: how each came to its place."""
+    from pgblend.plpy.search.trace import search_trace  # of few searches
+
     ranking, pool = found.ranking, found.pool
     if ranking is None:
         return {}
@@ -143,6 +143,8 @@ def search_meta(search: Search) -> dict[str, Json]:
 
 def note_logged(search: Search) -> None:
     """Keep for the log what was searched (_send_report): nobody can write here by SQL."""
+    from pgblend.plpy.search.log import Noted  # where a log is kept
+
     stated = search.db.run(_RAN, [])[0]
     noted = Noted(
         role=stated["role"],

@@ -1,5 +1,6 @@
 """How much a warm search asks of the server: routines that it calls, statements that it runs."""
 
+import psycopg
 import pytest
 
 from support.database import Database, add_documents, add_space, embed_waiting, vector_of
@@ -69,6 +70,25 @@ def statements(library: Database, options: str) -> list[str]:
 def test_a_warm_search_runs_few_statements(library: Database, options: str) -> None:
     nested = statements(library, options)
     assert 0 < len(nested) <= MOST_STATEMENTS, "\n".join(nested)
+
+
+# Stages that a search goes without by default, and what is told to those who ask.
+OF_FEW = """
+DO LANGUAGE plpython3u $$
+import sys
+few = ["context.around", "graph.fuse", "graph.walk", "models.embedding", "models.expansion"]
+few += ["refine.blend", "refine.diversity", "search.log", "search.report", "search.trace"]
+plpy.notice([name for name in few if f"pgblend.plpy.{name}" in sys.modules])
+$$
+"""
+
+
+def test_a_first_search_loads_no_module_of_few_searches(library: Database) -> None:
+    with psycopg.connect(library.url, autocommit=True) as connection:
+        other = Database(connection)
+        search(other, "red hounds", OPTIONS[0])
+        other.rows(OF_FEW)
+        assert [message for _, message in other.notices][-1] == "[]"
 
 
 def test_an_experiment_costs_other_profiles_nothing(library: Database) -> None:

@@ -9,8 +9,11 @@ from hypothesis import strategies as st
 
 from pgblend.plpy.fusion.lists import fuse_lists
 from pgblend.plpy.fusion.pool import Fused
-from pgblend.plpy.graph.fuse import Reached, fuse_graph, graph_list, graph_stage, seed_nodes
+from pgblend.plpy.graph.fuse import Reached, fuse_graph, graph_list, seed_nodes
 from pgblend.plpy.ports import NodePassage
+from pgblend.plpy.search.passages import StoredPassages
+from pgblend.plpy.search.pool import Pool
+from pgblend.plpy.search.run import add_graph
 from pgblend.plpy.stages import StageLog
 from support.arm_lists import arm, never, settings_of
 
@@ -163,11 +166,8 @@ def test_points_keep_their_bounds_and_the_graph_lowers_nobody(
 
 
 def test_a_graph_without_weight_is_not_walked() -> None:
-    log: Any = StageLog(lambda: 0.0, 0.0)
-    lists, fused = [WORDS], Fused(order=[0])
-    settings = settings_of({"graph": {"weight": 0}})
-    same, as_before, places = graph_stage(lists, fused, settings, never, log)  # type: ignore[arg-type]
-    assert same is lists
-    assert as_before is fused
-    assert places is None
-    assert [(stage.name, stage.skipped) for stage in log.stages] == [("graph", "its weight is 0")]
+    search: Any = StageLog(lambda: 0.0, 0.0)
+    search.settings = settings_of({"graph": {"weight": 0}})
+    pool, stored = Pool([WORDS], Fused(order=[0])), StoredPassages(never)  # type: ignore[arg-type]
+    assert add_graph(search, pool, stored) is pool
+    assert [(one.name, one.skipped) for one in search.stages] == [("graph", "its weight is 0")]

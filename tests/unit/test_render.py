@@ -116,6 +116,24 @@ def test_the_importer_leaves_other_modules_to_others() -> None:
         importlib.import_module("demo.room.three")
 
 
+ANNOTATED = """\
+#: demo
+class Kept:
+    one: int
+def same(x: 1 / 0, *more: nobody, last: nobody = 2) -> nobody: return x, last
+"""
+
+
+@pytest.mark.usefixtures("imports")
+def test_annotations_of_functions_cost_a_session_nothing() -> None:
+    """Those of classes make dataclasses and named tuples."""
+    Program(codes(ANNOTATED)).install()
+    demo = importlib.import_module("demo")
+    assert demo.same(1) == (1, 2)
+    assert demo.same.__annotations__ == {}
+    assert demo.Kept.__annotations__ == {"one": int}
+
+
 @pytest.mark.usefixtures("imports")
 def test_an_error_names_its_module() -> None:
     Program(codes("#: demo\n1 / 0\n")).install()
