@@ -126,6 +126,7 @@ down: ## Stop them
 
 freeze: ## Freeze the newest revision for a release
 	$(PGBLEND) migrate freeze
+	docker/environment.sh $(VENV) dev
 
 extension: setup-run ## Write the files of CREATE EXTENSION pgblend into build/extension
 	$(PGBLEND) migrate extension build/extension
