@@ -46,12 +46,14 @@ PROGRAMS = {
 }
 # What pages import, and what runs them; the tree is there for its tests, not for its program.
 EXTRAS = "all,django,haystack,langchain,llama-index"
-TOOLS = "hypothesis pytest pytest-postgresql setuptools"
+TOOLS = "hypothesis pytest pytest-cov pytest-postgresql setuptools"
+# uv is faster than pip by far; the examples of README and the quickstart run pip itself.
+UV = "/root/uv pip install -q --native-tls --python pgblend"
 PAGES = (
     f"{APT} git make ca-certificates python3-venv >/dev/null",
     "git clone -q source.bundle source",
     "{server}",
-    f"python3 -m venv pgblend && pgblend/bin/pip install -q '{{wheel}}[{EXTRAS}]' {TOOLS}",
+    f"python3 -m venv pgblend && {UV} './{{wheel}}[{EXTRAS}]' {TOOLS}",
 )
 # Not pytest's usual folder, which another run on this machine may have as well.
 RUN_PAGES = "python -m pytest -v --durations=0 --basetemp /root/pages-{suite} {arguments}"
@@ -141,6 +143,7 @@ def run_pages(suite: str, arguments: Sequence[str]) -> bool:
     server = f"{APT} {packages} python3-numpy" if packages else "source/docker/provision.sh"
     named = {"server": f"{server} >/dev/null", "wheel": built_wheel().name}
     with bare_place(suite) as place:
+        place.lend(Path(sys.executable).with_name("uv"), "/root/uv")
         for step in (FIRST, *(step.format(**named) for step in PAGES)):
             run(place, "pages", step)
         chosen = shlex.join(arguments) or "tests/docs/test_examples.py"
