@@ -99,6 +99,7 @@ class Tree:
         done = subprocess.run(
             [sys.executable, "-c", "from pgblend.cli.main import main; main()", *arguments],
             env={**os.environ, "PYTHONPATH": str(self.root)},
+            cwd=self.root,  # a checkout may have a pgblend.egg-info, of another version
             capture_output=True,
             text=True,
         )
