@@ -50,7 +50,7 @@ TOOLS = "hypothesis pytest pytest-cov pytest-postgresql setuptools"
 # uv is faster than pip by far; the examples of README and the quickstart run pip itself.
 UV = "/root/uv pip install -q --native-tls --python pgblend"
 PAGES = (
-    f"{APT} git make ca-certificates python3-venv >/dev/null",
+    f"{APT} git make ca-certificates curl python3-venv >/dev/null",
     "git clone -q source.bundle source",
     "{server}",
     f"python3 -m venv pgblend && {UV} './{{wheel}}[{EXTRAS}]' {TOOLS}",
