@@ -95,6 +95,10 @@ bare: packages ## Install on a bare Debian 12 and 13 as the quickstart says, fro
 	command -v debootstrap || apt-get install --yes debootstrap
 	$(VENV)/bin/python tests/versions/bare.py
 
+bare-pages: packages ## Every example of README and docs/ on a bare Debian 12 and 13, by the wheel (root; an hour)
+	command -v debootstrap || apt-get install --yes debootstrap
+	$(VENV)/bin/python tests/versions/bare.py --ways pages
+
 images: setup ## Both container images with docker or podman: their sizes; those of podman are run as well, by root (half an hour)
 	docker/images.sh
 	$(PYTEST) tests/faults/test_images.py
@@ -122,6 +126,7 @@ down: ## Stop them
 
 freeze: ## Freeze the newest revision for a release
 	$(PGBLEND) migrate freeze
+	docker/environment.sh $(VENV) dev
 
 extension: setup-run ## Write the files of CREATE EXTENSION pgblend into build/extension
 	$(PGBLEND) migrate extension build/extension

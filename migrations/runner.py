@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
-from importlib.resources import files
 from pathlib import Path
 from typing import TypedDict
 
@@ -33,10 +32,11 @@ from pgblend.migrations.replace_routines import (
     replace_routines,
     snapshot,
 )
-from pgblend.migrations.scripts import read_script
+from pgblend.migrations.scripts import read_script, read_whole
 from pgblend.sql import render
 
-_FOLDER = Path(str(files("pgblend.migrations")))
+# Where the files are, not a link to one that an editable install has: here new ones are written.
+_FOLDER = Path(__file__).resolve().parent
 _RELEASED = _FOLDER / "snapshots" / "released.sha256"
 _ROLES = text(
     "SELECT rolname FROM pg_roles WHERE rolname IN"
@@ -162,7 +162,8 @@ def freeze() -> Path:
     path = _FOLDER / "snapshots" / f"{revision}.sql"
     path.write_text(script, encoding="utf-8")
     with _RELEASED.open("a", encoding="utf-8") as lines:
-        lines.write(f"{digest(script)}  {path.name}  {version('pgblend')}\n")
+        made = digest(read_whole(known_revisions(), revision))
+        lines.write(f"{digest(script)}  {path.name}  {version('pgblend')}  {made}\n")
     return path
 
 
@@ -183,12 +184,17 @@ def revise(message: str) -> Path:
 
 def released() -> dict[str, str]:
     """Map each released revision to the sha256 of its snapshot."""
-    return {name.removesuffix(".sql"): sha for sha, name, _ in _released()}
+    return {name.removesuffix(".sql"): sha for sha, name, _, _ in _released()}
 
 
 def released_versions() -> dict[str, str]:
     """Map each released revision to the version of pgblend that brought it, oldest first."""
-    return {name.removesuffix(".sql"): brought for _, name, brought in _released()}
+    return {name.removesuffix(".sql"): brought for _, name, brought, _ in _released()}
+
+
+def released_tables() -> dict[str, str]:
+    """Map each released revision to the sha256 of the SQL that made its types and tables."""
+    return {name.removesuffix(".sql"): made for _, name, _, made in _released()}
 
 
 def _released() -> list[list[str]]:

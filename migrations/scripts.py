@@ -1,6 +1,7 @@
 """The SQL files of migrations/."""
 
 import re
+from collections.abc import Iterable
 from importlib.resources import files
 
 
@@ -23,6 +24,19 @@ def read_changes(revision: str, what: str) -> str:
     """Return what a revision changes in `types` or `tables`: versions/REVISION_WHAT.sql."""
     file = files("pgblend.migrations.versions") / f"{revision}_{what}.sql"
     return file.read_text(encoding="utf-8") if file.is_file() else ""
+
+
+def read_whole(revisions: Iterable[str], last: str) -> str:
+    """Return all SQL of types, tables and their triggers, up to a revision: what it released."""
+    changes = (
+        read_changes(revision, what)
+        for revision in revisions
+        for what in ("types", "tables")
+        if revision <= last
+    )
+    return "\n".join(
+        [read_types(), read_tables(), read_script("constraint_triggers.sql"), *changes]
+    )
 
 
 def table_names() -> list[str]:

@@ -12,8 +12,10 @@ from textwrap import indent
 
 import pytest
 
+from pgblend.cli.revision import known_revisions
 from pgblend.migrations import runner
 from pgblend.migrations.replace_routines import digest, snapshot
+from pgblend.migrations.scripts import read_whole
 from pgblend.sql import SourceObject, objects_of, render, source_objects
 from pgblend.sql.program import program_text
 
@@ -271,9 +273,20 @@ def test_only_the_listed_files_use_advisory_locks() -> None:
     assert found == ADVISORY_LOCKS.keys()
 
 
-def test_a_revision_that_is_not_released_has_the_routines_of_sql() -> None:
-    assert runner._head() not in runner.released()
-    assert snapshot(runner._head()) == render()
+REVISE = (
+    "revision {} is released and never changes: make the next one (pgblend migrate revise 'what"
+    " changes'), and put changes of tables into its NNNN_tables.sql (CONTRIBUTING.md)"
+)
+
+
+def test_the_newest_revision_has_the_routines_of_sql() -> None:
+    head = runner._head()
+    assert digest(snapshot(head)) == digest(render()), REVISE.format(head)
+
+
+def test_tables_of_a_release_never_change() -> None:
+    for revision, made in runner.released_tables().items():
+        assert digest(read_whole(known_revisions(), revision)) == made, REVISE.format(revision)
 
 
 def test_released_snapshots_never_change() -> None:
