@@ -6,8 +6,7 @@ Here they are looked at over all shards. Every call commits on its shard, and ma
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pgblend.plpy.graph.links import meant_by
@@ -17,10 +16,9 @@ MOST_CHANGES = 5000
 MOST_NAMES = 2000
 _CALL = "SELECT a.answer::text AS answer FROM pgblend._on_shards($1, $2) AS a (answer)"
 _COLLECTION = "SELECT c.name FROM pgblend_data.collection AS c WHERE c.id = $1"
-# One job at a time: what is read before another one's writes must not be written after them.
-_LOCK = "SELECT pg_advisory_lock(-7305819421)"
-_TRY_LOCK = "SELECT pg_try_advisory_lock(-7305819421) AS is_free"
-_UNLOCK = "SELECT pg_advisory_unlock(-7305819421)"
+# One job at a time: what is read before another one's writes must not be written after them. Only
+# admins may have it, and no writer waits for it.
+_LOCK = "LOCK TABLE pgblend_data.shard_outbox IN SHARE UPDATE EXCLUSIVE MODE"
 
 
 def on_shards(db: Database, routine: str, arguments: Mapping[str, Any]) -> list[Any]:
@@ -31,37 +29,23 @@ def on_shards(db: Database, routine: str, arguments: Mapping[str, Any]) -> list[
 
 def resolve_links(db: Database, collection_id: int, names: Sequence[str] | None) -> int:
     """Lead the links of some names, None: of all, anew; return how many lead elsewhere now."""
-    with _alone(db):
-        return _resolve(db, collection_id, names)[0]
+    return _resolve(db, collection_id, names)[0]
 
 
 def settle_graph(db: Database) -> int:
     """Bring edges up to date with some changes of shards; return how many those were."""
-    if not db.run(_TRY_LOCK, [])[0]["is_free"]:
-        return 0
-    try:
-        changes = on_shards(db, "pgblend._graph_changes", {"most": MOST_CHANGES})
-        names: defaultdict[int, set[str]] = defaultdict(set)
-        for change in changes:
-            if change["name"] is not None:
-                names[change["collection_id"]].add(change["name"])
-        later = {one for one in names if not _resolve(db, one, sorted(names[one]))[1]}
-        _clear(db, sorted({one["node"] for one in changes if one["node"] is not None}))
-        done = [one["id"] for one in changes if one["node"] or one["collection_id"] not in later]
-        if done:
-            on_shards(db, "pgblend._end_graph_changes", {"ids": done})
-        return len(done)
-    finally:
-        db.run(_UNLOCK, [])
-
-
-@contextmanager
-def _alone(db: Database) -> Iterator[None]:
     db.run(_LOCK, [])
-    try:
-        yield
-    finally:
-        db.run(_UNLOCK, [])
+    changes = on_shards(db, "pgblend._graph_changes", {"most": MOST_CHANGES})
+    names: defaultdict[int, set[str]] = defaultdict(set)
+    for change in changes:
+        if change["name"] is not None:
+            names[change["collection_id"]].add(change["name"])
+    later = {one for one in names if not _resolve(db, one, sorted(names[one]))[1]}
+    _clear(db, sorted({one["node"] for one in changes if one["node"] is not None}))
+    done = [one["id"] for one in changes if one["node"] or one["collection_id"] not in later]
+    if done:
+        on_shards(db, "pgblend._end_graph_changes", {"ids": done})
+    return len(done)
 
 
 def _resolve(db: Database, collection_id: int, names: Sequence[str] | None) -> tuple[int, bool]:

@@ -28,7 +28,7 @@ BEGIN
                 SELECT format('pgblend_data.%I', t.name)::regclass FROM unnest(tables) AS t (name)))
             AND a.attidentity <> ''
     LOOP
-        -- Calls in text: _refuse_moved (tables by name).
+        -- Calls in text: _note_names, _note_nodes, _refuse_moved (tables by name).
         EXECUTE format(
             'ALTER TABLE %s ALTER COLUMN %I SET MINVALUE %s SET MAXVALUE %s SET START %s RESTART',
             counted.relation, counted.attname, block, block + (1::bigint << 40) - 2, block);
@@ -53,7 +53,6 @@ BEGIN
                 ('document', 'DELETE', 'OLD', '_note_nodes', '90')
         ) AS v (name, event, rows, noting, place)
     LOOP
-        -- Calls in text: _note_names, _note_nodes (tables by name).
         EXECUTE format(
             'CREATE OR REPLACE TRIGGER %I AFTER %s ON pgblend_data.%I
             REFERENCING %s TABLE AS changed
