@@ -20,7 +20,8 @@ from pgblend.sql.rights import ROLES, called, granted, reached
 # What each shard has of its own. The tables of embedding spaces are of the store as well.
 STORE_TABLES = (
     *("chunk", "collection_language", "document", "document_name", "document_summary", "edge"),
-    *("embedding_queue", "entity", "entity_extraction", "index_claim", "lexical_failure", "link"),
+    *("embedding_queue", "entity", "entity_extraction", "graph_change", "index_claim"),
+    *("lexical_failure", "link"),
     *("pending", "posting", "segment", "tombstone", "vocabulary", "vocabulary_lock"),
 )
 # What shards have a copy of.
@@ -31,9 +32,14 @@ ROUTED = (
     *("_delete_documents", "_forget_text", "_has_documents", "add_links", "count_vectors"),
     *("delete_document", "delete_edge"),
     *("index_embedding_space", "ingest_document", "lexical_rebuild", "lexical_seal"),
-    *("link_mentions", "queue_missing_vectors", "reset_metadata", "resolve_links"),
+    *("link_mentions", "queue_missing_vectors", "reset_metadata"),
     *("retry_embeddings", "set_metadata", "set_summary"),
 )
+# Named by a coordinator's routines, but called on shards alone (_on_shards): they refuse here.
+CALLED_THERE = {
+    *("_add_far_edge", "_clear_nodes", "_documents_named", "_end_graph_changes", "_graph_changes"),
+    *("_lead_links", "_link_names", "_links_called", "_nodes_there"),
+}
 _PORTS = {"_ask_shards", "_tell_shards"}
 # Stubs about the tables that stand for those of the shards' embedding spaces.
 _STAND_INS = {"_create_embedding_table", "_drop_embedding_table", "_guard_table"}
@@ -110,11 +116,11 @@ def reaching_store(objects: list[SourceObject]) -> set[str]:
     touching = {name for name, text in {**code, **modules}.items() if touches_store(text)}
     touching -= {one.name for one in objects if one.stage == "shards"} & _STAND_INS
     entries = set().union(*(granted(access, role) for role in ROLES))
-    ends = {*_PORTS, *VIEWS}
+    ends = {*_PORTS, *VIEWS, *CALLED_THERE}
     return {
         name
         for name in (entries & code.keys()) - VIEWS.keys()
-        if reached({name}, calls, ends) & touching - VIEWS.keys()
+        if reached({name}, calls, ends - {name}) & touching - ends | {name} & touching
     }
 
 

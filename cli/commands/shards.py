@@ -14,6 +14,7 @@ from pgblend.cli.database import (
 from pgblend.cli.errors import ExitCode, UserError
 from pgblend.cli.shards.check import check_asks_password, problems_of
 from pgblend.cli.shards.front import push_front
+from pgblend.cli.shards.graph import settle_graph
 from pgblend.cli.shards.outbox import deliver, waiting_for
 from pgblend.cli.shards.places import (
     Place,
@@ -136,7 +137,8 @@ def grant(database_url: str | None, role: str, user: str | None, password: str |
 def push(database_url: str | None) -> None:
     """Give shards what has changed: collections, grants, settings, profiles, embedding spaces.
 
-    Until it is done, searches leave the shard out, and name it. Rows of attached tables follow.
+    Until it is done, searches leave the shard out, and name it. Rows of attached tables follow, and
+    edges from one shard to another.
 
     \b
     Examples:
@@ -144,6 +146,7 @@ def push(database_url: str | None) -> None:
     """
     with open_database(database_url) as connection:
         give_each(places_of(connection), lambda place: _push(connection, place))
+        settle_graph(connection)
 
 
 def _push(coordinator: Connection, place: Place) -> None:

@@ -52,22 +52,26 @@ _NOTE = """
 _STAGE = """
     CREATE TEMP TABLE IF NOT EXISTS {0}_stage (LIKE pgblend_data.{0}) ON COMMIT DELETE ROWS
 """
-_OWN_EDGES = "origin NOT IN ('text', 'data')"  # the others follow from links
-_STORE_EDGES = f"""
-    DELETE FROM pgblend_data.edge WHERE {_OWN_EDGES};
+# An edge is where the document is that says so, else its source; what it leads to may be elsewhere.
+_STORE_GRAPH = """
+    DELETE FROM pgblend_data.edge;
     INSERT INTO pgblend_data.entity OVERRIDING SYSTEM VALUE
     SELECT s.* FROM pg_temp.entity_stage AS s
-    WHERE EXISTS (
-        SELECT FROM pg_temp.edge_stage AS e
-        WHERE e.node = s.id * 4 + 2 AND EXISTS (
-            SELECT FROM pgblend_data.document AS d WHERE d.id = e.document_id))
     ON CONFLICT DO NOTHING;
-    INSERT INTO pgblend_data.edge SELECT s.* FROM pg_temp.edge_stage AS s
-    WHERE (SELECT count(*) FROM pgblend._node_facts(ARRAY[s.node, s.neighbour])) = 2;
+    INSERT INTO pgblend_data.edge
+    SELECT s.* FROM pg_temp.edge_stage AS s
+    WHERE EXISTS (
+        SELECT FROM pgblend._node_facts(ARRAY[CASE
+            WHEN s.document_id <> 0 THEN s.document_id * 4
+            WHEN s.is_reverse THEN s.neighbour
+            ELSE s.node END]));
+    UPDATE pgblend_data.link AS l SET target_document_id = s.target_document_id
+    FROM pg_temp.link_stage AS s
+    WHERE l.id = s.id AND l.target_document_id IS DISTINCT FROM s.target_document_id;
     INSERT INTO pgblend_data.entity_extraction SELECT s.* FROM pg_temp.entity_extraction_stage AS s
-    ON CONFLICT DO NOTHING
+    ON CONFLICT DO NOTHING;
+    DELETE FROM pgblend_data.graph_change
 """
-_LINKS = "SELECT blend.resolve_links(c.name) FROM pgblend_data.collection AS c"
 
 _NO_MORE: tuple[Any, None] = (math.inf, None)  # comes after all documents
 
@@ -113,19 +117,21 @@ def differences(there: Iterator[Any], here: Iterator[Any]) -> Iterator[Change]:
             own, other = next(there, _NO_MORE), next(here, _NO_MORE)
 
 
-def copy_graph(source_url: str, target_url: str) -> None:
-    """Give the target edges between what it has, and the entities at their ends."""
+def copy_graph(source_url: str, target_url: str, elsewhere: Sequence[int]) -> None:
+    """Give the target the edges of what it has, and entities whose buckets are not elsewhere.
+
+    Where links lead, and what the coordinator has not looked at yet, comes along.
+    """
+    others = ", ".join(map(str, elsewhere)) or "NULL"
+    conditions = {"entity": f"bucket IN ({others}) IS NOT TRUE"}
     with connect(source_url) as source, connect(target_url) as target, target.transaction():
-        for table, condition in (
-            ("entity", "true"),
-            ("entity_extraction", "true"),
-            ("edge", _OWN_EDGES),
-        ):
+        for table in ("entity", "entity_extraction", "edge", "link"):
             target.execute(_STAGE.format(table).encode())
-            rows = f"SELECT * FROM pgblend_data.{table} WHERE {condition}"
+            rows = f"SELECT * FROM pgblend_data.{table} WHERE {conditions.get(table, 'true')}"
             _copy(source, target, rows, f"pg_temp.{table}_stage")
-        target.execute(_STORE_EDGES.encode())
-        target.execute(_LINKS)
+        target.execute(_STORE_GRAPH.encode())
+        rows = "SELECT * FROM pgblend_data.graph_change"
+        _copy(source, target, rows, "pgblend_data.graph_change")
 
 
 def _copy_documents(

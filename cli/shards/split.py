@@ -40,6 +40,7 @@ _LOCK = """
 _IS_CLAIMED = "SELECT true"
 _LOCK_NOT_AVAILABLE = "55P03"
 _FEW = 200
+_BUCKETS_IN_ALL = 4096
 _MOST_PASSES = 10
 
 
@@ -129,7 +130,7 @@ def _split(
     while count := copy_all(former, halves):
         say(f"copied {count:,} more documents")
     for half in halves:
-        copy_graph(former.url, half.place.url)
+        copy_graph(former.url, half.place.url, elsewhere(half, halves))
     versions = [push_front(coordinator, half.place) for half in halves]
     owned = [(bucket, half.place.number) for half in halves for bucket in half.buckets]
     replaced = {
@@ -192,6 +193,13 @@ def halves_of(
         )
         for place, name in enumerate(given)
     ]
+
+
+def elsewhere(half: Half, halves: list[Half]) -> list[int]:
+    """Return the buckets of entities that a new shard does not get; the first has the rest."""
+    if half is halves[0]:
+        return [bucket for other in halves[1:] for bucket in other.buckets]
+    return sorted({*range(_BUCKETS_IN_ALL)} - {*half.buckets})
 
 
 def copy_all(former: Place, halves: list[Half]) -> int:

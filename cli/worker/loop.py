@@ -16,6 +16,7 @@ from pgblend.cli.ingest.gateway_client import GatewayClient, GatewayUnavailableE
 from pgblend.cli.ingest.spaces import Space, get_setting
 from pgblend.cli.ingest.summaries import sum_up_batch
 from pgblend.cli.shards.front import push_changes
+from pgblend.cli.shards.graph import settle_graph, settle_some
 from pgblend.cli.shards.outbox import deliver_batch
 from pgblend.cli.shards.places import Place, find_places
 from pgblend.cli.worker.backoff import Backoff
@@ -109,6 +110,8 @@ class Worker:
             threading.Thread(target=self._follow_tables, args=[place], daemon=True)
             for place in places
         ]
+        if places and self._until is Until.STOPPED:
+            threads.append(threading.Thread(target=self._follow_graph, daemon=True))
         keeper = threading.Thread(target=self._keep_front, daemon=True)
         if places:
             keeper.start()
@@ -147,6 +150,7 @@ class Worker:
                     self.calibrate(front)
                 self._stopping.wait(_FRONT_SECONDS)
             if self._until is not Until.STOPPED and not self._moved:
+                settle_graph(front)
                 self.calibrate(front)
 
         self._served(keep)
@@ -163,6 +167,16 @@ class Worker:
                         continue
                     if self._until is not Until.STOPPED:
                         return
+                    self._stopping.wait(_FRONT_SECONDS)
+
+        self._served(follow)
+
+    def _follow_graph(self) -> None:
+        """Bring edges from one shard to another up to date with what changes."""
+
+        def follow(front: Connection) -> None:
+            while not self._stopping.is_set():
+                if not settle_some(front):
                     self._stopping.wait(_FRONT_SECONDS)
 
         self._served(follow)

@@ -103,7 +103,8 @@ COMMENT ON COLUMN pgblend_data.edge.document_id IS
 'The document that says so, and takes the edge along when it goes; 0 where none does.';
 COMMENT ON COLUMN pgblend_data.edge.chunk_id IS
 'The passage that says so; 0 where the edge does not hang on one.';
-COMMENT ON COLUMN pgblend_data.edge.bucket IS 'The part of the store that node belongs to.';
+COMMENT ON COLUMN pgblend_data.edge.bucket IS
+'The part of the store that node belongs to; where it is on another shard, that of who says so.';
 
 CREATE TABLE pgblend_data.entity (
     id bigint GENERATED ALWAYS AS IDENTITY,

@@ -88,3 +88,30 @@ CREATE POLICY shard_outbox_admin ON pgblend_data.shard_outbox USING (
     )
 );
 ALTER TABLE pgblend_data.shard_outbox ENABLE ROW LEVEL SECURITY;
+
+CREATE TABLE pgblend_data.graph_change (
+    id bigint GENERATED ALWAYS AS IDENTITY,
+    collection_id bigint NOT NULL,
+    name text,
+    node bigint,
+    noted_at timestamptz NOT NULL DEFAULT now(),
+    CONSTRAINT graph_change_pkey PRIMARY KEY (id),
+    CONSTRAINT graph_change_name_or_node_check CHECK (num_nonnulls(name, node) = 1)
+);
+COMMENT ON TABLE pgblend_data.graph_change IS
+'What changed on this shard that edges from or to other shards hang on, until the coordinator has '
+'looked.';
+COMMENT ON COLUMN pgblend_data.graph_change.name IS
+'A name that documents or links have now, or had.';
+COMMENT ON COLUMN pgblend_data.graph_change.node IS
+'A node that went, or may be an entity without an edge.';
+
+CREATE POLICY graph_change_admin ON pgblend_data.graph_change
+USING ((SELECT pg_has_role('pgblend_admin', 'USAGE')));
+CREATE POLICY graph_change_write ON pgblend_data.graph_change USING (
+    collection_id IN (
+        SELECT g.collection_id FROM pgblend_data.collection_grant AS g
+        WHERE g.privilege = 'write'
+    )
+);
+ALTER TABLE pgblend_data.graph_change ENABLE ROW LEVEL SECURITY;

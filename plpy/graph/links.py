@@ -1,10 +1,12 @@
 """Where a link leads."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from itertools import takewhile
 from urllib.parse import unquote, urljoin
 
 from pgblend.plpy.graph.names import link_name, path_name, uri_name
+from pgblend.plpy.session import Row, Rows
 
 
 def link_target(
@@ -90,3 +92,20 @@ def resolve_link(
         )
 
     return min(fitting, key=order)[0] if fitting else None
+
+
+def meant_by(links: Rows, candidates: Rows) -> list[tuple[Row, int | None]]:
+    """Return the links that lead elsewhere than they should, each with where that is."""
+    by_name: defaultdict[str, list[Candidate]] = defaultdict(list)
+    for row in candidates:
+        by_name[row["name"]].append(
+            (row["document_id"], row["source_key"], row["kind"], row["full_name"])
+        )
+    changed = []
+    for link in links:
+        meant = resolve_link(
+            link["kind"], link["target"], link["path"], link["source_key"], by_name[link["name"]]
+        )
+        if meant != link["target_document_id"]:
+            changed.append((link, meant))
+    return changed

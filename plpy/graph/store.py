@@ -1,12 +1,11 @@
 """Links of documents as rows: checked, stored, and led to the documents that they mean."""
 
 import json
-from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
-from pgblend.plpy.graph.links import Candidate, link_target, resolve_link
-from pgblend.plpy.session import Database, UserError
+from pgblend.plpy.graph.links import link_target, meant_by
+from pgblend.plpy.session import Database, Rows, UserError
 
 KINDS = ("path", "wiki", "uri", "key", "name")
 MOST_TYPE_BYTES = 200
@@ -28,8 +27,10 @@ INSERT = (
 INSERT_TYPES = ["text", "bigint[]", "jsonb[]", "text[]", "text[]", "text[]"]
 LINKS = (
     "SELECT l.id, l.document_id, l.kind, l.target, l.path, l.name, l.target_document_id,"
-    " d.source_key FROM pgblend_data.link AS l"
+    " l.target_document_id IS NOT NULL AND t.id IS NULL AS is_far, d.source_key"
+    " FROM pgblend_data.link AS l"
     " INNER JOIN pgblend_data.document AS d ON d.id = l.document_id"
+    " LEFT JOIN pgblend_data.document AS t ON t.id = l.target_document_id"
     " WHERE l.collection_id = $1"
 )
 CANDIDATES = (
@@ -41,6 +42,12 @@ CANDIDATES = (
 CHANGE = (
     "UPDATE pgblend_data.link AS l SET target_document_id = u.target"
     " FROM unnest($1, $2) AS u (id, target) WHERE l.id = u.id"
+)
+LEAD = (
+    "UPDATE pgblend_data.link AS l SET target_document_id = u.target"
+    " FROM unnest($1, $2, $3) AS u (id, target, former)"
+    " WHERE l.id = u.id AND l.target_document_id IS NOT DISTINCT FROM u.former"
+    " RETURNING l.document_id, u.former, u.target"
 )
 EDGES = "SELECT pgblend._link_edges($1, $2)"
 
@@ -108,26 +115,26 @@ def link_problem(link: Any) -> str | None:
     return None
 
 
-def resolve_links(db: Database, collection_id: int, names: Sequence[str] | None) -> int:
-    """Lead the links of some names, None: of all, anew; return how many lead elsewhere now."""
+def links_of(db: Database, collection_id: int, names: Sequence[str] | None) -> Rows:
+    """Return the links of some names, None: of all."""
     if names is None:
-        links = db.run(LINKS, ["bigint"], collection_id)
-    else:
-        links = db.run(f"{LINKS} AND l.name = ANY($2)", ["bigint", "text[]"], collection_id, names)
-    by_name: defaultdict[str, list[Candidate]] = defaultdict(list)
+        return db.run(LINKS, ["bigint"], collection_id)
+    return db.run(f"{LINKS} AND l.name = ANY($2)", ["bigint", "text[]"], collection_id, names)
+
+
+def candidates_of(db: Database, collection_id: int, names: Sequence[str]) -> Rows:
+    """Return the documents that are called by some names."""
+    return db.run(CANDIDATES, ["bigint", "text[]"], collection_id, names) if names else []
+
+
+def resolve_links(db: Database, collection_id: int, names: Sequence[str] | None) -> int:
+    """Lead the links of some names, None: of all, anew; return how many lead elsewhere now.
+
+    One that leads to another shard stays as it is: the coordinator knows better.
+    """
+    links = [link for link in links_of(db, collection_id, names) if not link["is_far"]]
     wanted = sorted({link["name"] for link in links})
-    if wanted:
-        for row in db.run(CANDIDATES, ["bigint", "text[]"], collection_id, wanted):
-            by_name[row["name"]].append(
-                (row["document_id"], row["source_key"], row["kind"], row["full_name"])
-            )
-    changed = []
-    for link in links:
-        meant = resolve_link(
-            link["kind"], link["target"], link["path"], link["source_key"], by_name[link["name"]]
-        )
-        if meant != link["target_document_id"]:
-            changed.append((link, meant))
+    changed = meant_by(links, candidates_of(db, collection_id, wanted))
     if changed:
         targets = [meant for _, meant in changed]
         db.run(CHANGE, ["bigint[]", "bigint[]"], [link["id"] for link, _ in changed], targets)
@@ -135,3 +142,17 @@ def resolve_links(db: Database, collection_id: int, names: Sequence[str] | None)
         ends = {*targets, *(link["target_document_id"] for link, _ in changed)} - {None}
         db.run(EDGES, ["bigint[]", "bigint[]"], sorted(sources), sorted(ends))
     return len(changed)
+
+
+def lead_links(db: Database, changes: Sequence[Sequence[int | None]]) -> int:
+    """Lead links to documents, of other shards too; return how many.
+
+    `changes` are (link, document, former one): a link that leads elsewhere by now stays.
+    """
+    columns = [[*column] for column in zip(*changes, strict=True)]
+    rows = db.run(LEAD, ["bigint[]"] * 3, *columns) if changes else []
+    if rows:
+        ends = {row[end] for row in rows for end in ("former", "target")} - {None}
+        sources = {row["document_id"] for row in rows}
+        db.run(EDGES, ["bigint[]", "bigint[]"], sorted(sources), sorted(ends))
+    return len(rows)

@@ -44,7 +44,7 @@ from pgblend.plpy.session import (
     error_state,
 )
 from pgblend.plpy.shards.routines import ROUTINES, VIEWS
-from pgblend.plpy.shards.wire import WIRE, built
+from pgblend.plpy.shards.wire import WIRE, Step, built
 
 _SELF = "SELECT s.front_version AS version FROM pgblend_data.shard_self AS s"
 _LACKS = "it lacks the last changes of settings, grants or collections: pgblend shards push"
@@ -55,6 +55,23 @@ _CONFIGURATIONS = """
 _HASHES = """
     SELECT c.id, left(c.content_hash, 16) AS hash FROM pgblend_data.chunk AS c
     WHERE c.id = ANY($1)"""
+
+_STEPS = """
+    WITH step AS MATERIALIZED (
+        SELECT n.*, row_number() OVER () AS place
+        FROM pgblend._neighbours($1, $2, $3, $4) AS n
+    ), here AS MATERIALIZED (
+        SELECT f.node FROM pgblend._node_facts(ARRAY(
+            SELECT s.node FROM step AS s UNION SELECT s.neighbour FROM step AS s)) AS f
+    )
+    SELECT s.node, s.neighbour, s.is_reverse, s.edge_type, s.weight,
+        CASE WHEN s.node NOT IN (SELECT h.node FROM here AS h) THEN s.collection_id END AS from_of,
+        CASE WHEN s.neighbour NOT IN (SELECT h.node FROM here AS h)
+            THEN s.neighbour_collection_id END AS to_of
+    FROM step AS s
+    ORDER BY s.place"""
+_STEP_TYPES = ["bigint[]", "text", "text[]", "integer"]
+_PRESENT = "SELECT f.node, f.collection_id FROM pgblend._node_facts($1) AS f"
 
 
 class Shard:
@@ -91,7 +108,8 @@ class Shard:
             "named_documents": self.asked(NamesRequest, self.store.named_documents),
             "cosines": self.of_space(CosinesRequest, self.store.cosines),
             "vectors": self.of_space(VectorsRequest, self.store.vectors),
-            "neighbours": self.asked(NeighboursRequest, self.store.neighbours),
+            "steps": self.asked(NeighboursRequest, self.steps),
+            "present": self.present,
             "node_passages": self.asked(NodesRequest, self.store.node_passages),
         }
 
@@ -178,6 +196,16 @@ class Shard:
         if not self.candidates:
             return None
         return self.candidates[0], self.store.is_named(query, self.candidates[0])
+
+    def steps(self, request: NeighboursRequest) -> list[Step]:
+        """Return the edges of nodes, the heaviest first, and which ends are on other shards."""
+        asked = request.nodes, request.direction, request.edge_types, request.most
+        return [Step(**row) for row in self.db.run(_STEPS, _STEP_TYPES, *asked)]
+
+    def present(self, nodes: Sequence[int]) -> list[list[int]]:
+        """Return those of the nodes that are here, and their collections."""
+        rows = self.db.run(_PRESENT, ["bigint[]"], nodes)
+        return [[row["node"], row["collection_id"]] for row in rows]
 
     def routine(self, name: str, arguments: Sequence[Any]) -> list[Any]:
         """Return what a routine gives that coordinators ask for: its rows, or its value."""

@@ -32,6 +32,7 @@ from pgblend.plpy.ports import (
 from pgblend.plpy.session import Database, Rows
 from pgblend.plpy.shards.lists import cut_short, merged_lists, share_of
 from pgblend.plpy.shards.trips import Call, Trips
+from pgblend.plpy.shards.wire import Step
 
 if TYPE_CHECKING:
     from pgblend.plpy.lexical.arm import LexicalArm, Scope
@@ -342,11 +343,33 @@ class ShardStore:
         return [row for answers in self.by_place(calls) for row in chain(*answers)]
 
     def neighbours(self, request: NeighboursRequest) -> Sequence[Edge]:
-        """Return the edges of nodes, the heaviest first."""
-        (answers,) = self.trips.everywhere([("neighbours", request)])
-        edges = [Edge(*row) for row in chain(*answers)]
-        edges.sort(key=lambda edge: (-edge.weight, edge.neighbour, edge.node))
+        """Return the edges of nodes, the heaviest first.
+
+        Those to nodes of other shards that are gone are left out: shards may not know it yet. A
+        shard is asked for more where it might hold some in their place.
+        """
+        most = request.most
+        while True:
+            (answers,) = self.trips.everywhere([("steps", request._replace(most=most))])
+            of_shards = [[Step(*row) for row in rows] for rows in answers]
+            kept = self.whole_edges(of_shards)
+            cut = zip(of_shards, kept, strict=True)
+            if all(len(rows) < most or len(edges) >= request.most for rows, edges in cut):
+                break
+            most += request.most
+        edges = [Edge(*one[:5]) for one in chain(*kept)]
+        edges.sort(key=lambda one: (-one.weight, one.neighbour, one.node, *one[2:4]))
         return edges[: request.most]
+
+    def whole_edges(self, of_shards: Sequence[Sequence[Step]]) -> list[list[Step]]:
+        """Return each shard's edges whose ends are there, of the collections that they say."""
+        far = sorted({end for one in chain(*of_shards) for end in one.far_ends})
+        there: set[tuple[int, int]] = set()
+        if far:
+            nodes = sorted({node for node, _ in far})
+            (answers,) = self.trips.everywhere([("present", nodes)])
+            there.update((node, of) for node, of in chain(*answers))
+        return [[one for one in rows if there.issuperset(one.far_ends)] for rows in of_shards]
 
     def node_passages(self, request: NodesRequest) -> Sequence[NodePassage]:
         """Return the passage of a node from where it is; it is gone where it is nowhere."""

@@ -2,11 +2,29 @@
 
 from collections.abc import Sequence
 from types import UnionType
-from typing import Any
+from typing import Any, NamedTuple
 
 # Of trips and their answers: a coordinator of a newer one than its shard gets none.
-WIRE = 1
+WIRE = 2
 # A kind is a type of the ports: a NamedTuple, a Sequence of one, one or None, or what JSON has.
+
+
+class Step(NamedTuple):
+    """An edge, and the collections that it says its ends are of which are not on the shard."""
+
+    node: int
+    neighbour: int
+    is_reverse: bool
+    edge_type: str
+    weight: float
+    from_of: int | None
+    to_of: int | None
+
+    @property
+    def far_ends(self) -> list[tuple[int, int]]:
+        """Return those ends, with these collections."""
+        ends = (self.node, self.from_of), (self.neighbour, self.to_of)
+        return [(node, of) for node, of in ends if of is not None]
 
 
 def built(kind: Any, value: Any) -> Any:

@@ -16,7 +16,7 @@ BEGIN
     PERFORM pgblend._store_edges(ARRAY(
         SELECT ROW(
             l.document_id * 4, false, l.target_document_id * 4, l.edge_type, l.origin,
-            l.document_id, 0, NULL, NULL, NULL, max(l.weight),
+            l.document_id, 0, l.collection_id, l.collection_id, l.bucket, max(l.weight),
             (array_agg(l.metadata ORDER BY l.id))[1] || CASE
                 WHEN count(l.line) > 0 THEN jsonb_build_object(
                     'lines', jsonb_agg(l.line ORDER BY l.line) FILTER (WHERE l.line IS NOT NULL))
@@ -25,6 +25,7 @@ BEGIN
         WHERE l.document_id = ANY(source_document_ids)
             AND l.target_document_id = ANY(target_document_ids)
             AND l.document_id <> l.target_document_id
-        GROUP BY l.document_id, l.target_document_id, l.edge_type, l.origin));
+        GROUP BY l.document_id, l.collection_id, l.bucket, l.target_document_id, l.edge_type,
+            l.origin));
 END;
 $function$;

@@ -2,7 +2,7 @@
 -- direction: out follows edges, in goes against them, both does either. NULL edge_types are all
 -- that are stored. Two types are not stored and come where they are named. next leads from a
 -- passage to the one after it in its document, part_of from a passage to its document. Ties go by
--- (neighbour, node).
+-- (neighbour, node). Collections are those that the edge says its ends are of.
 CREATE OR REPLACE FUNCTION pgblend._neighbours(
     nodes bigint[],
     direction text,
@@ -14,7 +14,9 @@ RETURNS TABLE (
     neighbour bigint,
     is_reverse boolean,
     edge_type text,
-    weight real
+    weight real,
+    collection_id bigint,
+    neighbour_collection_id bigint
 )
 LANGUAGE plpgsql
 STABLE PARALLEL SAFE
@@ -27,12 +29,13 @@ DECLARE
 BEGIN
     RETURN QUERY
     SELECT s.* FROM (
-        SELECT e.node, e.neighbour, e.is_reverse, e.edge_type, e.weight
+        SELECT e.node, e.neighbour, e.is_reverse, e.edge_type, e.weight,
+            e.collection_id, e.neighbour_collection_id
         FROM pgblend_data.edge AS e
         WHERE e.node = ANY(nodes) AND e.is_reverse = ANY(ways)
             AND (edge_types IS NULL OR e.edge_type = ANY(edge_types))
         UNION ALL
-        SELECT n, o.id * 4 + 1, way, 'next', 1::real
+        SELECT n, o.id * 4 + 1, way, 'next', 1::real, c.collection_id, c.collection_id
         FROM unnest(nodes) AS n
         CROSS JOIN unnest(ways) AS way
         INNER JOIN pgblend_data.chunk AS c ON c.id = n >> 2
@@ -41,12 +44,12 @@ BEGIN
             AND o.chunk_index = c.chunk_index + CASE WHEN way THEN -1 ELSE 1 END
         WHERE n & 3 = 1 AND 'next' = ANY(edge_types)
         UNION ALL
-        SELECT n, c.document_id * 4, false, 'part_of', 1::real
+        SELECT n, c.document_id * 4, false, 'part_of', 1::real, c.collection_id, c.collection_id
         FROM unnest(nodes) AS n
         INNER JOIN pgblend_data.chunk AS c ON c.id = n >> 2
         WHERE n & 3 = 1 AND 'part_of' = ANY(edge_types) AND false = ANY(ways)
         UNION ALL
-        SELECT n, c.id * 4 + 1, true, 'part_of', 1::real
+        SELECT n, c.id * 4 + 1, true, 'part_of', 1::real, c.collection_id, c.collection_id
         FROM unnest(nodes) AS n
         INNER JOIN pgblend_data.chunk AS c ON c.document_id = n >> 2
         WHERE n & 3 = 0 AND 'part_of' = ANY(edge_types) AND true = ANY(ways)

@@ -13,6 +13,7 @@ DECLARE
     nodes bigint[] := ARRAY(SELECT id * 4 + are_chunks::integer FROM unnest(ids) AS id);
     ends bigint[];
     neighbours bigint[];
+    unled record;
 BEGIN
     IF are_chunks THEN
         WITH gone AS (
@@ -28,9 +29,17 @@ BEGIN
         )
 
         SELECT array_agg(DISTINCT g.node) INTO ends FROM gone AS g;
+        WITH dangling AS (
+            UPDATE pgblend_data.link AS l SET target_document_id = NULL
+            WHERE l.target_document_id = ANY(ids)
+            RETURNING l.collection_id, l.name
+        )
+
+        SELECT array_agg(d.collection_id) AS collections, array_agg(d.name) AS names
+        INTO unled
+        FROM dangling AS d;
         PERFORM pgblend._resolve_links(l.collection_id, array_agg(DISTINCT l.name))
-        FROM pgblend_data.link AS l
-        WHERE l.target_document_id = ANY(ids)
+        FROM unnest(unled.collections, unled.names) AS l (collection_id, name)
         GROUP BY l.collection_id;
     END IF;
     WITH gone AS (

@@ -1,5 +1,6 @@
 -- _become_shard: make an empty database a coordinator's shard: ids come from a block of its own.
--- From then on it can be moved (_refuse_moved). Again with the same number changes nothing. A
+-- From then on it can be moved (_refuse_moved), and notes what edges of other shards hang on
+-- (graph_change). Again with the same number changes nothing. A
 -- database that has documents, or is another shard, is an error. `tables` are those of the store.
 -- Only the owner of the tables may call it.
 CREATE OR REPLACE FUNCTION pgblend._become_shard(number integer, tables text[])
@@ -27,7 +28,7 @@ BEGIN
                 SELECT format('pgblend_data.%I', t.name)::regclass FROM unnest(tables) AS t (name)))
             AND a.attidentity <> ''
     LOOP
-        -- Calls in text: _refuse_moved (tables by name).
+        -- Calls in text: _note_names, _note_nodes, _refuse_moved (tables by name).
         EXECUTE format(
             'ALTER TABLE %s ALTER COLUMN %I SET MINVALUE %s SET MAXVALUE %s SET START %s RESTART',
             counted.relation, counted.attname, block, block + (1::bigint << 40) - 2, block);
@@ -42,6 +43,22 @@ BEGIN
             'CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE OR DELETE ON pgblend_data.%I
             FOR EACH STATEMENT EXECUTE FUNCTION pgblend._refuse_moved()',
             counted.name || '_00_refuse_moved', counted.name);
+    END LOOP;
+    FOR counted IN
+        SELECT * FROM (
+            VALUES ('document_name', 'INSERT', 'NEW', '_note_names', '90'),
+                ('document_name', 'DELETE', 'OLD', '_note_names', '91'),
+                ('link', 'INSERT', 'NEW', '_note_names', '90'),
+                ('chunk', 'DELETE', 'OLD', '_note_nodes', '90'),
+                ('document', 'DELETE', 'OLD', '_note_nodes', '90')
+        ) AS v (name, event, rows, noting, place)
+    LOOP
+        EXECUTE format(
+            'CREATE OR REPLACE TRIGGER %I AFTER %s ON pgblend_data.%I
+            REFERENCING %s TABLE AS changed
+            FOR EACH STATEMENT EXECUTE FUNCTION pgblend.%I()',
+            format('%s_%s%s', counted.name, counted.place, counted.noting), counted.event,
+            counted.name, counted.rows, counted.noting);
     END LOOP;
 END;
 $function$;

@@ -62,6 +62,7 @@ def test_what_is_granted_reaches_a_store_table_through_a_port_only() -> None:
         ("_most_chunks", {"create_embedding_space"}),
         ("_diagnosis", {"search_diagnose"}),
         ("add_edge", {"add_edge"}),
+        ("_resolve_links", {"resolve_links"}),
     ],
 )
 def test_a_stub_that_was_forgotten_is_found(stub: str, found: set[str]) -> None:

@@ -23,6 +23,11 @@ SEARCH = (
     " query_embedding => '[1,2,3,4,5,6,7,8]')"
 )
 QUERIES = ["red wine", "wnie of house", "fox", '"house 3"', "house -red"]
+GRAPH = [
+    "SELECT source, target, edge_type, metadata, document_id FROM edges ORDER BY 1, 2, 3",
+    "SELECT source_key, target, target_key FROM links ORDER BY 1, 2",
+    "SELECT * FROM graph_neighbors(graph_node('books', 'k3'), 2)",
+]
 WORDS = (
     "SELECT source_key FROM lexical_search('wine', 1000,"
     """ options => '{"candidate_depth": 1000}')"""
@@ -43,6 +48,12 @@ def scale(fresh_shards: Scale) -> Scale:
             links,
         )
     coordinator.rows("SELECT resolve_links('books')")
+    for number in range(0, 30, 3):
+        coordinator.rows(
+            "SELECT add_edge(graph_node('books', %s), graph_node('books', %s), 'cites')",
+            f"k{number}",
+            f"k{(number + 7) % 30}",
+        )
     for shard in fresh_shards.shards:
         shard.rows(
             "INSERT INTO pgblend_data.embedding_s SELECT c.id, c.document_id, c.chunk_index,"
@@ -76,8 +87,10 @@ def pairs(given: dict[str, str]) -> list[str]:
     return [f"{name}={url}" for name, url in given.items()]
 
 
-def told(scale: Scale) -> list[Any]:
-    return [scale.coordinator.rows(SEARCH, query) for query in QUERIES]
+def told(scale: Scale, session: Database | None = None) -> list[Any]:
+    asked_of = session or scale.coordinator
+    found = [asked_of.rows(SEARCH, query) for query in QUERIES]
+    return [*found, *(asked_of.rows(query) for query in GRAPH)]
 
 
 def test_a_split_changes_no_search_and_moves_each_document_once(
@@ -93,11 +106,11 @@ def test_a_split_changes_no_search_and_moves_each_document_once(
         earlier.transaction(),
     ):
         long = Database(earlier)
-        assert [long.rows(SEARCH, query) for query in QUERIES] == before
+        assert told(scale, long) == before
         said = run_command(coordinator.url, "shards", "split", "b0", *pairs(given))
         assert f"copied {len(keys)} documents" in said
         assert told(scale) == before
-        assert [long.rows(SEARCH, query) for query in QUERIES] == before
+        assert told(scale, long) == before
         long.rows("SELECT ingest_document('books', %s, 'later wine')", max(keys))
         with connect(given["b2"]) as one, connect(given["b3"]) as other:
             parts = [set(Database(shard).column(KEYS)) for shard in (one, other)]

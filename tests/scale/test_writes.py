@@ -166,7 +166,7 @@ def test_a_document_is_forgotten_where_it_is(scale: Scale) -> None:
     assert coordinator.rows("SELECT * FROM forget_document(-5)") == []
 
 
-def test_edges_join_nodes_of_one_shard(scale: Scale) -> None:
+def test_edges_join_nodes_of_all_shards(scale: Scale) -> None:
     add(scale)
     coordinator = scale.coordinator
     first, second, *_ = scale.shards[0].column(_OWN)
@@ -180,18 +180,17 @@ def test_edges_join_nodes_of_one_shard(scale: Scale) -> None:
     assert not coordinator.value(join, nodes[first], nodes[second], '{"page": 3}')
     found = "SELECT neighbour, edge_type, weight FROM graph_neighbors(%s)"
     assert coordinator.rows(found, nodes[first]) == [(nodes[second], "cites", 2)]
-    said = coordinator.error(join, nodes[first], nodes[other], "{}")
-    assert (said.sqlstate, said.message_primary) == (
-        "0A000",
-        f"{nodes[first]} and {nodes[other]} are on different shards: an edge joins nodes of one",
-    )
+    assert coordinator.value(join, nodes[first], nodes[other], "{}")
+    assert not coordinator.value(join, nodes[first], nodes[other], "{}")
+    assert coordinator.rows(found, nodes[other]) == [(nodes[first], "cites", 2)]
     for source, target, problem in (
         (nodes[first], "document:999999999", "there is no node document:999999999"),
         (nodes[first], nodes[first], "expected two different nodes"),
         ("nothing", nodes[first], 'node is "nothing"'),
     ):
         assert problem in str(coordinator.error(join, source, target, "{}").message_primary)
-    assert coordinator.value("SELECT delete_edge(%s, %s)", nodes[first], nodes[second]) == 1
+    for end in (second, other):
+        assert coordinator.value("SELECT delete_edge(%s, %s)", nodes[first], nodes[end]) == 1
     assert coordinator.rows(found, nodes[first]) == []
 
 
