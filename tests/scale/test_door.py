@@ -176,6 +176,23 @@ def test_a_document_is_shown_by_its_id(
         assert said[1] == said[0]
 
 
+def test_a_strict_search_without_a_shard_is_unavailable(
+    spaced: Scale, doors: list[tuple[ServeProcess, str]]
+) -> None:
+    process, token = doors[1]
+    lacks = "UPDATE pgblend_data.shard_self SET front_version = front_version + %s"
+    spaced.shards[1].rows(lacks, -1)
+    try:
+        with process.client(token) as client:
+            body = {"query": "red wine", "options": {"strict": True}}
+            answer = client.post("/v1/search", json=body)
+    finally:
+        spaced.shards[1].rows(lacks, 1)
+    assert answer.status_code == 503, answer.text
+    assert answer.json()["type"] == "urn:pgblend:problem:shards-unavailable"
+    assert "b1" in answer.json()["detail"]
+
+
 def test_doctor_finds_a_coordinator_well_and_names_a_shard_that_is_not(spaced: Scale) -> None:
     url, shard = spaced.coordinator.url, spaced.shards[1]
     told = run_command(url, "doctor", "--json")
