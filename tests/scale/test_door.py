@@ -14,7 +14,7 @@ from support.gateway_process import GatewayProcess
 from support.model_library import WEAK
 from support.model_provider import DEFAULT_DIMENSIONS, ModelProvider
 from support.serve_process import DOOR_PASSWORD, ServeProcess, door_role, token_of
-from support.shards import Scale, run_command
+from support.shards import Scale, kill_at, run_command
 
 pytestmark = pytest.mark.slow
 
@@ -109,6 +109,28 @@ def test_the_worker_makes_the_vectors_of_all_shards(spaced: Scale) -> None:
     assert found == spaced.one.rows(query)
     for place in range(8):
         spaced.forget("briefe", f"n{place}")
+
+
+def test_a_worker_that_is_killed_between_shards_leaves_the_rest_to_the_next(spaced: Scale) -> None:
+    url, keys = spaced.coordinator.url, [f"r{place}" for place in range(12)]
+    for key in keys:
+        spaced.add("briefe", key, f"ein roter Wein {key}")
+    vectors, first = "SELECT count(*) FROM pgblend_data.embedding_real", spaced.shards[0]
+    before = first.value(vectors)
+    kill_at(
+        spaced.shards[1].url,
+        "embedding_real",
+        lambda: first.value(vectors) > before,
+        *(url, "worker", "--once"),
+    )
+    assert spaced.coordinator.value("SELECT waiting FROM count_vectors()") > 0
+    run_command(url, "worker", "--once")
+    run_command(spaced.one.url, "worker", "--once")
+    assert spaced.coordinator.row("SELECT waiting, missing FROM count_vectors()") == (0, 0)
+    query = "SELECT chunk_id, score FROM vector_search('roter Wein', 50)"
+    assert spaced.coordinator.rows(query) == spaced.one.rows(query)
+    for key in keys:
+        spaced.forget("briefe", key)
 
 
 def plain(value: Any) -> Any:

@@ -87,6 +87,23 @@ def locked(three_shards: Scale) -> Iterator[None]:
 
 
 @contextmanager
+def slow(three_shards: Scale) -> Iterator[None]:
+    """A shard that answers later than a search waits."""
+    shard, routine = three_shards.shards[BROKEN], "pgblend._answer_shards(integer[], text[])"
+    shard.rows(f"ALTER FUNCTION {routine} RENAME TO _at_once")
+    shard.rows(
+        "CREATE FUNCTION pgblend._answer_shards(shards integer[], requests text[])"
+        " RETURNS TABLE (shard integer, answer text) LANGUAGE sql AS"
+        f" 'SELECT a.* FROM pg_sleep({2 * TOTAL_MS / 1000}), pgblend._at_once($1, $2) AS a'"
+    )
+    try:
+        yield
+    finally:
+        shard.rows(f"DROP FUNCTION {routine}")
+        shard.rows("ALTER FUNCTION pgblend._at_once RENAME TO _answer_shards")
+
+
+@contextmanager
 def silent(three_shards: Scale) -> Iterator[None]:
     """A shard whose server takes connections and never says anything."""
     (before,) = three_shards.coordinator.column(_AT, f"p{BROKEN}")
@@ -143,6 +160,7 @@ FAILURES = {
     "down": (down, "not currently accepting connections"),
     "refused": (refused, "refused"),
     "locked": (locked, "no answer within"),
+    "slow": (slow, "no answer within"),
     "silent": (silent, "no answer within"),
     "older": (older, "does not exist"),
     "older_front": (older_front, "pgblend shards push"),

@@ -1,7 +1,5 @@
 """Commands that are killed between two shards: again, they store what is missing, nothing twice."""
 
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,8 +9,7 @@ from conftest import Server
 from pgblend.cli.database import connect
 from support.database import Database
 from support.server import temporary_cluster
-from support.shards import Scale, run_command
-from support.waiting import wait_until
+from support.shards import Scale, kill_at, run_command
 
 pytestmark = pytest.mark.slow
 
@@ -26,19 +23,6 @@ def scale(writing_shards: Scale) -> Scale:
     """Return one node, and a coordinator of three shards, without documents."""
     writing_shards.clear()
     return writing_shards
-
-
-def kill_at(
-    database: str, table: str, reached: Callable[[], object], url: str, *arguments: str
-) -> None:
-    """Start a command that waits for a table of a database; kill it once that is reached."""
-    command = [sys.executable, "-m", "pgblend.cli.main", "--database-url", url, *arguments]
-    with connect(database) as holder, holder.transaction():
-        holder.execute(f"LOCK TABLE pgblend_data.{table} IN SHARE MODE".encode())
-        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-            wait_until(reached, process=process)
-            assert process.poll() is None
-            process.kill()
 
 
 def write_files(folder: Path, start: int, count: int) -> set[str]:

@@ -2,16 +2,18 @@
 
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import psycopg
 
+from pgblend.cli.database import connect
 from pgblend.cli.shards.front import push_changes
 from pgblend.cli.shards.places import places_of
 from support.database import Database
+from support.waiting import wait_until
 
 BUCKETS = "SELECT b.bucket FROM pgblend_data.shard_bucket AS b WHERE b.shard = %s"
 VECTOR_TABLES = "SELECT s.table_name FROM pgblend_data.embedding_space AS s"
@@ -203,6 +205,19 @@ def run_command(url: str, *arguments: str, fails: bool = False) -> str:
     output = told.stderr + told.stdout
     assert (told.returncode != 0) is fails, output
     return output
+
+
+def kill_at(
+    database: str, table: str, reached: Callable[[], object], url: str, *arguments: str
+) -> None:
+    """Start a command that waits for a table of a database; kill it once that is reached."""
+    command = [sys.executable, "-m", "pgblend.cli.main", "--database-url", url, *arguments]
+    with connect(database) as holder, holder.transaction():
+        holder.execute(f"LOCK TABLE pgblend_data.{table} IN SHARE MODE".encode())
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+            wait_until(reached, process=process)
+            assert process.poll() is None
+            process.kill()
 
 
 def stored(database: Database, *values: Any) -> tuple[int, int]:
