@@ -21,7 +21,7 @@ from pgblend.sql.rights import ROLES, called, granted, reached
 STORE_TABLES = (
     *("chunk", "collection_language", "document", "document_name", "document_summary", "edge"),
     *("embedding_queue", "entity", "entity_extraction", "graph_change", "index_claim"),
-    *("lexical_failure", "link"),
+    *("key_reference", "lexical_failure", "link"),
     *("pending", "posting", "segment", "tombstone", "vocabulary", "vocabulary_lock"),
 )
 # What shards have a copy of.
@@ -37,8 +37,9 @@ ROUTED = (
 )
 # Named by a coordinator's routines, but called on shards alone (_on_shards): they refuse here.
 CALLED_THERE = {
-    *("_add_far_edge", "_clear_nodes", "_documents_named", "_end_graph_changes", "_graph_changes"),
-    *("_lead_links", "_link_names", "_links_called", "_nodes_there"),
+    *("_add_far_edge", "_clear_nodes", "_document_ids", "_documents_named", "_end_graph_changes"),
+    *("_graph_changes", "_lead_links", "_link_names", "_links_called", "_nodes_there"),
+    *("_references", "_store_key_edges"),
 }
 _PORTS = {"_ask_shards", "_tell_shards"}
 # Stubs about the tables that stand for those of the shards' embedding spaces.

@@ -24,7 +24,8 @@ _TABLES = """
             ELSE quote_ident(a.attname) END, ', ' ORDER BY a.attnum) AS columns_given
     FROM (
         VALUES (1, 'document', 'id'), (2, 'chunk', 'document_id'), (3, 'link', 'document_id'),
-            (4, 'document_summary', 'document_id'), (5, 'embedding_queue', 'document_id')
+            (4, 'document_summary', 'document_id'), (5, 'embedding_queue', 'document_id'),
+            (7, 'key_reference', 'document_id')
         UNION ALL
         SELECT 6, s.table_name, 'document_id' FROM pgblend_data.embedding_space AS s
     ) AS t (place, name, key)

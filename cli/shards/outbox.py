@@ -24,8 +24,14 @@ _COLLECTIONS = """
 """
 _VERSION = "SELECT f.version FROM pgblend_data.shard_front AS f"
 _CLAIM = "SELECT pgblend._claim_rows(%(number)s, %(version)s, %(collection)s)"
-_TAKE = "SELECT * FROM pgblend._waiting_rows(%(collection)s, %(number)s, %(key)s::text)"
-_APPLY = "SELECT pgblend._apply_rows(%(collection)s, %(keys)s::text[], %(rows)s::jsonb)"
+_TAKE = """
+    SELECT w.ids, w.keys, w.rows, w.foreign_keys::text AS foreign_keys, w.buckets
+    FROM pgblend._waiting_rows(%(collection)s, %(number)s, %(key)s::text) AS w
+"""
+_APPLY = """
+    SELECT pgblend._apply_rows(
+        %(collection)s, %(keys)s::text[], %(rows)s::jsonb, %(foreign_keys)s::jsonb)
+"""
 _KEYS = """
     SELECT coalesce(array_agg(d.source_key), '{}') FROM pgblend_data.document AS d
     WHERE d.collection_id = %(collection)s AND d.bucket = ANY(%(buckets)s::smallint[])
@@ -111,8 +117,8 @@ def _deliver_keys(coordinator: Connection, shard: Connection, given: dict[str, o
             fetch_rows(shard, _CLAIM, given | {"version": version})
             (taken,) = fetch_rows(coordinator, _TAKE, given)
             if taken["keys"]:
-                rows = json.dumps(taken["rows"])
-                fetch_rows(shard, _APPLY, given | {"keys": taken["keys"], "rows": rows})
+                rows = {"keys": taken["keys"], "rows": json.dumps(taken["rows"])}
+                fetch_rows(shard, _APPLY, given | rows | {"foreign_keys": taken["foreign_keys"]})
             elif taken["buckets"]:
                 keys = fetch_value(shard, _KEYS, given | {"buckets": taken["buckets"]})
                 fetch_rows(coordinator, _NOTE, given | {"keys": keys})

@@ -133,6 +133,11 @@ ALTER TABLE pgblend_data.key_reference
 DROP CONSTRAINT key_reference_document_id_fkey,
 ADD CONSTRAINT key_reference_document_fkey FOREIGN KEY (document_id, collection_id)
 REFERENCES pgblend_data.document (id, collection_id) ON DELETE CASCADE NOT VALID;
+COMMENT ON COLUMN pgblend_data.key_reference.target IS
+'The referenced table; 0 on a shard, whose coordinator has the table.';
+COMMENT ON COLUMN pgblend_data.key_reference.target_columns IS
+'The referenced columns: an edge needs them to be the key_columns of the attached table. On a '
+'shard the coordinator''s number of the table comes first.';
 ALTER TABLE pgblend_data.link
 DROP CONSTRAINT link_document_id_fkey,
 ADD CONSTRAINT link_document_fkey FOREIGN KEY (document_id, collection_id)

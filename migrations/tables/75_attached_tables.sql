@@ -59,7 +59,10 @@ ON pgblend_data.key_reference USING btree (target, target_key);
 COMMENT ON TABLE pgblend_data.key_reference IS
 'What the foreign keys of attached tables'' rows reference, whether or not that table is attached '
 '(yet); where both rows have documents, an edge joins them.';
+COMMENT ON COLUMN pgblend_data.key_reference.target IS
+'The referenced table; 0 on a shard, whose coordinator has the table.';
 COMMENT ON COLUMN pgblend_data.key_reference.target_columns IS
-'The referenced columns: an edge needs them to be the key_columns of the attached table.';
+'The referenced columns: an edge needs them to be the key_columns of the attached table. On a '
+'shard the coordinator''s number of the table comes first.';
 COMMENT ON COLUMN pgblend_data.key_reference.target_key IS
 'The source key that the document of the referenced row has.';

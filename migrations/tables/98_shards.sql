@@ -94,9 +94,10 @@ CREATE TABLE pgblend_data.graph_change (
     collection_id bigint NOT NULL,
     name text,
     node bigint,
+    source_key text,
     noted_at timestamptz NOT NULL DEFAULT now(),
     CONSTRAINT graph_change_pkey PRIMARY KEY (id),
-    CONSTRAINT graph_change_name_or_node_check CHECK (num_nonnulls(name, node) = 1)
+    CONSTRAINT graph_change_one_check CHECK (num_nonnulls(name, node, source_key) = 1)
 );
 COMMENT ON TABLE pgblend_data.graph_change IS
 'What changed on this shard that edges from or to other shards hang on, until the coordinator has '
@@ -105,6 +106,8 @@ COMMENT ON COLUMN pgblend_data.graph_change.name IS
 'A name that documents or links have now, or had.';
 COMMENT ON COLUMN pgblend_data.graph_change.node IS
 'A node that went, or may be an entity without an edge.';
+COMMENT ON COLUMN pgblend_data.graph_change.source_key IS
+'Key of an attached table''s row that came, or whose foreign keys changed.';
 
 CREATE POLICY graph_change_admin ON pgblend_data.graph_change
 USING ((SELECT pg_has_role('pgblend_admin', 'USAGE')));

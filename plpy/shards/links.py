@@ -4,27 +4,20 @@ A shard leads its links to its own documents, and notes names and nodes that cha
 Here they are looked at over all shards. Every call commits on its shard, and may come again.
 """
 
-import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from pgblend.plpy.graph.links import meant_by
 from pgblend.plpy.session import Database
+from pgblend.plpy.shards.calls import on_shards
+from pgblend.plpy.shards.keys import join_rows
 
 MOST_CHANGES = 5000
 MOST_NAMES = 2000
-_CALL = "SELECT a.answer::text AS answer FROM pgblend._on_shards($1, $2) AS a (answer)"
 _COLLECTION = "SELECT c.name FROM pgblend_data.collection AS c WHERE c.id = $1"
 # One job at a time: what is read before another one's writes must not be written after them. Only
 # admins may have it, and no writer waits for it.
 _LOCK = "LOCK TABLE pgblend_data.shard_outbox IN SHARE UPDATE EXCLUSIVE MODE"
-
-
-def on_shards(db: Database, routine: str, arguments: Mapping[str, Any]) -> list[Any]:
-    """Call a routine on shards; return the rows of all. An error where one does not answer."""
-    rows = db.run(_CALL, ["text", "jsonb"], routine, json.dumps(arguments))
-    return [json.loads(row["answer"]) for row in rows]
 
 
 def resolve_links(db: Database, collection_id: int, names: Sequence[str] | None) -> int:
@@ -41,8 +34,11 @@ def settle_graph(db: Database) -> int:
         if change["name"] is not None:
             names[change["collection_id"]].add(change["name"])
     later = {one for one in names if not _resolve(db, one, sorted(names[one]))[1]}
+    join_rows(db, changes)
     _clear(db, sorted({one["node"] for one in changes if one["node"] is not None}))
-    done = [one["id"] for one in changes if one["node"] or one["collection_id"] not in later]
+    done = [
+        one["id"] for one in changes if one["name"] is None or one["collection_id"] not in later
+    ]
     if done:
         on_shards(db, "pgblend._end_graph_changes", {"ids": done})
     return len(done)

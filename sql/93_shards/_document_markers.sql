@@ -18,6 +18,9 @@ BEGIN
             FROM pgblend_data.embedding_queue AS q
             INNER JOIN pgblend_data.chunk AS c ON c.id = q.chunk_id
             WHERE c.document_id = d.id),
+        (SELECT string_agg(concat_ws('' '', r.constraint_name, r.target_columns, r.target_key),
+                '','' ORDER BY r.constraint_name)
+            FROM pgblend_data.key_reference AS r WHERE r.document_id = d.id),
         (SELECT s.xmin::text FROM pgblend_data.document_summary AS s WHERE s.document_id = d.id)'
     || coalesce((
         SELECT string_agg(format(',

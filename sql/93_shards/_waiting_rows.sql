@@ -1,9 +1,10 @@
 -- _waiting_rows: what of an attached table waits in this coordinator's outbox for a shard: at most
 -- 200 keys, with the rows that are there, or else buckets in which documents may have no row.
 -- A single_key is taken alone, NULL means any. Texts are of 32 MB at most, or of one row. ids are
--- the entries that this is all of. NULLs where nothing waits, the attachment is being changed, or
--- its columns are gone. It is kept as it is until the end of the transaction. Read in UTC and
--- ISO 8601, as on one node.
+-- the entries that this is all of. foreign_keys has the table and columns that each references,
+-- NULL where none leads from or to the table. NULLs where nothing waits, the attachment is being
+-- changed, or its columns are gone. It is kept as it is until the end of the transaction. Read in
+-- UTC and ISO 8601, as on one node.
 CREATE OR REPLACE FUNCTION pgblend._waiting_rows(
     target bigint,
     shard integer,
@@ -11,6 +12,7 @@ CREATE OR REPLACE FUNCTION pgblend._waiting_rows(
     OUT ids bigint[],
     OUT keys text[],
     OUT rows jsonb,
+    OUT foreign_keys jsonb,
     OUT buckets smallint[]
 )
 LANGUAGE plpgsql
@@ -54,6 +56,13 @@ BEGIN
         ) AS w;
         RETURN;
     END IF;
+    SELECT coalesce(jsonb_object_agg(
+        f.constraint_name, to_jsonb(ARRAY[f.target::oid::text] || f.target_columns)), '{}')
+    INTO foreign_keys
+    FROM pgblend._foreign_keys(attached.relation) AS f
+    HAVING count(*) > 0 OR EXISTS (
+        SELECT FROM pg_catalog.pg_constraint AS n
+        WHERE n.contype = 'f' AND n.confrelid = attached.relation);
     -- Before the rows are read: what is noted later is read again.
     SELECT array_agg(o.id) INTO ids
     FROM pgblend_data.shard_outbox AS o

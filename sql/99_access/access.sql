@@ -98,6 +98,7 @@ GRANT SELECT, INSERT (collection_id, bucket, source_key), DELETE
 ON pgblend_data.shard_outbox TO pgblend_admin;
 GRANT SELECT, INSERT (collection_id, name, node), DELETE
 ON pgblend_data.graph_change TO pgblend_writer;
+GRANT INSERT (source_key) ON pgblend_data.graph_change TO pgblend_admin;
 -- What the gateway's own connection may do; it reads a log's times to drop what is old.
 GRANT SELECT, INSERT, DELETE ON pgblend_data.model_answer TO pgblend_gateway;
 GRANT INSERT, DELETE ON pgblend_data.model_call, pgblend_data.search_log TO pgblend_gateway;
@@ -154,8 +155,8 @@ blend.reset_setting, blend.revoke_collection, blend.set_collection_settings, ble
 blend.set_setting, blend.set_settings, blend.start_experiment, blend.stop_experiment,
 blend.switch_embedding_space, blend.tune_embedding_space,
 pgblend._apply_front, pgblend._apply_rows, pgblend._claim_rows, pgblend._clear_nodes,
-pgblend._embedding_inputs, pgblend._end_graph_changes, pgblend._front, pgblend._graph_changes,
-pgblend._known_documents, pgblend._nodes_there, pgblend._note_orphans, pgblend._probe_text,
-pgblend._settle_graph,
-pgblend._storages, pgblend._waiting_rows
+pgblend._document_ids, pgblend._embedding_inputs, pgblend._end_graph_changes, pgblend._front,
+pgblend._graph_changes, pgblend._known_documents, pgblend._nodes_there, pgblend._note_orphans,
+pgblend._probe_text, pgblend._references, pgblend._settle_graph, pgblend._storages,
+pgblend._store_key_edges, pgblend._waiting_rows
 TO pgblend_admin;

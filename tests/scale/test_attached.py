@@ -342,7 +342,7 @@ def test_an_older_row_is_never_stored_over_a_newer_one(attached: Scale) -> None:
             database = attached.shards[place.number]
             wait_until(lambda: database.rows("SELECT pid FROM pg_locks WHERE NOT granted"))
             shard.execute(
-                "SELECT pgblend._apply_rows(%s, %s, %s)", [collection, keys, json.dumps(rows)]
+                "SELECT pgblend._apply_rows(%s, %s, %s, NULL)", [collection, keys, json.dumps(rows)]
             )
         assert brought.result() == 2
     assert len(coordinator.rows(_FOUND, "newer")) == 1
@@ -397,19 +397,6 @@ def test_who_may_see_what_waits(attached: Scale, server: Server) -> None:
         for role in roles:
             admin.connection.execute(f"DROP OWNED BY {role}".encode())
             server.admin.execute(f"DROP ROLE {role}".encode())
-
-
-def test_foreign_keys_make_no_edges_and_that_is_said(scale: Scale) -> None:
-    coordinator = scale.coordinator
-    coordinator.rows("ALTER TABLE articles ADD COLUMN parent bigint REFERENCES articles")
-    coordinator.warnings()
-    coordinator.rows(ATTACH)
-    (warning,) = coordinator.warnings()
-    assert "foreign keys of articles make no edges on a coordinator of shards" in warning
-    coordinator.rows("INSERT INTO articles (id, body, parent) VALUES (1, 'a', NULL), (2, 'b', 1)")
-    push(scale)
-    assert len(coordinator.rows(_DOCUMENTS)) == 2
-    assert coordinator.rows("SELECT edge_type FROM edges") == []
 
 
 @pytest.mark.slow
