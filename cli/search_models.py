@@ -11,6 +11,7 @@ from typing import Any, LiteralString, TypeAlias
 
 import httpx
 
+from pgblend.cli.authorities import authorities
 from pgblend.cli.database import Connection, fetch_rows
 from pgblend.cli.errors import UserError
 from pgblend.cli.search_request import SearchRequest
@@ -138,7 +139,8 @@ def gateway_settings(
     path = url.removeprefix("unix:") if url.startswith("unix:") else None
     return {
         "base_url": "http://localhost" if path else url,
-        "transport": transport(uds=path) if path else None,
+        "verify": authorities(),
+        "transport": transport(verify=authorities(), uds=path) if path else None,
         "trust_env": False,
     }
 

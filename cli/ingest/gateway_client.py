@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 from pgvector import Vector
 
+from pgblend.cli.authorities import authorities
 from pgblend.cli.server.gateway_token import TOKEN_VARIABLE, token_for
 from pgblend.cli.server.state import DATA_DIRECTORY_VARIABLE
 from pgblend.plpy.models.answer import one_line, storable
@@ -53,10 +54,12 @@ class GatewayClient:
         self._url = url
         self._attempts = attempts
         is_socket = url.startswith("unix:")
-        transport = httpx.HTTPTransport(uds=url.removeprefix("unix:")) if is_socket else None
+        path, trusted = url.removeprefix("unix:"), authorities()
+        transport = httpx.HTTPTransport(trusted, uds=path) if is_socket else None
         token = token_for(url)
         self._client = httpx.Client(
             base_url="http://localhost" if is_socket else url,
+            verify=trusted,
             transport=transport,
             timeout=_TIMEOUT,
             headers={"Authorization": f"Bearer {token}"} if token else {},

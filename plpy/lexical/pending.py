@@ -9,7 +9,7 @@ import numpy as np
 from pgblend.plpy.lexical.failures import report_damage
 from pgblend.plpy.lexical.rows import COLUMN_TYPES, ROW, ChunkRows, Integers, Pair, stored_rows
 from pgblend.plpy.lexical.segment import Source
-from pgblend.plpy.session import Database, Row
+from pgblend.plpy.session import Database, Row, keep_value
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -37,7 +37,8 @@ RECORD = np.dtype(
 )
 KEY_BYTES = 12
 RECORD_BYTES = 14
-MOST_CHUNKS = 20_000
+MOST_LISTS = 50
+MOST_PLACES = 1000  # terms
 
 
 def unpack_pending(columns: Row) -> Source | None:
@@ -76,11 +77,17 @@ Chunk = tuple[str, bytes, bytes]  # configuration, head, records
 
 @dataclass(slots=True, eq=False, repr=False)
 class PendingCache:
-    """What a session keeps of pending chunks, which never change."""
+    """What a session keeps of pending chunks, which never change.
+
+    Collections take turns, so chunks stay that a list of the last fifty names, or of some more.
+    """
 
     listed: bytes | None = None
     chunks: dict[bytes, Chunk] = field(default_factory=dict)
     pending: Pending | None = None
+    named: set[bytes] = field(default_factory=set)  # by the lists since some were forgotten
+    lists: int = 0
+    empty_lists: int = 0  # one after another
 
     def update(self, db: Database, listed: bytes | None) -> tuple[Pending | None, bool]:
         """Return the pending chunks that `listed` names, and whether any had to be read.
@@ -89,13 +96,16 @@ class PendingCache:
         since an id may be given anew. None where there are none.
         """
         if not listed:
+            self.empty_lists += 1
+            if self.empty_lists == MOST_LISTS:
+                self.listed = self.pending = None
+                self.forget([])
             return None, False
+        self.empty_lists = 0
         if self.listed == listed:
             return self.pending, False
         keys = [listed[at : at + KEY_BYTES] for at in range(0, len(listed), KEY_BYTES)]
         missing = [int.from_bytes(key[:8], "big") for key in keys if key not in self.chunks]
-        if len(self.chunks) > len(keys) + MOST_CHUNKS:
-            self.chunks = {key: self.chunks[key] for key in keys if key in self.chunks}
         for row in db.run(_PENDING, ["bigint[]"], missing) if missing else ():
             if len(row["records"]) % RECORD_BYTES:
                 chunk_id = int.from_bytes(row["key"][:8], "big")
@@ -103,7 +113,17 @@ class PendingCache:
             self.chunks[row["key"]] = row["text_search_config"], row["head"], row["records"]
         self.pending = join_chunks({key: self.chunks[key] for key in sorted(keys)})
         self.listed = listed
+        self.named.update(keys)
+        self.lists += 1
+        if self.lists == MOST_LISTS:
+            self.forget(keys)
         return self.pending, bool(missing)
+
+    def forget(self, keys: Sequence[bytes]) -> None:
+        """Forget chunks that no list has named since the last time; without `keys` all."""
+        named = self.named if keys else ()
+        self.chunks = {key: chunk for key, chunk in self.chunks.items() if key in named}
+        self.named, self.lists = set(keys), 0
 
 
 KEY = np.dtype([("chunk_ids", ">i8"), ("transaction", ">u4")])
@@ -153,9 +173,10 @@ def pending_postings(
     places: list[Integers] = [np.empty(0, np.intp)]
     first = 0
     for term in terms:
-        if term not in kept:
-            kept[term] = np.flatnonzero(pending.terms == term)
-        here = kept[term]
+        here = kept.get(term)
+        if here is None:
+            found = np.flatnonzero(pending.terms == term)
+            here = keep_value(kept, term, found, MOST_PLACES)
         rows = pending.ordinals[here]
         if start > 0 or end < len(pending.rows):
             within = (rows >= start) & (rows < end)

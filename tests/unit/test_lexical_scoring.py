@@ -13,7 +13,7 @@ from pgblend.plpy.lexical import contenders as engine
 from pgblend.plpy.lexical import index as index_module
 from pgblend.plpy.lexical import score as filtering
 from pgblend.plpy.lexical.index import TERM_BYTES, Live, Norms, open_index, session_cache
-from pgblend.plpy.lexical.pending import PendingCache
+from pgblend.plpy.lexical.pending import MOST_LISTS, MOST_PLACES, PendingCache, pending_postings
 from pgblend.plpy.lexical.postings import view_postings, weighed_postings
 from pgblend.plpy.lexical.score import Scoring
 from pgblend.plpy.lexical.segment import merge_postings, segment_arguments
@@ -490,6 +490,39 @@ def test_pending_chunks_are_read_once():
     assert read() is None
     assert read(3, 2, 1, 0) == ids
     assert index.asked == [("pending", ids[:2]), ("pending", [ids[2]]), ("pending", [ids[3]])]
+
+
+def test_chunks_that_wait_no_more_are_forgotten():
+    """They were kept until 20,000 had been sealed: with many words in each, megabytes."""
+    (chunk,) = with_ids([{"words": {1: ONCE}, "place": "pending", "fate": "alive"}])
+    kept, asked = PendingCache(), []
+
+    def rows(ids):
+        asked.extend(ids)
+        return [pending_row({**chunk, "id": one}) for one in ids]
+
+    db = FakeDatabase({"octet_length": rows})
+    stays = pending_key({**chunk, "id": 1})
+    for number in range(2, 4 * MOST_LISTS):
+        kept.update(db, stays + pending_key({**chunk, "id": number}))
+        assert len(kept.chunks) <= 2 * MOST_LISTS + 1
+    assert asked.count(1) == 1  # what still waits is kept
+    for _ in range(MOST_LISTS - 1):
+        assert kept.update(db, None) == (None, False)
+    assert not kept.update(db, kept.listed)[1]  # of another collection, between
+    for _ in range(MOST_LISTS):
+        kept.update(db, None)
+    assert (kept.chunks, kept.pending) == ({}, None)
+    assert kept.update(db, stays)[0].rows.chunk_ids.tolist() == [1]
+
+
+def test_pending_chunks_remember_some_terms():
+    chunks = with_ids([{"words": {1: ONCE}, "place": "pending", "fate": "alive"}])
+    pending = Index(chunks).opened.pending
+    for term in range(2 * MOST_PLACES):
+        ((rows, _),), _ = pending_postings(pending, [term], 0, 1)
+        assert len(rows) == (term == 1)
+        assert len(pending.places) <= MOST_PLACES
 
 
 def test_an_id_given_anew_is_another_chunk():
