@@ -137,6 +137,9 @@ docs: ## Write docs/reference/ from commands, settings, functions and views as t
 site: setup ## Build docs/ as a site in build/site; fails on a link that leads nowhere
 	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --quiet --strict
 
+pictures: setup ## Take the pictures of README and docs/page.md anew with Chromium, into docs/images; look at them (five minutes)
+	$(VENV)/bin/python tests/browser/pictures.py
+
 golden: ## Write tests/golden/ from the code as it is now; look at the difference
 	$(PYTEST) tests/contract --update-golden
 

@@ -13,6 +13,7 @@ from pgblend.cli.explain.figures import milliseconds
 from pgblend.cli.explain.trace import Stage, Trace
 
 _MOST_TICKS = 6
+_HALF_LABEL = 24  # pixels
 _NARROWEST = 1.5
 
 
@@ -38,10 +39,11 @@ class Row:
 
 @dataclass(frozen=True)
 class Tick:
-    """A time on the axis."""
+    """A time on the axis; its label stands within the picture."""
 
     x: float
     label: str
+    anchor: str
 
 
 @dataclass(frozen=True)
@@ -101,11 +103,17 @@ def draw_timeline(trace: Trace, layout: Layout) -> Timeline:
                 "start" if fits else "end",
             )
         )
-    ticks = [Tick(layout.left + time * scale, milliseconds(time)) for time in _ticks(total, length)]
+    ticks = [_tick(time, layout.left + time * scale, layout) for time in _ticks(total, length)]
     height = layout.top + len(rows) * layout.row
     return Timeline(
         layout.width, height, layout.left, layout.top, layout.row, rows, ticks if rows else []
     )
+
+
+def _tick(time: float, x: float, layout: Layout) -> Tick:
+    """Return a tick, its label beside its line at an end of the axis, else around it."""
+    at_end = x + _HALF_LABEL > layout.width
+    return Tick(x, milliseconds(time), "start" if time == 0 else "end" if at_end else "middle")
 
 
 def _ticks(total: float, length: float) -> Iterator[float]:

@@ -203,6 +203,9 @@ def test_the_time_axis_shows_what_ran_side_by_side(layout: timeline.Layout) -> N
             assert row.label_x + layout.time <= drawn.width + 6
     assert [tick.x for tick in drawn.ticks] == sorted({tick.x for tick in drawn.ticks})
     assert 2 <= len(drawn.ticks) <= 7
+    assert (drawn.ticks[0].anchor, drawn.ticks[1].anchor) == ("start", "middle")
+    assert drawn.ticks[-1].x == drawn.width
+    assert drawn.ticks[-1].anchor == "end"  # else its label would be cut
 
 
 def test_boxes_do_not_touch_and_bars_share_the_time() -> None:
