@@ -39,6 +39,8 @@ ROUTED = (
 CALLED_THERE = {
     *("_add_far_edge", "_clear_nodes", "_documents_named", "_end_graph_changes", "_graph_changes"),
     *("_lead_links", "_link_names", "_links_called", "_nodes_there"),
+    *("_clear_entity_edges", "_drop_entities", "_entity_marks", "_join_passages", "_joined_nodes"),
+    *("_keep_entities", "_passage_entities"),
 }
 _PORTS = {"_ask_shards", "_tell_shards"}
 # Stubs about the tables that stand for those of the shards' embedding spaces.

@@ -27,12 +27,10 @@ from pgblend.cli.ingest.stores import Stores
 from pgblend.cli.ingest.vision import Vision, how_to_read
 from pgblend.cli.model_languages import HINT, Unknown, told, unknown_languages
 from pgblend.cli.shards.front import push_changes
-from pgblend.cli.shards.places import find_places
 
 # The server indexes the words, which is most of the work: two of its processes share it.
 WRITERS = 2
 _DUPLICATE_OBJECT = "42710"
-_NO_ENTITIES = "finding entities does not work on a coordinator of shards yet"
 _LAST_CHUNK = "SELECT coalesce(max(id), 0) FROM pgblend_data.chunk"
 
 
@@ -86,7 +84,6 @@ class Run:
             last_chunks = {
                 number: fetch_value(one, _LAST_CHUNK) for number, one in databases.items()
             }
-            self._check_entities(connections[0])
             unknown = self._unknown_languages(databases.values())
             self._store(stores, collection, files, sorted(configurations))
             if request.prune and collection.id is not None:
@@ -148,17 +145,10 @@ class Run:
                 f"it comes with litellm: {how_to_install('gateway')}",
             )
 
-    def _check_entities(self, connection: Connection) -> None:
-        if self._request.entities and find_places(connection):
-            raise UserError(_NO_ENTITIES, hint="docs/shards.md says what works")
-
     def _find_entities(self, connection: Connection) -> None:
         """Have a model find entities; what it fails with is told, and the text stays findable."""
         from pgblend.cli.graph.entity_step import run_entities
 
-        if find_places(connection):
-            self.report.degrade("entities", _NO_ENTITIES, "docs/shards.md says what works")
-            return
         try:
             done = run_entities(connection, self._request.collection)
         except UserError as error:

@@ -11,6 +11,7 @@ from typing import Any
 
 from pgblend.plpy.graph.links import meant_by
 from pgblend.plpy.session import Database
+from pgblend.plpy.shards.entities import drop_lone_entities
 
 MOST_CHANGES = 5000
 MOST_NAMES = 2000
@@ -41,7 +42,9 @@ def settle_graph(db: Database) -> int:
         if change["name"] is not None:
             names[change["collection_id"]].add(change["name"])
     later = {one for one in names if not _resolve(db, one, sorted(names[one]))[1]}
-    _clear(db, sorted({one["node"] for one in changes if one["node"] is not None}))
+    nodes = sorted({one["node"] for one in changes if one["node"] is not None})
+    drop_lone_entities(db, nodes)
+    _clear(db, nodes)
     done = [one["id"] for one in changes if one["node"] or one["collection_id"] not in later]
     if done:
         on_shards(db, "pgblend._end_graph_changes", {"ids": done})
