@@ -40,6 +40,8 @@ CALLED_THERE = {
     *("_add_far_edge", "_clear_nodes", "_document_ids", "_documents_named", "_end_graph_changes"),
     *("_graph_changes", "_lead_links", "_link_names", "_links_called", "_nodes_there"),
     *("_references", "_store_key_edges"),
+    *("_clear_entity_edges", "_drop_entities", "_entity_marks", "_join_passages", "_joined_nodes"),
+    *("_keep_entities", "_passage_entities"),
 }
 _PORTS = {"_ask_shards", "_tell_shards"}
 # Stubs about the tables that stand for those of the shards' embedding spaces.

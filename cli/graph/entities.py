@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -69,6 +69,12 @@ _STORE = """
     VALUES (%(collection_id)s, %(content_hash)s, %(version)s, %(result)s::jsonb)
     ON CONFLICT DO NOTHING
 """
+# Of a text that another shard has too.
+_KNOWN = """
+    SELECT x.content_hash, x.result::text AS result FROM pgblend_data.entity_extraction AS x
+    WHERE x.collection_id = %(collection_id)s AND x.version = %(version)s
+        AND x.content_hash = ANY (%(content_hashes)s::text[])
+"""
 _LINK = "SELECT pgblend._link_entities(%(collection_id)s::bigint, %(version)s::text)"
 
 
@@ -83,51 +89,79 @@ class Extraction:
 
 def extract_entities(
     connection: Connection,
+    shards: Sequence[Connection],
     client: GatewayClient,
     collection_id: int,
     model: str,
-    advance: Callable[[int], None] = lambda _: None,
 ) -> Extraction:
     """Ask the model about every text of a collection that it was not asked about yet.
 
-    Answers are kept by the text's hash and the version of model and prompt, so that only new text
-    costs anything. A text with which the model fails is told, and asked about again in the next
-    run; after five in a row the rest is left. GatewayUnavailableError where the gateway is gone.
+    `shards` have the passages: those of a coordinator, or the one node. Answers are kept by the
+    text's hash and the version of model and prompt, so that only new text costs anything. A text
+    with which the model fails is told, and asked about again in the next run; after five in a row
+    the rest is left. GatewayUnavailableError where the gateway is gone.
     """
     done = Extraction()
     version = f"{model} {hashlib.sha256((_PROMPT + json.dumps(_SCHEMA)).encode()).hexdigest()[:12]}"
     parameters: dict[str, Any] = {"collection_id": collection_id, "version": version}
-    failed: list[str] = []
-    in_a_row = 0
-    while in_a_row < _MOST_FAILURES:
-        asked = parameters | {"limit": _BATCH, "failed": failed}
-        texts = fetch_rows(connection, _TEXTS, asked)
-        if not texts:
-            break
-        for text in texts:
-            try:
-                result = _ask(client, model, text["title"], text["content"])
-            except GatewayUnavailableError as error:
-                if not error.may_be_the_text:
-                    raise
-                problem: str | None = error.reason
-            except ValueError as error:
-                problem = str(error)
-            else:
-                problem = None
-                stored = {"content_hash": text["content_hash"], "result": json.dumps(result)}
-                connection.execute(_STORE, parameters | stored)
-                done.asked += 1
-                in_a_row = 0
-            advance(1)
-            if problem is not None:
-                done.failures.append(problem)
-                failed.append(text["content_hash"])
-                in_a_row += 1
-                if in_a_row == _MOST_FAILURES:
-                    break
+    asking = _Asking(client, model, parameters, done)
+    for shard in shards:
+        asking.ask_about(shard, [other for other in shards if other is not shard])
     done.joined = fetch_value(connection, _LINK, parameters)
     return done
+
+
+@dataclass
+class _Asking:
+    """Asks about texts, and keeps what the model failed with."""
+
+    client: GatewayClient
+    model: str
+    parameters: Mapping[str, Any]
+    done: Extraction
+    failed: list[str] = field(default_factory=list)
+    in_a_row: int = 0
+
+    def ask_about(self, store: Connection, others: Sequence[Connection]) -> None:
+        """Have answers about all texts of a store; those that others have are taken from there."""
+        while self.in_a_row < _MOST_FAILURES:
+            asked = {**self.parameters, "limit": _BATCH, "failed": self.failed}
+            texts = fetch_rows(store, _TEXTS, asked)
+            if not texts:
+                return
+            known = self._known([text["content_hash"] for text in texts], others)
+            for text in texts:
+                content_hash = text["content_hash"]
+                result = known.get(content_hash) or self._answer(text)
+                if result is not None:
+                    stored = {"content_hash": content_hash, "result": result}
+                    store.execute(_STORE, {**self.parameters, **stored})
+                elif self.in_a_row == _MOST_FAILURES:
+                    return
+
+    def _known(self, hashes: Sequence[str], others: Sequence[Connection]) -> dict[str, str]:
+        asked = {**self.parameters, "content_hashes": hashes}
+        rows = (row for other in others for row in fetch_rows(other, _KNOWN, asked))
+        return {row["content_hash"]: row["result"] for row in rows}
+
+    def _answer(self, text: Mapping[str, Any]) -> str | None:
+        """Return what the model finds, as JSON; None where it fails."""
+        try:
+            result = _ask(self.client, self.model, text["title"], text["content"])
+        except GatewayUnavailableError as error:
+            if not error.may_be_the_text:
+                raise
+            problem = error.reason
+        except ValueError as error:
+            problem = str(error)
+        else:
+            self.done.asked += 1
+            self.in_a_row = 0
+            return json.dumps(result)
+        self.done.failures.append(problem)
+        self.failed.append(text["content_hash"])
+        self.in_a_row += 1
+        return None
 
 
 def _ask(client: GatewayClient, model: str, title: str, content: str) -> dict[str, Any]:

@@ -1,10 +1,13 @@
 """The step that finds entities, as the command and an ingest run it."""
 
-from pgblend.cli.database import Connection, fetch_value
+from contextlib import ExitStack
+
+from pgblend.cli.database import Connection, connect, fetch_value
 from pgblend.cli.errors import UserError
 from pgblend.cli.graph.entities import Extraction, extract_entities
 from pgblend.cli.ingest.gateway_client import GatewayClient, GatewayUnavailableError
 from pgblend.cli.ingest.spaces import get_setting
+from pgblend.cli.shards.places import find_places
 
 _COLLECTION = "SELECT (pgblend._writable_collection(%(name)s::text)).id"
 
@@ -24,7 +27,10 @@ def run_entities(connection: Connection, collection: str) -> Extraction:
             hint="name one: pgblend config set entity_model provider/model",
         )
     try:
-        with GatewayClient(url) as client:
-            return extract_entities(connection, client, collection_id, model)
+        with GatewayClient(url) as client, ExitStack() as stack:
+            shards = [stack.enter_context(connect(one.url)) for one in find_places(connection)]
+            return extract_entities(
+                connection, shards or [connection], client, collection_id, model
+            )
     except GatewayUnavailableError as error:
         raise UserError(error.reason, hint=error.hint) from error

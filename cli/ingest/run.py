@@ -104,8 +104,7 @@ class Run:
             elif request.embed:
                 self._embed(stores, collection.id, last_chunks)
             if not request.dry_run and (request.entities or collection.entities):
-                for database in stores[0].all().values():
-                    self._find_entities(database)
+                self._find_entities(connections[0])
             databases = stores[0].all()
             if more := self._unknown_languages(databases.values()) - unknown:
                 self.report.degrade("languages", told(more), HINT)

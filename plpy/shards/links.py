@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pgblend.plpy.graph.links import meant_by
 from pgblend.plpy.session import Database
 from pgblend.plpy.shards.calls import on_shards
+from pgblend.plpy.shards.entities import drop_lone_entities
 from pgblend.plpy.shards.keys import join_rows
 
 MOST_CHANGES = 5000
@@ -35,7 +36,9 @@ def settle_graph(db: Database) -> int:
             names[change["collection_id"]].add(change["name"])
     later = {one for one in names if not _resolve(db, one, sorted(names[one]))[1]}
     join_rows(db, changes)
-    _clear(db, sorted({one["node"] for one in changes if one["node"] is not None}))
+    nodes = sorted({one["node"] for one in changes if one["node"] is not None})
+    drop_lone_entities(db, nodes)
+    _clear(db, nodes)
     done = [
         one["id"] for one in changes if one["name"] is None or one["collection_id"] not in later
     ]

@@ -43,6 +43,8 @@ def viewed(db: Database, name: str) -> str:
     key = VIEWS[name]
     if name == "links":
         name_targets(db, rows)
+    elif name == "entities":
+        count_passages(db, rows)
     return json.dumps(rows if key is None else merged_by(key, rows))
 
 
@@ -54,6 +56,16 @@ def name_targets(db: Database, rows: Rows) -> None:
     keys = {row["document_id"]: row["source_key"] for row in chain(*answers)}
     for row in far:
         row["target_key"] = keys.get(row["target_document_id"])
+
+
+def count_passages(db: Database, rows: Rows) -> None:
+    """Give entities the numbers of passages of all shards that speak of them."""
+    own = {int(row["node"].partition(":")[2]) * 4 + 2: row for row in rows}
+    answers = asked_of_all(db, ("routine", "_entity_passages", [sorted(own)])) if own else []
+    for row in rows:
+        row["passages"] = 0
+    for count in chain(*answers):
+        own[count["node"]]["passages"] += count["passages"]
 
 
 def asked_of_all(

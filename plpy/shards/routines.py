@@ -14,6 +14,7 @@ ROUTINES: Mapping[str, Sequence[str]] = {
     "_document_passes": ("bigint", "jsonb"),
     "_document_words": ("bigint", "text", "text", "text[]"),
     "_documents_called": ("text",),
+    "_entity_passages": ("bigint[]",),
     "_facet_values": ("bigint[]", "text[]", "jsonb", "bigint[]"),
     "_filter_count": ("jsonb", "bigint[]"),
     "_has_edges": (),

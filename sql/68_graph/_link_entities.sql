@@ -27,6 +27,64 @@ BEGIN
 END;
 $function$;
 
+-- _named_entities: passages of a collection that have no edges of a model, with what it found in
+-- each, less the entities that the passage does not name; in the order of their ids.
+-- They come after the passage `after`, and NULL `most` are all. No passage whose text had none.
+CREATE OR REPLACE FUNCTION pgblend._named_entities(
+    collection_id bigint,
+    version text,
+    after bigint,
+    most integer
+)
+RETURNS TABLE (chunk_id bigint, document_id bigint, result jsonb)
+LANGUAGE plpgsql
+STABLE PARALLEL UNSAFE
+AS $function$
+BEGIN
+    RETURN QUERY
+    SELECT c.id, c.document_id, jsonb_set(x.result, '{entities}', coalesce((
+        SELECT jsonb_agg(e.entity ORDER BY e.place)
+        FROM jsonb_array_elements(x.result -> 'entities') WITH ORDINALITY AS e (entity, place)
+        WHERE pgblend._names_entity(
+            c.text_search_config, c.lexemes, concat_ws(' ', d.title, c.heading, c.content),
+            e.entity ->> 'name')), '[]'))
+    FROM pgblend_data.chunk AS c
+    INNER JOIN pgblend_data.document AS d ON d.id = c.document_id
+    INNER JOIN pgblend_data.entity_extraction AS x
+        ON x.collection_id = c.collection_id AND x.content_hash = c.content_hash
+            AND x.version = _named_entities.version
+    WHERE c.collection_id = _named_entities.collection_id AND c.id > after
+        AND jsonb_array_length(x.result -> 'entities') > 0
+        AND NOT EXISTS (
+            SELECT FROM pgblend_data.edge AS e
+            WHERE e.chunk_id = c.id AND e.chunk_id <> 0 AND e.origin = 'model')
+    ORDER BY c.id
+    LIMIT most;
+END;
+$function$;
+
+-- _clear_model_edges: delete edges that a model of another version found in a collection; returns
+-- their ends, NULL where there were none.
+CREATE OR REPLACE FUNCTION pgblend._clear_model_edges(collection_id bigint, version text)
+RETURNS bigint[]
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+AS $function$
+DECLARE
+    nodes bigint[];
+BEGIN
+    WITH gone AS (
+        DELETE FROM pgblend_data.edge AS e
+        WHERE e.collection_id = _clear_model_edges.collection_id AND e.origin = 'model'
+            AND e.metadata ->> 'version' IS DISTINCT FROM _clear_model_edges.version
+        RETURNING e.node
+    )
+
+    SELECT array_agg(DISTINCT g.node) INTO nodes FROM gone AS g;
+    RETURN nodes;
+END;
+$function$;
+
 -- _link_entities: store the entities and relations that a model found in a collection's passages;
 -- returns how many passages have any.
 -- Entities are merged by normalised name and type. A passage is joined to those that it names
@@ -41,23 +99,9 @@ AS $python$
 import json
 from pgblend.plpy.graph.entities import entity_edges
 
-CLEAR = plpy.prepare(
-    "DELETE FROM pgblend_data.edge AS e WHERE e.collection_id = $1 AND e.origin = 'model'"
-    " AND e.metadata ->> 'version' IS DISTINCT FROM $2 RETURNING e.node", ["bigint", "text"])
+CLEAR = "SELECT pgblend._clear_model_edges($1, $2) AS nodes"
 PASSAGES = plpy.prepare(
-    "SELECT c.id, c.document_id, c.bucket, jsonb_set(x.result, '{entities}', coalesce(("
-    " SELECT jsonb_agg(e.entity ORDER BY e.place)"
-    " FROM jsonb_array_elements(x.result -> 'entities') WITH ORDINALITY AS e (entity, place)"
-    " WHERE pgblend._names_entity(c.text_search_config, c.lexemes,"
-    " concat_ws(' ', d.title, c.heading, c.content), e.entity ->> 'name')), '[]')) AS result"
-    " FROM pgblend_data.chunk AS c"
-    " INNER JOIN pgblend_data.document AS d ON d.id = c.document_id"
-    " INNER JOIN pgblend_data.entity_extraction AS x ON x.collection_id = c.collection_id"
-    " AND x.content_hash = c.content_hash AND x.version = $2"
-    " WHERE c.collection_id = $1 AND jsonb_array_length(x.result -> 'entities') > 0"
-    " AND NOT EXISTS (SELECT FROM pgblend_data.edge AS e"
-    " WHERE e.chunk_id = c.id AND e.chunk_id <> 0 AND e.origin = 'model') ORDER BY c.id",
-    ["bigint", "text"])
+    "SELECT p.* FROM pgblend._named_entities($1, $2, 0, NULL) AS p", ["bigint", "text"])
 ENTITIES = plpy.prepare(
     "INSERT INTO pgblend_data.entity (collection_id, bucket, entity_type, name_key, name,"
     " description) SELECT $1, pgblend._bucket($1, u.entity_type || ':' || u.name_key),"
@@ -72,7 +116,7 @@ EDGES = plpy.prepare(
     " FROM unnest($3, $4, $5) AS u (source, target, edge_type)))",
     ["bigint", "bigint", "bigint[]", "bigint[]", "text[]", "text"])
 
-gone = [row["node"] for row in plpy.execute(CLEAR, [collection_id, version])]
+gone = db.run(CLEAR, ["bigint", "text"], collection_id, version)[0]["nodes"]
 joined = 0
 for row in plpy.cursor(PASSAGES, [collection_id, version]):
     entities, relations = entity_edges(json.loads(row["result"]))
@@ -81,13 +125,13 @@ for row in plpy.cursor(PASSAGES, [collection_id, version]):
     stored = plpy.execute(ENTITIES, [collection_id, *(
         [entity[name] for entity in entities] for name in ("type", "key", "name", "description"))])
     nodes = {(one["entity_type"], one["name_key"]): one["id"] * 4 + 2 for one in stored}
-    chunk = row["id"] * 4 + 1
+    chunk = row["chunk_id"] * 4 + 1
     edges = [(chunk, node, "mentions") for node in nodes.values()]
     edges += [(nodes[source], nodes[target], kind) for source, target, kind in relations]
     columns = map(list, zip(*dict.fromkeys(edges)))
-    plpy.execute(EDGES, [row["document_id"], row["id"], *columns, version])
+    plpy.execute(EDGES, [row["document_id"], row["chunk_id"], *columns, version])
     joined += 1
 if gone:
-    db.run("SELECT pgblend._drop_lone_entities($1)", ["bigint[]"], sorted(set(gone)))
+    db.run("SELECT pgblend._drop_lone_entities($1, $2)", ["bigint[]", "bigint"], gone, collection_id)
 return joined
 $python$;

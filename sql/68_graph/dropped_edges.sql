@@ -50,7 +50,8 @@ BEGIN
     SELECT array_agg(DISTINCT g.neighbour) INTO neighbours FROM gone AS g;
     DELETE FROM pgblend_data.edge AS e
     WHERE e.node = ANY(neighbours) AND e.neighbour = ANY(nodes);
-    PERFORM pgblend._drop_lone_entities(ends || neighbours);
+    PERFORM pgblend._drop_lone_entities(
+        ends || neighbours, (SELECT min(o.collection_id) FROM old_row AS o));
     RETURN NULL;
 END;
 $function$;

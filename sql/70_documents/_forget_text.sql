@@ -1,5 +1,6 @@
 -- _forget_text: delete a document, and its text from index, vocabulary and what models found.
--- Returns how many of its words and entities stay; no row where there is no such document.
+-- Returns how many of its words and entities stay; no row where there is no such document. A shard
+-- does not know of the entities, which is NULL: the coordinator looks later.
 CREATE OR REPLACE FUNCTION pgblend._forget_text(document_id bigint)
 RETURNS TABLE (kept_words bigint, kept_entities bigint)
 LANGUAGE plpgsql
@@ -50,6 +51,10 @@ BEGIN
                 SELECT FROM pgblend_data.chunk AS h
                 WHERE h.collection_id = v.collection_id
                     AND h.lexemes @@ quote_literal(v.lexeme)::pg_catalog.tsquery)
-    ), (SELECT count(*) FROM pgblend_data.entity AS t WHERE t.id = ANY(found_entities));
+    ), (
+        SELECT count(*) FROM pgblend_data.entity AS t
+        WHERE t.id = ANY(found_entities)
+        HAVING NOT EXISTS (SELECT FROM pgblend_data.shard_self)
+    );
 END;
 $function$;

@@ -26,7 +26,9 @@ BEGIN
     RETURN QUERY VALUES
         ('passages, vectors, summary and queues', 'now'),
         ('answers of models about its passages', 'now'),
-        ('entities', format('now, but for %s that other passages name', kept.kept_entities)),
+        ('entities', CASE WHEN kept.kept_entities IS NULL
+            THEN 'when pgblend worker has looked, but for those that other passages name'
+            ELSE format('now, but for %s that other passages name', kept.kept_entities) END),
         ('segments of the lexical index', 'now'),
         ('vocabulary', CASE kept.kept_words WHEN 0 THEN 'now' ELSE format(
             '%s words with the next lexical_rebuild: a session adds passages now',

@@ -50,7 +50,8 @@ BEGIN
                 ('document_name', 'DELETE', 'OLD', '_note_names', '91'),
                 ('link', 'INSERT', 'NEW', '_note_names', '90'),
                 ('chunk', 'DELETE', 'OLD', '_note_nodes', '90'),
-                ('document', 'DELETE', 'OLD', '_note_nodes', '90')
+                ('document', 'DELETE', 'OLD', '_note_nodes', '90'),
+                ('entity', 'DELETE', 'OLD', '_note_nodes', '90')
         ) AS v (name, event, rows, noting, place)
     LOOP
         EXECUTE format(

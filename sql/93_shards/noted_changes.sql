@@ -12,8 +12,8 @@ BEGIN
 END;
 $function$;
 
--- _note_nodes: trigger of a shard that notes documents or chunks which went: edges of other shards
--- may lead to them.
+-- _note_nodes: trigger of a shard that notes documents, chunks or entities which went: edges of
+-- other shards may lead to them.
 CREATE OR REPLACE FUNCTION pgblend._note_nodes()
 RETURNS trigger
 LANGUAGE plpgsql
@@ -21,7 +21,9 @@ VOLATILE PARALLEL UNSAFE
 AS $function$
 BEGIN
     INSERT INTO pgblend_data.graph_change (collection_id, node)
-    SELECT c.collection_id, c.id * 4 + (TG_TABLE_NAME = 'chunk')::integer FROM changed AS c;
+    SELECT c.collection_id,
+        c.id * 4 + CASE TG_TABLE_NAME WHEN 'chunk' THEN 1 WHEN 'entity' THEN 2 ELSE 0 END
+    FROM changed AS c;
     RETURN NULL;
 END;
 $function$;

@@ -135,12 +135,15 @@ blend.delete_document(text, text), blend.delete_edge, blend.evaluate_queries, bl
 blend.forget_document, blend.ingest_document, blend.lexical_rebuild, blend.lexical_seal,
 blend.link_mentions, blend.record_judgement, blend.remove_judged_set, blend.reset_metadata,
 blend.resolve_links, blend.retry_embeddings, blend.set_metadata, blend.set_summary,
-pgblend._add_far_edge, pgblend._check_text_search_config, pgblend._collection_settings,
+pgblend._add_far_edge, pgblend._check_text_search_config, pgblend._clear_entity_edges,
+pgblend._collection_settings,
 pgblend._document_names, pgblend._documents_named, pgblend._fail_embeddings,
 pgblend._fail_summary, pgblend._finish_run, pgblend._follow_settings, pgblend._import_links,
+pgblend._join_passages, pgblend._keep_entities,
 pgblend._lead_links, pgblend._link_entities, pgblend._link_names, pgblend._links_called,
 pgblend._load_segments,
 pgblend._next_embeddings, pgblend._next_summaries, pgblend._note_feedback,
+pgblend._passage_entities,
 pgblend._renew_summaries, pgblend._sampled_chunks, pgblend._seal_waiting, pgblend._start_run,
 pgblend._start_worker, pgblend._stop_worker, pgblend._store_embeddings, pgblend._store_staged,
 pgblend._store_token_counts
@@ -155,8 +158,9 @@ blend.reset_setting, blend.revoke_collection, blend.set_collection_settings, ble
 blend.set_setting, blend.set_settings, blend.start_experiment, blend.stop_experiment,
 blend.switch_embedding_space, blend.tune_embedding_space,
 pgblend._apply_front, pgblend._apply_rows, pgblend._claim_rows, pgblend._clear_nodes,
-pgblend._document_ids, pgblend._embedding_inputs, pgblend._end_graph_changes, pgblend._front,
-pgblend._graph_changes, pgblend._known_documents, pgblend._nodes_there, pgblend._note_orphans,
+pgblend._document_ids, pgblend._drop_entities, pgblend._embedding_inputs,
+pgblend._end_graph_changes, pgblend._entity_marks, pgblend._front, pgblend._graph_changes,
+pgblend._joined_nodes, pgblend._known_documents, pgblend._nodes_there, pgblend._note_orphans,
 pgblend._probe_text, pgblend._references, pgblend._settle_graph, pgblend._storages,
 pgblend._store_key_edges, pgblend._waiting_rows
 TO pgblend_admin;

@@ -1,16 +1,12 @@
 """The graph over shards: edges, links and walks are those of one node, after the job ran."""
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from psycopg.conninfo import make_conninfo
 
-from pgblend.cli.database import connect
-from support.database import Database
+from support.shard_graph import both, role_of, settle, shard_of
 from support.shards import Scale, number_from, run_command
 from support.shards import stored as stored_in
 
@@ -40,7 +36,6 @@ WALKS = [
     """ options => '{"vector_scan": "exact"}')""",
     f"SELECT * FROM hybrid_search('house 4', query_embedding => '{VECTOR}', options => '{_EXACT}')",
 ]  # fmt: skip
-CHANGES = "SELECT count(*) FROM pgblend_data.graph_change"
 
 
 @pytest.fixture
@@ -49,13 +44,6 @@ def scale(writing_shards: Scale) -> Scale:
     writing_shards.clear()
     settle(writing_shards)
     return writing_shards
-
-
-def settle(scale: Scale) -> None:
-    """Have the worker's job look at all that changed."""
-    while scale.coordinator.value("SELECT pgblend._settle_graph()"):
-        pass
-    assert [shard.value(CHANGES) for shard in scale.shards] == [0] * len(scale.shards)
 
 
 def add(scale: Scale, key: str, content: str, links: Any = (), **more: Any) -> None:
@@ -71,18 +59,6 @@ def add(scale: Scale, key: str, content: str, links: Any = (), **more: Any) -> N
             database.rows("SELECT add_links(%s, %s, %s)", collection, key, json.dumps(links))
 
 
-def shard_of(scale: Scale, key: str, collection: str = "books") -> int:
-    """Return the place of the shard of a document."""
-    return int(
-        scale.coordinator.value(
-            "SELECT b.shard FROM pgblend_data.shard_bucket AS b WHERE b.bucket"
-            " = pgblend._bucket((pgblend._named_collection(%s)).id, %s)",
-            collection,
-            key,
-        )
-    )
-
-
 def fill(scale: Scale) -> None:
     """Documents, each with a link to the next, some to one that is not there."""
     for number in range(COUNT):
@@ -90,11 +66,6 @@ def fill(scale: Scale) -> None:
         add(scale, f"k{number}", f"red wine of house {number}", links)
     scale.embed("s", 8)
     assert len({shard_of(scale, f"k{number}") for number in range(COUNT)}) == 3
-
-
-def both(scale: Scale, call: str, *parameters: Any) -> list[Any]:
-    """Return what a call gives on one node and on the coordinator."""
-    return [database.rows(call, *parameters) for database in (scale.one, scale.coordinator)]
 
 
 def check_same(scale: Scale) -> None:
@@ -221,32 +192,6 @@ def test_an_ingest_joins_files_of_different_shards(fresh_shards: Scale, tmp_path
     assert run_command(scale.coordinator.url, "graph", "edges", "-c", "books", "--dangling") == (
         run_command(scale.one.url, "graph", "edges", "-c", "books", "--dangling")
     )
-
-
-@contextmanager
-def role_of(scale: Scale, kind: str, **grants: str) -> Iterator[list[Database]]:
-    """Connections of a role to the one node and the coordinator, with rights on collections."""
-    admin = scale.coordinator
-    role = f"ann_{admin.connection.info.backend_pid}"
-    admin.rows(f"CREATE ROLE {role} LOGIN PASSWORD 'x' IN ROLE {kind}")
-    run_command(admin.url, "shards", "grant", role, "--password", "x")
-    for database in (scale.one, admin):
-        for name, privilege in grants.items():
-            database.rows("SELECT grant_collection(%s, %s, %s)", name, role, privilege)
-    run_command(admin.url, "shards", "push")
-    urls = [make_conninfo(one.url, user=role, password="x") for one in (scale.one, admin)]
-    try:
-        with connect(urls[0]) as one, connect(urls[1]) as other:
-            yield [Database(one), Database(other)]
-    finally:
-        for database in (scale.one, admin):
-            for name in grants:
-                database.rows("SELECT revoke_collection(%s, %s)", name, role)
-        for database in (scale.one, admin, *scale.shards):
-            database.rows(f"DROP OWNED BY {role}")
-        admin.rows(f"DROP USER MAPPING IF EXISTS FOR {role} SERVER pgblend_shards")
-        run_command(admin.url, "shards", "push")
-        admin.rows(f"DROP ROLE {role}")
 
 
 def test_a_role_sees_no_edge_to_what_it_may_not_read(scale: Scale) -> None:
