@@ -13,7 +13,6 @@ from pgblend.plpy.shards.calls import on_shards
 
 MOST_PASSAGES = 500  # of a shard
 _MOST_TURNS = 100
-_CALL = "SELECT a.answer::text AS answer FROM pgblend.on_shards($1, $2) AS a (answer)"
 _COLLECTION = "SELECT c.name FROM pgblend_data.collection AS c WHERE c.id = $1"
 _SHARDS = (
     "SELECT b.shard FROM unnest($2) WITH ORDINALITY AS k (key, place)"
