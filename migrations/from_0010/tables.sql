@@ -133,6 +133,8 @@ ALTER TABLE pgblend_data.key_reference
 DROP CONSTRAINT key_reference_document_id_fkey,
 ADD CONSTRAINT key_reference_document_fkey FOREIGN KEY (document_id, collection_id)
 REFERENCES pgblend_data.document (id, collection_id) ON DELETE CASCADE NOT VALID;
+COMMENT ON COLUMN pgblend_data.edge.bucket IS
+'The part of the store that node belongs to; where it is on another shard, that of who says so.';
 COMMENT ON COLUMN pgblend_data.key_reference.target IS
 'The referenced table; 0 on a shard, whose coordinator has the table.';
 COMMENT ON COLUMN pgblend_data.key_reference.target_columns IS

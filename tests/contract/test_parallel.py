@@ -49,6 +49,8 @@ CALLS = {
     "_metadata_counts": f"({IDS})",
     "_merged_metadata": """('{}', '{"a": null}')""",
     "_summary_counts": "('m')",
+    "_entity_passages": "('{1}')",
+    "_known_documents": "(1, '{1}', '{key}')",
     "_bucket_of": """('5', '[1, 10]')""",
     "_facet_values": """('{1}', '{a,$date}', '{"$date": "year"}', '{1}')""",
     "_field_distances": """('{1}', '{a,$date}', ARRAY['1', '"now"'])""",

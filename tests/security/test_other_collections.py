@@ -42,6 +42,8 @@ REFUSED = ("42501", "23503", "23502")
 IMMUTABLE = (psycopg.errors.ObjectNotInPrerequisiteState, psycopg.errors.FeatureNotSupported)
 # Of no collection: what sends texts to a model is for all.
 OF_NO_COLLECTION = {"embedding_allowance", "embedding_worker"}
+# A shard's notes of nodes: the job looks whether they are gone, and changes nothing where not.
+NOTES = {"graph_change"}
 TABLES = (
     "SELECT c.relname::text FROM pg_class AS c WHERE c.relkind = 'r'"
     " AND c.relnamespace = 'pgblend_data'::regnamespace AND (has_table_privilege(c.oid, %s)"
@@ -145,7 +147,7 @@ def attack(committed: Database, connect_as: Callable[..., psycopg.Connection]) -
 def test_no_table_takes_a_row_that_hangs_on_another_collection(attack: Attack) -> None:
     tried = set()
     for table in attack.tables("INSERT"):
-        if table in OF_NO_COLLECTION:
+        if table in OF_NO_COLLECTION | NOTES:
             continue
         columns = attack.columns(table)
         rows = attack.rows_of(table, attack.b)

@@ -7,6 +7,7 @@ from ssl import SSLContext
 import httpx
 import pytest
 
+from pgblend.cli.authorities import authorities
 from pgblend.cli.ingest.gateway_client import GatewayClient
 from pgblend.cli.search_models import gateway_settings
 
@@ -21,6 +22,7 @@ def test_clients_read_the_authorities_once(url: str) -> None:
     """A worker makes a client for each batch, a program one for each search."""
     with ExitStack() as stack:
         stack.enter_context(GatewayClient(url))
+        authorities()
         before = contexts()
         for _ in range(3):
             stack.enter_context(GatewayClient(url))

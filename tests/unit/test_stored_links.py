@@ -39,7 +39,12 @@ def test_links_that_are_no_array(links: str | None, shown: str) -> None:
 
 def named(target: int | None = None) -> dict[str, Any]:
     link = {"id": 5, "document_id": 1, "kind": "key", "target": "b.md", "path": "b.md"}
-    return link | {"name": "b.md", "target_document_id": target, "source_key": "a.md"}
+    return link | {
+        "name": "b.md",
+        "target_document_id": target,
+        "source_key": "a.md",
+        "is_far": False,
+    }
 
 
 def graph(links: list[dict[str, Any]]) -> tuple[FakeDatabase, list[Any]]:
