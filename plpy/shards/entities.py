@@ -62,13 +62,14 @@ def _join(
     """Store entities and then their edges; anew where an entity went before its edges came."""
     keep = partial(_keep, db, collection_id, asked["collection"], _merged(passages))
     nodes = keep(is_first=True)
-    while True:
+    for _ in range(_MOST_TURNS):
         joins = [{"chunk_id": one["chunk_id"], "edges": _edges_of(one, nodes)} for one in passages]
         on_shards(db, "pgblend._join_passages", {**asked, "passages": joins})
         kept = keep(is_first=False)
         if kept == nodes:
             return
         nodes = kept
+    raise UserError("entities went while their edges came, again and again", "run this again")
 
 
 def _merged(passages: Sequence[Any]) -> Mapping[Key, Mapping[str, Any]]:

@@ -247,3 +247,31 @@ def test_an_edge_that_names_a_wrong_collection_is_not_followed(scale: Scale) -> 
     for key in (("books", "k0"), ("briefe", other)):
         walk = "SELECT * FROM graph_neighbors(graph_node(%s, %s), 1, edge_types => '{claims}')"
         assert scale.coordinator.rows(walk, *key) == []
+
+
+def test_a_forged_note_changes_nothing(scale: Scale) -> None:
+    """Who may write to a collection may note nodes of others: the job looks, and they are there."""
+    fill(scale)
+    add(scale, "b0", "ein Haus", collection="briefe")
+    settle(scale)
+    nodes = "SELECT DISTINCT e.node FROM pgblend_data.edge AS e"
+    nodes += " UNION SELECT d.id * 4 FROM pgblend_data.document AS d"
+    note = "INSERT INTO pgblend_data.graph_change (collection_id, {}) SELECT c.id, {}"
+    note += " FROM pgblend_data.collection AS c WHERE c.name = '{}'"
+    other = scale.one.value("SELECT id FROM pgblend_data.collection WHERE name = 'briefe'")
+    with role_of(scale, "pgblend_writer", books="write") as (_, ann):
+        for shard in scale.shards:
+            known = shard.column(nodes)
+            shard.rows(f"SET ROLE {ann.connection.info.user}")
+            try:
+                shard.rows(note.format("node", "unnest(%s::bigint[])", "books"), known)
+                shard.rows(note.format("name", "'k1'", "books"))
+                keys = note.format("source_key", "'k1'", "books")
+                of_another = "INSERT INTO pgblend_data.graph_change (collection_id, node)"
+                of_another += " VALUES (%s, 4)"
+                assert shard.error(keys).sqlstate == "42501"
+                assert shard.error(of_another, other).sqlstate == "42501"
+            finally:
+                shard.rows("RESET ROLE")
+    settle(scale)
+    check_same(scale)

@@ -42,7 +42,7 @@ REFUSED = ("42501", "23503", "23502")
 IMMUTABLE = (psycopg.errors.ObjectNotInPrerequisiteState, psycopg.errors.FeatureNotSupported)
 # Of no collection: what sends texts to a model is for all.
 OF_NO_COLLECTION = {"embedding_allowance", "embedding_worker"}
-# A shard's notes of nodes: the job looks whether they are gone, and changes nothing where not.
+# A shard's notes of nodes are looked at, no more: tests/scale/test_graph.py forges them.
 NOTES = {"graph_change"}
 TABLES = (
     "SELECT c.relname::text FROM pg_class AS c WHERE c.relkind = 'r'"
