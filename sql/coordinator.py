@@ -32,8 +32,8 @@ ROUTED = (
     *("_delete_documents", "_forget_text", "_has_documents", "add_links", "count_vectors"),
     *("delete_document", "delete_edge"),
     *("index_embedding_space", "ingest_document", "lexical_rebuild", "lexical_seal"),
-    *("link_mentions", "queue_missing_vectors", "reset_metadata"),
-    *("retry_embeddings", "set_metadata", "set_summary"),
+    *("queue_missing_vectors", "reset_metadata", "retry_embeddings", "set_metadata"),
+    "set_summary",
 )
 # Named by a coordinator's routines, but called on shards alone (_on_shards): they refuse here.
 CALLED_THERE = {
@@ -41,7 +41,7 @@ CALLED_THERE = {
     *("_graph_changes", "_lead_links", "_link_names", "_links_called", "_nodes_there"),
     *("_references", "_store_key_edges"),
     *("_clear_entity_edges", "_drop_entities", "_entity_marks", "_join_passages", "_joined_nodes"),
-    *("_keep_entities", "_passage_entities"),
+    *("_keep_entities", "_keep_mentions", "_mention_names", "_names_found", "_passage_entities"),
 }
 _PORTS = {"_ask_shards", "_tell_shards"}
 # Stubs about the tables that stand for those of the shards' embedding spaces.

@@ -9,11 +9,10 @@ from functools import partial
 from typing import Any
 
 from pgblend.plpy.session import Database, UserError
-from pgblend.plpy.shards.calls import on_shards
+from pgblend.plpy.shards.calls import collection_name, on_shards
 
 MOST_PASSAGES = 500  # of a shard
 _MOST_TURNS = 100
-_COLLECTION = "SELECT c.name FROM pgblend_data.collection AS c WHERE c.id = $1"
 _SHARDS = (
     "SELECT b.shard FROM unnest($2) WITH ORDINALITY AS k (key, place)"
     " INNER JOIN pgblend_data.shard_bucket AS b ON b.bucket = pgblend._bucket($1, k.key)"
@@ -24,10 +23,10 @@ Key = tuple[str, str]
 
 def link_entities(db: Database, collection_id: int, version: str) -> int:
     """Join passages to the entities that a model found in them; return how many have any."""
-    known = db.run(_COLLECTION, ["bigint"], collection_id)
-    if not known:
+    collection = collection_name(db, collection_id)
+    if collection is None:
         return 0
-    asked = {"collection": known[0]["name"], "version": version}
+    asked = {"collection": collection, "version": version}
     on_shards(db, "pgblend._clear_entity_edges", asked)
     after: dict[int, int] = {}
     joined = 0

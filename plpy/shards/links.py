@@ -9,13 +9,12 @@ from collections.abc import Sequence
 
 from pgblend.plpy.graph.links import meant_by
 from pgblend.plpy.session import Database
-from pgblend.plpy.shards.calls import on_shards
+from pgblend.plpy.shards.calls import collection_name, on_shards
 from pgblend.plpy.shards.entities import drop_lone_entities
 from pgblend.plpy.shards.keys import join_rows
 
 MOST_CHANGES = 5000
 MOST_NAMES = 2000
-_COLLECTION = "SELECT c.name FROM pgblend_data.collection AS c WHERE c.id = $1"
 # One job at a time: what is read before another one's writes must not be written after them. Only
 # admins may have it, and no writer waits for it.
 _LOCK = "LOCK TABLE pgblend_data.shard_outbox IN SHARE UPDATE EXCLUSIVE MODE"
@@ -49,10 +48,9 @@ def settle_graph(db: Database) -> int:
 
 def _resolve(db: Database, collection_id: int, names: Sequence[str] | None) -> tuple[int, bool]:
     """Return how many links lead elsewhere now, and whether those are all that should."""
-    known = db.run(_COLLECTION, ["bigint"], collection_id)
-    if not known:
+    collection = collection_name(db, collection_id)
+    if collection is None:
         return 0, True
-    collection = known[0]["name"]
     if names is None:
         names = sorted({*on_shards(db, "pgblend._link_names", {"collection": collection})})
     count, is_whole = 0, True

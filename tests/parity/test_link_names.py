@@ -8,13 +8,14 @@ from hypothesis import strategies as st
 from psycopg.types.json import Jsonb
 
 from pgblend.plpy.graph.links import link_target, resolve_link
-from pgblend.plpy.graph.names import (
+from pgblend.plpy.graph.mentions import (
     MOST_NAMESAKES,
-    NamedDocuments,
-    document_names,
-    path_name,
-    uri_name,
+    NameFinder,
+    common_names,
+    documents_named,
+    mentions,
 )
+from pgblend.plpy.graph.names import document_names, path_name, uri_name
 from support.database import Database
 
 
@@ -185,33 +186,41 @@ def test_the_order_of_candidates_changes_nothing(candidates: Any, data: Any, pat
         assert meant is None or meant in {candidate[0] for candidate in candidates}
 
 
+def names_in(text: str, *named: tuple[int, str]) -> set[str]:
+    return NameFinder(documents_named(named)).names_in(text)
+
+
 def test_names_are_found_longest_first() -> None:
-    named = NamedDocuments(
-        [
-            (1, "Harold Lloyd"),
-            (2, "Lloyd (film)"),
-            (3, "The Harold Lloyd Story"),
-            (4, "of"),
-            (5, ""),
-        ]
-    )
-    assert named.names_in("the HAROLD-LLOYD story; Harold Lloyd, and of Lloyd.") == {
+    named = [
+        (1, "Harold Lloyd"),
+        (2, "Lloyd (film)"),
+        (3, "The Harold Lloyd Story"),
+        (4, "of"),
+        (5, ""),
+    ]
+    assert names_in("the HAROLD-LLOYD story; Harold Lloyd, and of Lloyd.", *named) == {
         "the harold lloyd story", "harold lloyd", "lloyd",
     }  # fmt: skip
-    assert named.names_in("a film by Lloyd (film)") == {"lloyd film"}
-    assert named.names_in("Harold alone; of") == set()
-    assert named.names_in("") == set()
+    assert names_in("a film by Lloyd (film)", *named) == {"lloyd film"}
+    assert names_in("Harold alone; of", *named) == set()
+    assert names_in("", *named) == set()
 
 
 def test_a_name_of_too_many_documents_is_none() -> None:
     for count, found in ((MOST_NAMESAKES, {"notes"}), (MOST_NAMESAKES + 1, set())):
-        named = NamedDocuments([(number, "Notes") for number in range(count)])
-        assert named.names_in("my notes") == found
+        assert names_in("my notes", *((number, "Notes") for number in range(count))) == found
+    assert documents_named([(1, "John"), (2, "john")]) == {"john": {1, 2}}
 
 
 def test_mentions_are_of_others_and_not_of_a_word_that_all_use() -> None:
-    named = NamedDocuments([(2, "Wine"), (1, "wine (drink)"), (3, "Sea")])
+    documents = documents_named([(2, "Wine"), (1, "wine (drink)"), (3, "Sea")])
     found = [(1, 10, "wine"), (3, 30, "wine"), (4, 40, "sea"), (5, 50, "sea"), (6, 60, "sea")]
-    assert named.mentions(found, 2) == [(1, 10, 2, "wine"), (3, 30, 1, "wine"), (3, 30, 2, "wine")]
-    assert named.mentions(found[2:], 3) == [(4, 40, 3, "sea"), (5, 50, 3, "sea"), (6, 60, 3, "sea")]
-    assert named.mentions([], 3) == []
+    wine = [(1, 10, 2, "wine"), (3, 30, 1, "wine"), (3, 30, 2, "wine")]
+    assert common_names(found, 2) == {"sea"}
+    assert mentions(documents, found, {"sea"}) == wine
+    assert common_names(found, 3) == set()
+    assert mentions(documents, found[2:], set()) == [
+        (4, 40, 3, "sea"), (5, 50, 3, "sea"), (6, 60, 3, "sea"),
+    ]  # fmt: skip
+    assert mentions(documents, [(1, 10, "wine"), (1, 10, "wine")], set()) == wine[:1]
+    assert mentions(documents, [], set()) == []

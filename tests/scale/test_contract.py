@@ -50,6 +50,7 @@ def test_what_is_granted_reaches_a_store_table_through_a_port_only() -> None:
     assert not reaching_store(COORDINATOR)
     assert not REFUSED & (SEARCHES | ROUTINES.keys() | {*ROUTED})
     assert {"_import_links", "_store_staged"} <= REFUSED
+    assert all(name.startswith("_") for name in REFUSED)  # what users call works
 
 
 @pytest.mark.parametrize(

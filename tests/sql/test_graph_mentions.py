@@ -2,7 +2,6 @@
 
 import pytest
 
-from pgblend.plpy.graph.names import NamedDocuments
 from support.database import Database, add_documents
 
 LIBRARY = [
@@ -82,12 +81,6 @@ def test_words_that_everybody_says_are_no_names(library: Database) -> None:
         (f"k{number}", "", "The sea is blue.") for number in range(11))])  # fmt: skip
     library.rows("SELECT link_mentions('c')")
     assert all(row[1] != "sea" for row in library.rows(MENTIONS))
-
-
-def test_names_of_many_documents_mean_none() -> None:
-    known = NamedDocuments([(number, "John Smith") for number in range(6)])
-    assert known.names_in("John Smith") == set()
-    assert NamedDocuments([(1, "John"), (2, "john")]).documents == {"john": {1, 2}}
 
 
 def test_only_writers(library: Database) -> None:

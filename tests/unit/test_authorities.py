@@ -1,8 +1,6 @@
 """Clients of the gateway in one process share what TLS trusts."""
 
-import gc
 from contextlib import ExitStack
-from ssl import SSLContext
 
 import httpx
 import pytest
@@ -12,19 +10,13 @@ from pgblend.cli.ingest.gateway_client import GatewayClient
 from pgblend.cli.search_models import gateway_settings
 
 
-def contexts() -> int:
-    gc.collect()
-    return sum(isinstance(one, SSLContext) for one in gc.get_objects())
-
-
 @pytest.mark.parametrize("url", ["http://localhost:1", "unix:/nowhere"])
 def test_clients_read_the_authorities_once(url: str) -> None:
     """A worker makes a client for each batch, a program one for each search."""
+    clients = [GatewayClient(url)._client for _ in range(2)]
+    clients += [httpx.Client(**gateway_settings(url)) for _ in range(2)]
     with ExitStack() as stack:
-        stack.enter_context(GatewayClient(url))
-        authorities()
-        before = contexts()
-        for _ in range(3):
-            stack.enter_context(GatewayClient(url))
-            stack.enter_context(httpx.Client(**gateway_settings(url)))
-        assert contexts() == before
+        for client in clients:
+            stack.enter_context(client)
+        pools = [client._transport._pool for client in clients]  # type: ignore[attr-defined]
+        assert {id(pool._ssl_context) for pool in pools} == {id(authorities())}

@@ -1,0 +1,15 @@
+-- _mention_names: how many documents of a collection are on this shard, and their titles and
+-- aliases, an array of [document, name].
+CREATE OR REPLACE FUNCTION pgblend._mention_names(collection text)
+RETURNS TABLE (documents bigint, names jsonb)
+LANGUAGE plpython3u
+STABLE PARALLEL UNSAFE
+AS $python$
+import json
+from pgblend.plpy.graph.mention_store import count_of, names_of
+
+of = "SELECT (pgblend._writable_collection($1)).id AS id"
+own_id = db.run(of, ["text"], collection)[0]["id"]
+names = [(row["id"], row["name"]) for row in names_of(db, own_id)]
+return [(count_of(db, own_id), json.dumps(names))]
+$python$;
