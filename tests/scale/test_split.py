@@ -1,5 +1,6 @@
 """A shard that is split while documents come and searches run: nothing lost, nothing twice."""
 
+import json
 import subprocess
 import sys
 import threading
@@ -24,14 +25,29 @@ SEARCH = (
 )
 QUERIES = ["red wine", "wnie of house", "fox", '"house 3"', "house -red"]
 GRAPH = [
-    "SELECT source, target, edge_type, metadata, document_id FROM edges ORDER BY 1, 2, 3",
+    "SELECT source, target, edge_type, metadata, document_id FROM edges ORDER BY 1, 2, 3, 5",
     "SELECT source_key, target, target_key FROM links ORDER BY 1, 2",
     "SELECT * FROM graph_neighbors(graph_node('books', 'k3'), 2)",
+    "SELECT node, entity_type, name, passages FROM entities ORDER BY node",
 ]
 WORDS = (
     "SELECT source_key FROM lexical_search('wine', 1000,"
     """ options => '{"candidate_depth": 1000}')"""
 )
+# Each has an alias that another one's text has.
+_METADATA = """
+    SELECT set_metadata(d.id, jsonb_build_object('by', 'hand', 'aliases',
+        jsonb_build_array('house ' || (substr(d.source_key, 2)::integer + 4) % 30)))
+    FROM pgblend_data.document AS d
+"""
+_EXTRACTED = """
+    INSERT INTO pgblend_data.entity_extraction (collection_id, content_hash, version, result)
+    SELECT DISTINCT c.collection_id, c.content_hash, 'v', %s::jsonb FROM pgblend_data.chunk AS c
+"""
+FOUND = json.dumps({
+    "entities": [{"name": name, "type": "thing"} for name in ("wine", "fox", "house")],
+    "relations": [{"source": "fox", "target": "house", "type": "is_in"}],
+})  # fmt: skip
 KEYS = "SELECT d.source_key FROM pgblend_data.document AS d"
 
 
@@ -65,7 +81,13 @@ def scale(fresh_shards: Scale) -> Scale:
             "DELETE FROM pgblend_data.embedding_queue AS q USING pgblend_data.embedding_s AS e"
             " WHERE e.chunk_id = q.chunk_id"
         )
-        shard.rows('SELECT set_metadata(d.id, \'{"by": "hand"}\') FROM pgblend_data.document AS d')
+        shard.rows(_METADATA)
+        shard.rows(_EXTRACTED, FOUND)
+    assert coordinator.value("SELECT link_mentions('books')") == 30
+    assert coordinator.value(
+        "SELECT pgblend._link_entities((pgblend._named_collection('books')).id, 'v')"
+    ) == 30  # fmt: skip
+    assert coordinator.value("SELECT count(*) FROM entities") == 3
     return fresh_shards
 
 

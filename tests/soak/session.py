@@ -47,7 +47,12 @@ class Session:
 
 
 def is_lost(error: BaseException) -> bool:
-    """Tell whether an error means that the server or the way to it is gone."""
+    """Tell whether an error means that the server or the way to it is gone.
+
+    psycopg has an error without a state where FATAL comes right behind an answer.
+    """
+    if isinstance(error, psycopg.InternalError):
+        return error.sqlstate is None
     if isinstance(error, psycopg.OperationalError):
         state = error.sqlstate
         return state is None or (state[:2] in _LOST_CLASSES and state != _CANCELED)
