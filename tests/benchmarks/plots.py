@@ -1,6 +1,7 @@
 """Pictures of the benches' figures: quality against time, time and memory against size."""
 
 from collections.abc import Iterable
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ GROWING = (
     ("growth.png", "p50", "median search, ms"),
     ("memory.png", "private_mb", "private memory of a session, MB"),
 )
+LEAST_SIZES = 3  # fewer show no growth
 
 
 def draw(rows: Iterable[Row], folder: Path) -> list[str]:
@@ -28,7 +30,7 @@ def draw(rows: Iterable[Row], folder: Path) -> list[str]:
     growing = [row for row in rows if (row.get("text"), row.get("clients")) == ("short", 1)]
     for name, figure, label in GROWING:
         kept = [row for row in growing if row.get(figure) is not None]
-        if kept:
+        if len({row["passages"] for row in kept}) >= LEAST_SIZES:
             draw_growth(kept, figure, label, folder / name)
             drawn.append(name)
     return drawn
@@ -64,6 +66,7 @@ def save(figure: Any, panel: Any, path: Path) -> None:
     """Write a picture with one legend below."""
     handles, labels = panel.get_legend_handles_labels()
     figure.legend(handles, labels, loc="lower center", ncols=3, frameon=False)
-    figure.tight_layout(rect=(0, 0.14, 1, 1))
+    below = 0.05 * ceil(len(labels) / 3)
+    figure.tight_layout(rect=(0, below, 1, 1))
     figure.savefig(path, dpi=120, bbox_inches="tight")
     pyplot.close(figure)

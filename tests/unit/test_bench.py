@@ -118,7 +118,9 @@ def test_one_table_of_ratios_says_which_targets_are_met(load: Any) -> None:
 
 
 def test_pictures_of_growth_and_of_memory(load: Any, tmp_path: Path) -> None:
-    rows = [timed("pgblend", 4.0 + size, size, private_mb=20.0) for size in (3, 9)]
+    """Two sizes show no growth."""
+    rows = [timed("pgblend", 4.0 + size, size, private_mb=20.0) for size in (3, 6, 9)]
+    assert load("plots").draw(rows[1:], tmp_path) == []
     drawn = load("plots").draw([*rows, timed("pgblend", 1.0, clients=8)], tmp_path)
     assert set(drawn) == {path.name for path in tmp_path.glob("*.png")}
     assert set(drawn) == {"growth.png", "memory.png"}
