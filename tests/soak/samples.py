@@ -1,8 +1,11 @@
 """Samples of what may grow: memory and files of processes, connections, sizes of tables."""
 
+import re
 import threading
 from collections import defaultdict
 from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
 
 import psutil
 import psycopg
@@ -28,7 +31,19 @@ _COUNTS = """
         (SELECT coalesce(sum(n_dead_tup), 0)::bigint FROM pg_stat_user_tables)
 """
 
+# PostgreSQL itself keeps up to max_files_per_process of these open, as spaces come and go.
+_RELATION = re.compile(r"/(base/\d+|global)/[^/]+$")
+
 Series = dict[str, list[tuple[float, float]]]  # by name: seconds of the run, and the value
+
+
+def open_files(pid: int) -> int:
+    """Count the open files, sockets and pipes of a process, without files of relations."""
+    names = []
+    for link in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(FileNotFoundError):  # closed meanwhile
+            names.append(str(link.readlink()))
+    return sum(_RELATION.search(name) is None for name in names)
 
 
 class Sampler:
@@ -60,8 +75,8 @@ class Sampler:
         now = self._run.findings.now
         for name, process in self._processes():
             try:
-                memory, files = process.memory_full_info(), process.num_fds()
-            except psutil.Error:  # it has ended
+                memory, files = process.memory_full_info(), open_files(process.pid)
+            except (psutil.Error, OSError):  # it has ended
                 continue
             self.memory[name].append((now, memory.uss / MB))
             self.proportional[name].append((now, memory.pss / MB))

@@ -1,11 +1,15 @@
 """What `make soak` holds for growth, and what its record holds for certain."""
 
+import os
 import random
+from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 from soak.growth import growth
 from soak.readers import Row, missing, wrong_order, wrong_rows
 from soak.record import NOWHERE, Record
+from soak.samples import open_files
 
 KEY = ("walk", "a")
 OLD, NEW = ("old text",), ("new text", "more of it")
@@ -60,3 +64,15 @@ def test_wrong_orders_are_seen() -> None:
     passage, text = wrong_order([rows[0], Row(2, 0.5, 1, KEY, "a")])
     assert passage.startswith("a passage twice")
     assert text.startswith("a text twice")
+
+
+def test_files_that_postgresql_keeps_open_by_itself_are_not_counted(tmp_path: Path) -> None:
+    before = open_files(os.getpid())
+    with ExitStack() as stack:
+        for name in ("base/5/16384", "base/5/16384_fsm", "global/1262", "pgsql_tmp/1", "leak"):
+            path = tmp_path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(path.open("w"))
+        path.unlink()
+        assert open_files(os.getpid()) == before + 2
+    assert open_files(os.getpid()) == before
