@@ -70,7 +70,7 @@ def keep_mentions(db: Database, collection_id: int, wanted: Sequence[Mention]) -
 
     Only edges that come or go are written.
     """
-    named = {ends: name for *ends_, name in wanted for ends in [tuple(ends_)]}
+    named = {(one[0], one[1], one[2]): one[3] for one in wanted}
     stored = {
         (row["document_id"], row["chunk_id"], row["target"]): row["name"]
         for row in db.run(STORED, ["bigint"], collection_id)
@@ -82,4 +82,4 @@ def keep_mentions(db: Database, collection_id: int, wanted: Sequence[Mention]) -
     for start in range(0, len(new), BATCH):
         given = map(list, zip(*new[start : start + BATCH], strict=True))
         db.run(STORE, ["bigint[]"] * 2 + ["text[]"], *given)
-    return sorted({target for _, target, _ in new})
+    return sorted({one[1] for one in new})
