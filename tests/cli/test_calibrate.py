@@ -57,6 +57,7 @@ def judged(pgblend: Pgblend, tmp_path: Path) -> dict[str, Any]:
     return {"texts": [one["text"] for one in asked], "vectors": queries}
 
 
+@pytest.mark.slow
 def test_relevance_becomes_a_probability_and_lists_end(
     pgblend: Pgblend,
     connection: psycopg.Connection,

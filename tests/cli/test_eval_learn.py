@@ -188,6 +188,7 @@ def passage_vector(text: str) -> list[float]:
     return vector
 
 
+@pytest.mark.slow
 def test_tuning_on_clicks(library: Database, pgblend: Pgblend, parse_valid: ParseValid) -> None:
     """Vectors know what people open: the second document of each query."""
     library.rows("SELECT create_embedding_space('s', 'test/words', 41, probe => false)")

@@ -81,6 +81,7 @@ def test_embeddings_go_to_the_server_that_the_name_says(
     assert "test-provider-key" not in str(ollama.headers + tei.headers)
 
 
+@pytest.mark.slow
 def test_chat_expansion_and_rerank(gateway: GatewayProcess, ollama: ModelProvider) -> None:
     model = "ollama/qwen3:4b"
     said = post(

@@ -50,6 +50,7 @@ USES = {
 }
 
 
+@pytest.mark.slow
 def test_down_drops_the_extensions_that_up_created(
     pgblend: Pgblend, new_database: Callable[..., str]
 ) -> None:

@@ -475,6 +475,7 @@ def test_nothing_was_ever_started(make_server: Callable[..., PrivateServer]) -> 
         assert "pgblend up" in result.stderr
 
 
+@pytest.mark.slow
 def test_without_postgresql_nothing_is_made(make_server: Callable[..., PrivateServer]) -> None:
     server = make_server()
     refused = server.run("up", expect=1, PGBLEND_POSTGRESQL_BIN="/nowhere")

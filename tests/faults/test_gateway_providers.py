@@ -94,6 +94,7 @@ def test_a_clear_error_in_time_and_nothing_kept(
     assert QUERY not in gateway.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.fault("an answer without end", "cut off; memory stays bounded")
 @pytest.mark.parametrize("path", ["embeddings", "chat", "rerank"])
 def test_an_answer_that_would_fill_the_memory(

@@ -56,6 +56,7 @@ def expand(db: Database, query: str) -> dict[str, Any]:
     return told
 
 
+@pytest.mark.slow
 def test_all_queries_are_expanded_as_before(db: Database, model_provider: ModelProvider) -> None:
     first = {query: expand(db, query) for query in QUERIES}
     assert len({json.dumps(told["lexicalQueries"]) for told in first.values()}) == len(QUERIES)

@@ -47,7 +47,13 @@ def made_scale(server: Server, template: str, count: int) -> Iterator[Scale]:
         yield Scale(one, coordinator, shards)
 
 
-@pytest.fixture(scope="module", params=[1, 2, 3, 4], ids="shards_{}".format)
+NUMBERS = [
+    pytest.param(number, id=f"shards_{number}", marks=() if number == 3 else pytest.mark.slow)
+    for number in range(1, 5)
+]
+
+
+@pytest.fixture(scope="module", params=NUMBERS)
 def scale(
     request: pytest.FixtureRequest, server: Server, template: str, plproxy: None
 ) -> Iterator[Scale]:

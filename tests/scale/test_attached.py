@@ -134,6 +134,7 @@ def test_rows_come_to_shards_as_on_one_node(attached: Scale) -> None:
         check_same(attached)
 
 
+@pytest.mark.slow
 def test_nothing_is_done_before_the_commit_nor_after_a_rollback(attached: Scale) -> None:
     coordinator = attached.coordinator
     with coordinator.connection.transaction(force_rollback=True):
@@ -152,12 +153,14 @@ def test_nothing_is_done_before_the_commit_nor_after_a_rollback(attached: Scale)
     assert [row[0] for row in coordinator.rows(_FOUND, "walrus zebra")] == ["1"]
 
 
+@pytest.mark.slow
 def test_a_change_of_other_columns_waits_for_nothing(attached: Scale) -> None:
     attached.coordinator.rows("ALTER TABLE articles ADD COLUMN seen integer")
     attached.coordinator.rows("UPDATE articles SET seen = 1")
     assert attached.coordinator.value(_WAITING) == 0
 
 
+@pytest.mark.slow
 def test_other_columns_and_renamed_ones(attached: Scale) -> None:
     for database in (attached.one, attached.coordinator):
         database.rows("ALTER TABLE articles RENAME COLUMN body TO words")
@@ -171,6 +174,7 @@ def test_other_columns_and_renamed_ones(attached: Scale) -> None:
     assert {title for _, title, *_ in attached.coordinator.rows(_DOCUMENTS)} == {"ann"}
 
 
+@pytest.mark.slow
 def test_changes_that_wait_when_a_column_goes_are_not_lost(attached: Scale) -> None:
     coordinator = attached.coordinator
     coordinator.rows("UPDATE articles SET body = 'walrus' WHERE id = 1")
@@ -196,6 +200,7 @@ def test_a_table_is_detached(attached: Scale) -> None:
     assert coordinator.rows(readers) == []
 
 
+@pytest.mark.slow
 def test_a_collection_that_was_there_stays(scale: Scale) -> None:
     coordinator = scale.coordinator
     coordinator.rows(ROWS, 1, 20)
@@ -234,6 +239,7 @@ def test_the_table_s_commands_bring_rows(scale: Scale) -> None:
     assert [key for shard in scale.shards for key in shard.column(_KEYS)] == []
 
 
+@pytest.mark.slow
 def test_rows_of_a_shard_that_is_away_wait(attached: Scale, server: Server) -> None:
     coordinator = attached.coordinator
     coordinator.rows("UPDATE articles SET body = 'walrus'")
@@ -283,6 +289,7 @@ def test_a_row_that_a_shard_refuses_stops_no_other(attached: Scale) -> None:
     check_same(attached)
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_after_the_shard_s_commit(attached: Scale) -> None:
     """What the shard has already is looked at once more, and stays as it is."""
     coordinator, ids = (
@@ -310,6 +317,7 @@ def test_a_worker_that_is_killed_after_the_shard_s_commit(attached: Scale) -> No
     assert attached.shards[0].rows(ids) == known
 
 
+@pytest.mark.slow
 def test_an_older_row_is_never_stored_over_a_newer_one(attached: Scale) -> None:
     """Whoever comes next waits for what was on its way, and reads the row after that."""
     coordinator = attached.coordinator
@@ -349,6 +357,7 @@ def test_an_older_row_is_never_stored_over_a_newer_one(attached: Scale) -> None:
     assert coordinator.rows(_FOUND, "older") == []
 
 
+@pytest.mark.slow
 def test_a_shard_of_another_number_is_left_alone(attached: Scale) -> None:
     coordinator = attached.coordinator
     first, second, _ = places_of(coordinator.connection)

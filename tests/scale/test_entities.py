@@ -126,6 +126,7 @@ def test_passages_of_different_shards_share_entities(
     check_same(scale)
 
 
+@pytest.mark.slow
 def test_a_text_of_several_shards_is_asked_about_once(
     scale: Scale, model_provider: ModelProvider, tmp_path: Path
 ) -> None:
@@ -138,6 +139,7 @@ def test_a_text_of_several_shards_is_asked_about_once(
     check_same(scale)
 
 
+@pytest.mark.slow
 def test_entities_go_with_their_last_passage(scale: Scale, tmp_path: Path) -> None:
     for database in (scale.one, scale.coordinator):
         ingest(database, tmp_path, "--entities")
@@ -162,6 +164,7 @@ def test_entities_go_with_their_last_passage(scale: Scale, tmp_path: Path) -> No
     assert scale.coordinator.rows(ENTITIES) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("event", "table"), [("INSERT", "edge"), ("INSERT", "entity")])
 def test_one_that_is_killed_begins_again(
     scale: Scale, tmp_path: Path, event: str, table: str
@@ -188,6 +191,7 @@ def test_one_that_is_killed_begins_again(
     check_same(scale)
 
 
+@pytest.mark.slow
 def test_the_job_takes_no_entity_whose_edges_are_to_come(scale: Scale, tmp_path: Path) -> None:
     """What was kept without edges goes, what is touched since the job looked stays."""
     ingest(scale.one, tmp_path, "--entities")
@@ -206,6 +210,7 @@ def test_the_job_takes_no_entity_whose_edges_are_to_come(scale: Scale, tmp_path:
     check_same(scale)
 
 
+@pytest.mark.slow
 def test_a_writer_finds_entities_and_a_reader_sees_his_own(scale: Scale, tmp_path: Path) -> None:
     for database in (scale.one, scale.coordinator):
         ingest(database, tmp_path)

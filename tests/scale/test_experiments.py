@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+import pytest
+
 from support.database import Database
 from support.shards import Scale, run_command
 
@@ -33,6 +35,7 @@ def shown(database: Database, **options: Any) -> list[tuple[Any, ...]]:
     )
 
 
+@pytest.mark.slow
 def test_shards_are_one_node(two_shards: Scale) -> None:
     two_shards.clear()
     for place in range(12):

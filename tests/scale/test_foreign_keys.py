@@ -134,6 +134,7 @@ def test_edges_follow_whatever_is_done(scale: Scale) -> None:
     assert [said for said in scale.coordinator.warnings() if "foreign" in said] == []
 
 
+@pytest.mark.slow
 def test_whoever_is_killed_on_the_way_loses_no_edge(scale: Scale) -> None:
     """After the shard's commit, and at each of the job's own writes."""
     attach_both(scale)

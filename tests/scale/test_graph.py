@@ -169,6 +169,7 @@ def test_a_job_that_is_killed_begins_again(scale: Scale) -> None:
     check_same(scale)
 
 
+@pytest.mark.slow
 def test_an_ingest_joins_files_of_different_shards(fresh_shards: Scale, tmp_path: Path) -> None:
     scale = fresh_shards  # whose ids are of a block for each
     for number in range(8):

@@ -54,6 +54,7 @@ def note_clicks(database: Database) -> None:
     database.rows("SELECT pgblend._note_feedback('word2', %s, -1)", ids[f"d{2 + QUERIES}"][1])
 
 
+@pytest.mark.slow
 def test_learned_is_what_one_node_learns(clicked: Scale) -> None:
     clicked.forget("books", "d1")
     learn = "eval", "learn", "-c", "books", "--json"

@@ -75,6 +75,7 @@ def keys_of_first(scale: Scale, count: int) -> list[str]:
     return [key for key in keys if shard(number, key) == 0 != shard(number + 1, key)][:count]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("table", "mode", "waits"),
     [("shard_self", "ACCESS EXCLUSIVE", "_carry_out"), ("document", "SHARE", "_carry_out")],
@@ -94,6 +95,7 @@ def test_a_document_comes_to_the_shard_of_the_new_one(
     run_command(scale.coordinator.url, "shards", "check")
 
 
+@pytest.mark.slow
 def test_an_ingest_ends_with_an_error_and_leaves_nothing(scale: Scale, tmp_path: Path) -> None:
     keys, url = keys_of_first(scale, 6), scale.coordinator.url
     for key in keys:

@@ -118,6 +118,7 @@ def test_a_common_word_of_one_shard_is_not_sent_for(scale: Scale) -> None:
     assert linked(scale) == 12
 
 
+@pytest.mark.slow
 def test_an_ingest_and_the_command_link_them(fresh_shards: Scale, tmp_path: Path) -> None:
     scale = fresh_shards  # whose ids are of a block for each
     for number, name in enumerate(PEOPLE):

@@ -202,6 +202,7 @@ def test_a_session_knows_a_collection_that_another_one_has_placed(scale: Scale) 
     assert found(coordinator, "wine", None) == before
 
 
+@pytest.mark.slow
 def test_ingest_and_what_is_said_of_places(scale: Scale, tmp_path: Path) -> None:
     url = scale.coordinator.url
     for number in range(6):

@@ -40,6 +40,7 @@ def scale(
     run_command(two_shards.coordinator.url, "shards", "push")
 
 
+@pytest.mark.slow
 def test_a_plan_counts_all_and_reckons_the_index_of_the_largest(
     scale: Scale, session_provider: ModelProvider
 ) -> None:

@@ -74,6 +74,7 @@ def reader(scale: Scale, *, superuser: bool = False) -> Iterator[str]:
         admin.rows(f"DROP ROLE {role}")
 
 
+@pytest.mark.slow
 def test_a_new_password_takes_the_place_of_the_old_one(two_shards: Scale) -> None:
     """Sessions that are connected go on; the next ones need the new one, and so do shards."""
     two_shards.clear()

@@ -27,6 +27,7 @@ def reindex(url: str, option: str, file: Path, fails: bool = False) -> str:
     return run_command(url, "reindex", "-c", "books", option, str(file), fails=fails)
 
 
+@pytest.mark.slow
 def test_a_saved_index_is_loaded_on_all_shards(scale: Scale, tmp_path: Path) -> None:
     coordinator, file, own = scale.coordinator, tmp_path / "books.index", tmp_path / "one.index"
 

@@ -212,6 +212,7 @@ def test_a_split_that_is_killed_goes_on(scale: Scale, server: Server, template: 
         assert told(scale) == before
 
 
+@pytest.mark.slow
 def test_documents_come_and_are_found_while_a_shard_is_split(
     scale: Scale, server: Server, template: str
 ) -> None:
@@ -276,6 +277,7 @@ def test_splits_that_cannot_be(two_shards: Scale, arguments: list[str], said: st
     assert "is a shard or a coordinator already" in told
 
 
+@pytest.mark.slow
 def test_a_split_takes_a_placed_collection_along(
     fresh_shards: Scale, server: Server, template: str
 ) -> None:

@@ -378,6 +378,7 @@ def test_zip_that_lies_about_its_size_gives_no_more_than_it_says():
         read_member(archive, "a")
 
 
+@pytest.mark.slow
 def test_too_many_files_in_a_zip():
     files = {str(n): b"" for n in range(50_001)}
     with pytest.raises(ParseError, match="50,001 files"):

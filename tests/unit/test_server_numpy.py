@@ -34,6 +34,7 @@ def server_numpy() -> str:
     return told.stdout.strip()
 
 
+@pytest.mark.slow
 def test_the_lexical_arm_counts_alike() -> None:
     here = f"{sys.version_info[0]}.{sys.version_info[1]}."
     if not server_numpy().startswith(f"{here}1."):
