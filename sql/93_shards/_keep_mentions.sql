@@ -1,5 +1,5 @@
--- _keep_mentions: make the edges of mentions in passages of this shard those that are given; returns
--- how many of them are here.
+-- _keep_mentions: make the edges of mentions in passages of this shard those that are given;
+-- returns how many of them are here.
 -- mentions is an array of [document, chunk, document meant, name], of other shards too. Documents
 -- meant that are not here are noted: they may have gone meanwhile (_settle_graph).
 CREATE OR REPLACE FUNCTION pgblend._keep_mentions(collection text, mentions jsonb)
