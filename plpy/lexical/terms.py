@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pgblend.plpy.rules.synonyms import StandIn
 
 _VERSION = VERSION.format(name="w.config_name")
-# $1 the query, $4 what of it is asked. Of several languages, a word that is a stop word in the
+# $1 the query's words, $4 what of it is asked. Of several languages, a word that is a stop word in the
 # query's own is one in all.
 PARSED = f"""
 WITH used AS MATERIALIZED ({{used}})

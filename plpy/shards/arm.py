@@ -70,7 +70,8 @@ class ShardIndex:
     def words(self, query: str, collection_ids: Sequence[int], language: str | None) -> Rows:
         """Parse a query under each configuration in use, or `language` alone."""
         configs = self.store.configurations(collection_ids)
-        values = query, configs, language, asked_of(query).text
+        asked = asked_of(query)
+        values = asked.words, configs, language, asked.text
         return self.store.db.run(_PARSED, ["text", "text[]", "text", "text"], *values)
 
     def check_index(self, collection_ids: Sequence[int], is_strict: bool) -> None:

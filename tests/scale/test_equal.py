@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, event, given, settings
+from hypothesis import HealthCheck, Phase, event, example, given, settings
 from hypothesis import strategies as st
 
 from pgblend.cli.database import connect
@@ -88,10 +88,21 @@ def cases(most: int, asked: int) -> st.SearchStrategy[Case]:
 
 
 # A case that fails is not made smaller: each example takes seconds.
-PATIENT = settings(suppress_health_check=[*HealthCheck], phases=[Phase.reuse, Phase.generate])
+PATIENT = settings(
+    suppress_health_check=[*HealthCheck], phases=[Phase.explicit, Phase.reuse, Phase.generate]
+)
+
+
+# "or" is no word of the query: so it may be French, in which "il" is a stop word.
+_OF_WHICH_LANGUAGE: Case = (
+    [("books", "red", ""), ("briefe", "wine deploy IL-6", ""), ("rest", "red wine", "")],
+    [("hybrid_search", "wien wines or IL-6", {"vector_scan": "exact"}, None, None)],
+    set(), False, EVERYWHERE,
+)  # fmt: skip
 
 
 @settings(PATIENT, max_examples=6, derandomize=True, database=None)
+@example(case=_OF_WHICH_LANGUAGE)
 @given(case=cases(10, 4))
 def test_shards_are_one_node(scale: Scale, case: Case) -> None:
     check_equal(scale, *case)
