@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from pgblend.plpy.rules.synonyms import StandIn
 
 _VERSION = VERSION.format(name="w.config_name")
-# $1 the query's words, $4 what of it is asked. Of several languages, a word that is a stop word in the
-# query's own is one in all.
+# $1 the query's words, $4 what of it is asked. Of several languages, a word that is a stop word in
+# the query's own is one in all.
 PARSED = f"""
 WITH used AS MATERIALIZED ({{used}})
 
