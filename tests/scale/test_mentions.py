@@ -1,9 +1,12 @@
 """Mentions over shards: documents that name each other are joined as on one node."""
 
+import json
 from pathlib import Path
 
 import pytest
+from psycopg.conninfo import make_conninfo
 
+from pgblend.cli.database import connect
 from support.database import Database
 from support.shard_graph import both, role_of, settle, shard_of
 from support.shards import Scale, number_from, run_command, stored
@@ -183,3 +186,34 @@ def test_only_writers(scale: Scale) -> None:
         said = [ann.error("SELECT link_mentions('rest')").message_primary for ann in anns]
         assert said[1] == said[0]
     assert linked(scale) == 14
+
+
+def test_a_writer_forges_no_mention_of_another_collection(scale: Scale) -> None:
+    """Of a document that is here it is refused; one of another shard is not followed."""
+    number_from(scale.shards[0], 1000, 1000)  # of no other shard
+    stored(scale.shards[0], "briefe", "b0", "ein Haus", "", None)
+    target = scale.shards[0].value(
+        "SELECT id FROM pgblend_data.document WHERE source_key = 'b0'"
+    )  # fmt: skip
+    keep = "SELECT pgblend._keep_mentions('books', %s::jsonb)"
+    with role_of(scale, "pgblend_writer", books="write") as (_, ann):
+        role = ann.value("SELECT current_user::text")
+        for shard in scale.shards:
+            passage = "SELECT document_id, id FROM pgblend_data.chunk"
+            passage += " WHERE collection_id = (SELECT id FROM pgblend_data.collection"
+            passage += " WHERE name = 'books') LIMIT 1"
+            document, chunk = shard.rows(passage)[0]
+            url = make_conninfo(shard.url, user=role, password="x")
+            with connect(url) as connection:
+                forger = Database(connection)
+                forged = json.dumps([[document, chunk, target, "b"]])
+                if shard is scale.shards[0]:
+                    assert forger.error(keep, forged).sqlstate == "42501"
+                else:
+                    assert forger.value(keep, forged) == 1  # where nobody can tell
+                assert (
+                    forger.error("SELECT pgblend._keep_mentions('briefe', '[]')").sqlstate
+                    == "42704"
+                )
+    walk = "SELECT * FROM graph_neighbors(graph_node('briefe', 'b0'), 1)"
+    assert scale.coordinator.rows(walk) == []
