@@ -28,12 +28,10 @@ def search(db: Database, request: Request, store: StorePort) -> Answer:
     The `store` is where passages are.
     """
     search = Search(db, request, store)
-    found = nothing(search)
     is_asked = not request.is_blank or (
         search.plan.needs_vectors and request.query_embedding is not None
     )
-    if is_asked:
-        found = find(search)
+    found = find(search) if is_asked else nothing(search)
     trace, report = told_trace(search, found), None
     if search.search_id and request.traced != "rerank" and not request.is_blank:
         from pgblend.plpy.search.report import search_report  # where a log is kept

@@ -53,7 +53,7 @@ class Absences:
 
 def shortened(reason: str) -> str:
     """Return what PL/Proxy says of a failure in one line, without the name of the routine."""
-    told = " ".join(reason.rpartition("_ask_shards(2): ")[2].split())
+    told = " ".join(reason.rpartition("_ask_shards(3): ")[2].split())
     return told if len(told) <= MOST_SHOWN else f"{told[:MOST_SHOWN]}…"
 
 

@@ -1,8 +1,9 @@
 """What a shard answers: calls of its own store, all under one snapshot and by the caller's rights.
 
 A trip is {"wire": its form, "left_ms": milliseconds that the search has, "version": that of the
-coordinator's front, "calls": [[name, argument, …], …]}. Its answer is a list of {"value": …} or
-{"error": [SQLSTATE, message, hint, table]}, one for each call; or a text: why there is none.
+coordinator's front, "calls": [[name, argument, …], …]}; a shard may have further calls. Its answer
+is a list of {"value": …} or {"error": [SQLSTATE, message, hint, table]}, one for each call; or a
+text: why there is none.
 Nothing in a trip is trusted: whoever may search can write one.
 """
 
@@ -44,7 +45,7 @@ from pgblend.plpy.session import (
     error_state,
 )
 from pgblend.plpy.shards.routines import ROUTINES, VIEWS
-from pgblend.plpy.shards.wire import WIRE, Step, built
+from pgblend.plpy.shards.wire import WIRE, Step, built, packed, packed_list
 
 _SELF = "SELECT s.front_version AS version FROM pgblend_data.shard_self AS s"
 _LACKS = "it lacks the last changes of settings, grants or collections: pgblend shards push"
@@ -53,8 +54,8 @@ _CONFIGURATIONS = """
     SELECT coalesce(array_agg(DISTINCT l.text_search_config), '{}') AS configs
     FROM pgblend_data.collection_language AS l WHERE l.collection_id = ANY($1)"""
 _HASHES = """
-    SELECT c.id, left(c.content_hash, 16) AS hash FROM pgblend_data.chunk AS c
-    WHERE c.id = ANY($1)"""
+    SELECT c.id, ('x' || left(c.content_hash, 8))::bit(32)::bigint AS hash
+    FROM pgblend_data.chunk AS c WHERE c.id = ANY($1)"""
 
 _STEPS = """
     WITH step AS MATERIALIZED (
@@ -137,13 +138,11 @@ class Shard:
 
     def listed(
         self, kind: Any, method: Callable[[Any], CandidateList]
-    ) -> Callable[[Any], CandidateList]:
+    ) -> Callable[[Any], list[Any]]:
         """Return what answers a request for candidates, and remembers these."""
 
-        def answer(value: Any) -> CandidateList:
-            found: CandidateList = self.asked(kind, method)(value)
-            self.candidates += found.chunk_ids
-            return found
+        def answer(value: Any) -> list[Any]:
+            return self.remembered(self.asked(kind, method)(value))
 
         return answer
 
@@ -164,13 +163,17 @@ class Shard:
             raise UserError("an embedding space has no name", "Name it.")
         return space, state.is_everywhere
 
-    def nearest(self, value: Any) -> CandidateList:
+    def remembered(self, found: CandidateList) -> list[Any]:
+        """Return candidates as they travel, and remember them."""
+        self.candidates += found.chunk_ids
+        return packed_list(found)
+
+    def nearest(self, value: Any) -> list[Any]:
         """Return the nearest passages, by what this server knows of the space."""
         asked: VectorRequest = built(VectorRequest, value)
         space, is_everywhere = self.space(asked.space.name, asked.collection_ids)
-        found = self.store.nearest(asked._replace(space=space, is_everywhere=is_everywhere))
-        self.candidates += found.chunk_ids
-        return found
+        request = asked._replace(space=space, is_everywhere=is_everywhere)
+        return self.remembered(self.store.nearest(request))
 
     def configurations(self, collection_ids: Sequence[int]) -> Sequence[str]:
         """Return the text search configurations that are in use."""
@@ -229,10 +232,14 @@ class Shard:
         found = self.db.run(f"SELECT to_json(r)::text AS row FROM {source} AS r", types, *values)
         return [None if one["row"] is None else json.loads(one["row"]) for one in found]
 
-    def hashes(self) -> dict[int, str]:
-        """Return by chunk id what equal texts have in common, of the trip's candidates so far."""
+    def hashes(self) -> str:
+        """Return what equal texts have in common, of the trip's candidates so far, in their order.
+
+        Others may have it in common too: it only tells which texts are worth a comparison.
+        """
         rows = self.db.run(_HASHES, ["bigint[]"], self.candidates)
-        return {row["id"]: row["hash"] for row in rows}
+        found = {row["id"]: row["hash"] for row in rows}
+        return packed("I", [found.get(one, 0) for one in self.candidates])
 
 
 def error_of(error: Exception) -> list[str]:
@@ -242,8 +249,8 @@ def error_of(error: Exception) -> list[str]:
     return [error_state(error), error_message(error), *error_fields(error)]
 
 
-def answered(db: Database, trip: str) -> str:
-    """Return the answer to a trip; both are JSON."""
+def answered(db: Database, trip: str, further: str) -> str:
+    """Return the answer to a trip and the shard's further calls; all are JSON."""
     read = json.loads(trip)
     known = db.run(_SELF, [])
     if read["wire"] > WIRE:
@@ -251,4 +258,4 @@ def answered(db: Database, trip: str) -> str:
     if not known or known[0]["version"] < read["version"]:
         return json.dumps(_LACKS)
     shard = Shard(db, read["left_ms"])
-    return json.dumps([shard.answer(call) for call in read["calls"]])
+    return json.dumps([shard.answer(call) for call in [*read["calls"], *json.loads(further)]])

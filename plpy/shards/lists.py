@@ -38,19 +38,19 @@ def merged_lists(lists: Mapping[int, CandidateList], depth: int) -> CandidateLis
     has_parts = any(one.parts for one in lists.values())
     rows: list[tuple[Any, ...]] = []
     for one in lists.values():
-        parts = one.parts or [0] * len(one.scores)
-        places = one.document_ids, one.chunk_indexes, one.chunk_ids
-        rows += zip(map(neg, one.scores), *places, parts, strict=True)
+        columns = map(neg, one.scores), one.document_ids, one.chunk_indexes, one.chunk_ids
+        parts = [one.parts or [0] * len(one.scores)] if has_parts else []
+        rows += zip(*columns, *parts, strict=True)
     rows.sort()  # no two have the same place
-    columns = map(list, zip(*rows[:depth], strict=True)) if rows else ([] for _ in range(5))
-    negated, document_ids, chunk_indexes, chunk_ids, parts = columns
+    best = zip(*rows[:depth], strict=True) if rows else [()] * 4
+    negated, document_ids, chunk_indexes, chunk_ids, *of_parts = map(list, best)
     perfect = [one.perfect for one in lists.values() if one.perfect is not None]
     return CandidateList(
         chunk_ids,
         document_ids,
         chunk_indexes,
         list(map(neg, negated)),
-        parts if has_parts else [],
+        of_parts[0] if of_parts else [],
         max(perfect, default=None),
     )
 

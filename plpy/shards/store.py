@@ -32,7 +32,7 @@ from pgblend.plpy.ports import (
 from pgblend.plpy.session import Database, Rows
 from pgblend.plpy.shards.lists import cut_short, merged_lists, share_of
 from pgblend.plpy.shards.trips import Call, Trips
-from pgblend.plpy.shards.wire import Step
+from pgblend.plpy.shards.wire import Step, unpacked, unpacked_list
 
 if TYPE_CHECKING:
     from pgblend.plpy.lexical.arm import LexicalArm, Scope
@@ -57,8 +57,8 @@ class ShardStore:
         self.lists: list[tuple[Asked, CandidateList]] = []
         self.has_given = False  # a list, in this run of the search
         self.place: dict[int, int] = {}  # shard by chunk id
-        self.document_place: dict[int, int] = {}
-        self.hashes: dict[int, str] = {}
+        self.of_shards: list[tuple[int, CandidateList]] = []
+        self.hashes: dict[int, int] = {}
         self.read: dict[int, Passage] = {}
         self.near: set[int] = set()  # of the vector's own list, which has their cosines
         self.compared: set[int] = set()  # with the vector
@@ -138,14 +138,14 @@ class ShardStore:
         (*columns, hashes), changed = trips.checked([*calls, ("hashes",)])
         if changed:
             self.lists.clear()  # those of before are of another moment
-        self.hashes.update(pairs(hashes))
         if query is not None:
             first = dict(one for one in columns.pop(1) if one)
             self.named.update(((query, chunk_id), named) for chunk_id, named in first.items())
         lists = [
-            {number: CandidateList(*one) for number, one in zip(trips.shards, column, strict=True)}
-            for column in columns
+            dict(zip(trips.shards, map(unpacked_list, column), strict=True)) for column in columns
         ]
+        for number, text in zip(trips.shards, hashes, strict=True):
+            self.note_hashes(text, [of_list[number] for of_list in lists])
         for (name, request), share, of_shards in zip(wanted, shares, lists, strict=True):
             found = self.whole(name, request, share, of_shards)
             self.lists.append(((name, timeless(request)), found))
@@ -167,14 +167,20 @@ class ShardStore:
         again = cut_short(lists, merged, share, request.depth)
         if again:
             answers = self.trips.ask({one: [(name, request), ("hashes",)] for one in again})
-            for number, (found, hashes) in answers.items():
-                lists[number] = CandidateList(*found)
-                self.hashes.update(pairs([hashes]))
+            for number, (found, text) in answers.items():
+                lists[number] = unpacked_list(found)
+                self.note_hashes(text, [lists[number]])
             merged = merged_lists(lists, request.depth)
         for number, one in lists.items():
             self.place.update(dict.fromkeys(one.chunk_ids, number))
-            self.document_place.update(dict.fromkeys(one.document_ids, number))
+        self.of_shards += lists.items()
         return merged
+
+    def note_hashes(self, text: str, lists: Sequence[CandidateList]) -> None:
+        """Remember what a shard's candidates have in common with others."""
+        chunk_ids = chain.from_iterable(one.chunk_ids for one in lists)
+        (hashes,) = unpacked("I", text)
+        self.hashes.update(zip(chunk_ids, hashes, strict=True))
 
     # Facts
 
@@ -258,7 +264,7 @@ class ShardStore:
                 self.read[one.chunk_id] = one._replace(may_repeat=may_repeat)
             self.cosines_read.update(pairs(cosines))
 
-    def repeated(self) -> set[str | None]:
+    def repeated(self) -> set[int | None]:
         """Return what the texts of several candidates have in common, and None: who knows?"""
         return {None, *(one for one, count in Counter(self.hashes.values()).items() if count > 1)}
 
@@ -301,7 +307,8 @@ class ShardStore:
 
     def of_documents(self, name: str, request: AgesRequest | LanguagesRequest) -> list[Any]:
         """Return what shards know of documents, in their order; None where none does."""
-        places = self.owned(request.document_ids, self.document_place)
+        place = {one: number for number, found in self.of_shards for one in found.document_ids}
+        places = self.owned(request.document_ids, place)
         calls = {
             number: [(name, request._replace(document_ids=ids))] for number, ids in places.items()
         }

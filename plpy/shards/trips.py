@@ -43,7 +43,7 @@ _SHARDS = """
         ) AS spans
     FROM pgblend_data.shard_front AS f
 """
-_ASK = "SELECT a.shard, a.answer FROM pgblend._ask_shards($1, $2) AS a"
+_ASK = "SELECT a.shard, a.answer FROM pgblend._ask_shards($1, $2, $3) AS a"
 
 _TIME_OVER = "55P03"
 _ELSEWHERE = "40001"  # shards were changed: the search begins again, and knows
@@ -223,13 +223,14 @@ class Trips:
         counted = self.db.kept("shard_trips")
         counted["made"] = counted.get("made", 0) + 1
         counted["shards"] = counted.get("shards", 0) + len(calls)
+        asked = [*calls.values()]
+        shared = asked[0] if all(one is asked[0] for one in asked) else []
         envelope = {"wire": WIRE, "left_ms": self.left_ms, "version": self.version}
-        distinct = {id(asked): asked for asked in calls.values()}.values()  # most often one
-        texts = {id(asked): json.dumps({**envelope, "calls": asked}) for asked in distinct}
-        trips = [texts[id(asked)] for asked in calls.values()]
-        types = ["integer[]", "text[]"]
+        trip = json.dumps({**envelope, "calls": shared})
+        further = ["[]" if one is shared else json.dumps(one) for one in asked]
+        types = ["integer[]", "text[]", "text"]
         try:
-            rows = self.db.run_within(limit_ms, _ASK, types, list(calls), trips)
+            rows = self.db.run_within(limit_ms, _ASK, types, list(calls), further, trip)
         except self.db.Problem as error:
             message, state = error_message(error), error_state(error)
             is_own = "] REMOTE " not in message

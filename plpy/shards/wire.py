@@ -1,11 +1,19 @@
-"""Requests and answers of the ports as JSON: a tuple with names is a list of its values."""
+"""Requests and answers of the ports as JSON: a tuple with names is a list of its values.
 
+Columns of numbers are packed, which takes a third of the time of JSON's digits.
+"""
+
+from binascii import a2b_base64, b2a_base64
 from collections.abc import Sequence
+from struct import calcsize, pack, unpack
 from types import UnionType
 from typing import Any, NamedTuple
 
+from pgblend.plpy.ports import CandidateList
+
 # Of trips and their answers: a coordinator of a newer one than its shard gets none.
-WIRE = 2
+WIRE = 3
+_CANDIDATES = "qqid"  # chunk ids, document ids, chunk indexes, scores
 # A kind is a type of the ports: a NamedTuple, a Sequence of one, one or None, or what JSON has.
 
 
@@ -38,3 +46,31 @@ def built(kind: Any, value: Any) -> Any:
     if getattr(kind, "__origin__", None) is Sequence and hasattr(kind.__args__[0], "_fields"):
         return [built(kind.__args__[0], one) for one in value]
     return value
+
+
+def packed(kinds: str, *columns: Sequence[Any]) -> str:
+    """Return columns of numbers, all of one length, as a text; kinds are those of struct."""
+    layout = "".join(f"{len(columns[0])}{kind}" for kind in kinds)
+    values = (value for column in columns for value in column)
+    return b2a_base64(pack(f"<{layout}", *values), newline=False).decode()
+
+
+def unpacked(kinds: str, text: str) -> list[Sequence[Any]]:
+    """Return the columns of a text of `packed`."""
+    read = a2b_base64(text)
+    count = len(read) // calcsize(f"<{kinds}")
+    values = unpack("<" + "".join(f"{count}{kind}" for kind in kinds), read)
+    return [values[place * count : (place + 1) * count] for place in range(len(kinds))]
+
+
+def packed_list(found: CandidateList) -> list[Any]:
+    """Return a list of candidates as it travels."""
+    columns = found.chunk_ids, found.document_ids, found.chunk_indexes, found.scores
+    return [packed(_CANDIDATES, *columns), found.parts, found.perfect]
+
+
+def unpacked_list(value: Sequence[Any]) -> CandidateList:
+    """Return a list of candidates that has travelled."""
+    text, parts, perfect = value
+    chunk_ids, document_ids, chunk_indexes, scores = unpacked(_CANDIDATES, text)
+    return CandidateList(chunk_ids, document_ids, chunk_indexes, scores, parts, perfect)

@@ -1,8 +1,10 @@
 -- _answer_shards: what this database, as a shard, answers to trips of a coordinator.
--- A row for each request: its shard's number as given, and the answer (plpy/shards/answer.py). Rows
--- are those that the caller may see; nothing in a request is trusted. The SET clauses are those of
--- _run_search.
-CREATE OR REPLACE FUNCTION pgblend._answer_shards(shards integer[], requests text[])
+-- A row for each number as given: the answer to the trip, and to further calls of that shard
+-- (plpy/shards/answer.py). Rows are those that the caller may see; nothing in the arguments is
+-- trusted. The SET clauses are those of _run_search.
+CREATE OR REPLACE FUNCTION pgblend._answer_shards(
+    shards integer[], calls text[], trip text
+)
 RETURNS TABLE (shard integer, answer text)
 LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
@@ -18,7 +20,7 @@ from pgblend.plpy.shards.answer import answered
 
 db.run("SELECT pgblend._check_addressed($1)", ["integer[]"], shards)
 return [
-    (number, db.answer(answered, request))
-    for number, request in zip(shards, requests, strict=True)
+    (number, db.answer(answered, trip, further))
+    for number, further in zip(shards, calls, strict=True)
 ]
 $python$;

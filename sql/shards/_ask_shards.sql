@@ -1,7 +1,10 @@
 -- _ask_shards: one trip to some shards, all at once, by PL/Proxy.
--- Each number gets the request at its place; rows come as they come. An error of one is the whole
--- call's, and leaves connections that the next call makes anew, of which a NOTICE would tell.
-CREATE OR REPLACE FUNCTION pgblend._ask_shards(shards integer[], requests text[])
+-- Each number gets the trip, and the further calls at its place; rows come as they come. An error
+-- of one is the whole call's, and leaves connections that the next call makes anew, of which a
+-- NOTICE would tell.
+CREATE OR REPLACE FUNCTION pgblend._ask_shards(
+    shards integer[], calls text[], trip text
+)
 RETURNS TABLE (shard integer, answer text)
 LANGUAGE plproxy
 VOLATILE PARALLEL UNSAFE

@@ -89,12 +89,12 @@ def locked(three_shards: Scale) -> Iterator[None]:
 @contextmanager
 def slow(three_shards: Scale) -> Iterator[None]:
     """A shard that answers later than a search waits."""
-    shard, routine = three_shards.shards[BROKEN], "pgblend._answer_shards(integer[], text[])"
+    shard, routine = three_shards.shards[BROKEN], "pgblend._answer_shards(integer[], text[], text)"
     shard.rows(f"ALTER FUNCTION {routine} RENAME TO _at_once")
     shard.rows(
-        "CREATE FUNCTION pgblend._answer_shards(shards integer[], requests text[])"
+        "CREATE FUNCTION pgblend._answer_shards(shards integer[], calls text[], trip text)"
         " RETURNS TABLE (shard integer, answer text) LANGUAGE sql AS"
-        f" 'SELECT a.* FROM pg_sleep({2 * TOTAL_MS / 1000}), pgblend._at_once($1, $2) AS a'"
+        f" 'SELECT a.* FROM pg_sleep({2 * TOTAL_MS / 1000}), pgblend._at_once($1, $2, $3) AS a'"
     )
     try:
         yield
@@ -131,7 +131,7 @@ def refused(three_shards: Scale) -> Iterator[None]:
 def older(three_shards: Scale) -> Iterator[None]:
     """A shard of a revision that has no answer."""
     shard = three_shards.shards[BROKEN]
-    routine = "FUNCTION pgblend.{}(integer[], text[])"
+    routine = "FUNCTION pgblend.{}(integer[], text[], text)"
     shard.rows(f"ALTER {routine.format('_answer_shards')} RENAME TO _of_later")
     try:
         yield
@@ -279,7 +279,7 @@ def test_a_search_that_is_cancelled_ends(three_shards: Scale, asking: Database) 
 def test_a_trip_of_a_newer_coordinator_is_refused(three_shards: Scale) -> None:
     shard = ClientDatabase(three_shards.shards[0].url)
     with shard.connection:
-        said = json.loads(answered(shard, json.dumps({"wire": WIRE + 1})))
+        said = json.loads(answered(shard, json.dumps({"wire": WIRE + 1}), "[]"))
     assert "its revision is older than the coordinator's" in said
 
 

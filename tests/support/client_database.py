@@ -61,9 +61,10 @@ class CoordinatorDatabase(ClientDatabase):
         if "_ask_shards" not in statement:
             return super().run(statement, types, *values)
         numbers: Any
-        trips: Any
-        numbers, trips = values
+        calls: Any
+        trip: Any
+        numbers, calls, trip = values
         return [
-            {"shard": number, "answer": answered(self.shards[number], trip)}
-            for number, trip in zip(numbers, trips, strict=True)
+            {"shard": number, "answer": answered(self.shards[number], trip, further)}
+            for number, further in zip(numbers, calls, strict=True)
         ]

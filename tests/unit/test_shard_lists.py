@@ -1,10 +1,13 @@
 """Lists of shards are merged to what one node would have found."""
 
+import json
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pgblend.plpy.ports import CandidateList
 from pgblend.plpy.shards.lists import cut_short, merged_lists
+from pgblend.plpy.shards.wire import packed, packed_list, unpacked, unpacked_list
 
 SHARDS = 3
 scores = st.sampled_from([3.5, 1.0, 0.1 + 0.2, 0.3, 0.0, -0.25])
@@ -50,3 +53,17 @@ def test_a_shard_is_asked_again_where_its_share_may_be_too_small(
     again = cut_short(cut, merged_lists(cut, depth), share, depth)
     answered = cut | {number: whole[number] for number in again}
     assert merged_lists(answered, depth) == merged_lists(whole, depth)
+
+
+@given(candidates, st.booleans())
+def test_a_list_arrives_as_it_was_sent(found: list[float], parts: bool) -> None:
+    sent = listed([(score, document) for document, score in enumerate(found)], parts)
+    read = unpacked_list(json.loads(json.dumps(packed_list(sent))))
+    columns = [list(column) for column in read[:5]]
+    assert CandidateList(*columns, read.perfect) == sent
+
+
+@given(st.lists(st.tuples(st.integers(0, 2**32 - 1), st.integers(-(2**63), 2**63 - 1))))
+def test_packed_columns_keep_the_largest_numbers(rows: list[tuple[int, int]]) -> None:
+    hashes, ids = [one for one, _ in rows], [one for _, one in rows]
+    assert [list(one) for one in unpacked("Iq", packed("Iq", hashes, ids))] == [hashes, ids]
