@@ -188,7 +188,7 @@ def _meta(release: Release) -> str:
         "version": version,
         "maintainer": ["the pgblend authors"],
         "license": "postgresql",
-        "release_status": "unstable",
+        "release_status": "testing",
         "provides": {
             "pgblend": {
                 "abstract": _ABOUT,

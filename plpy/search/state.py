@@ -11,7 +11,8 @@ from pgblend.plpy.settings.catalog import CATALOG
 from pgblend.plpy.settings.check import read_json
 from pgblend.plpy.settings.layers import Layers
 
-# $1 names of collections, or $2 their ids; neither: all that the caller may read.
+# $1 names of collections, or $2 their ids; neither: all that the caller may read. OFFSET 0: small
+# tables are never analyzed, and a join would read all of pg_class.
 _READ = """
 WITH searched AS MATERIALIZED (
     SELECT
@@ -48,8 +49,10 @@ SELECT
             'vectors', t.reltuples::double precision,
             'has_policy', row_security_active(t.oid))::text
         FROM pgblend_data.embedding_space AS e
-        LEFT JOIN pg_catalog.pg_class AS t
-            ON t.relname = e.table_name AND t.relnamespace = 'pgblend_data'::regnamespace
+        LEFT JOIN LATERAL (
+            SELECT t.oid, t.reltuples FROM pg_catalog.pg_class AS t
+            WHERE t.relname = e.table_name AND t.relnamespace = 'pgblend_data'::regnamespace
+            OFFSET 0) AS t ON true
     ) AS spaces,
     ARRAY(
         SELECT json_build_object(

@@ -266,6 +266,8 @@ class ShardStore:
 
     def repeated(self) -> set[int | None]:
         """Return what the texts of several candidates have in common, and None: who knows?"""
+        if len({*self.hashes.values()}) == len(self.hashes):
+            return {None}
         return {None, *(one for one, count in Counter(self.hashes.values()).items() if count > 1)}
 
     def holders(self, request: HoldersRequest) -> Sequence[Holder]:

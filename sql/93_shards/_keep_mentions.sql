@@ -9,6 +9,7 @@ VOLATILE PARALLEL UNSAFE
 AS $python$
 import json
 from pgblend.plpy.graph.mention_store import keep_mentions
+from pgblend.plpy.shards.collections import writable_id
 
 HERE = (
     "SELECT c.id FROM pgblend_data.chunk AS c WHERE c.collection_id = $1 AND c.id = ANY($2)")
@@ -16,8 +17,7 @@ NOTE = (
     "INSERT INTO pgblend_data.graph_change (collection_id, node) SELECT $1, m.id * 4"
     " FROM unnest($2) AS m (id)"
     " WHERE NOT EXISTS (SELECT FROM pgblend_data.document AS d WHERE d.id = m.id)")
-of = "SELECT (pgblend._writable_collection($1)).id AS id"
-own_id = db.run(of, ["text"], collection)[0]["id"]
+own_id = writable_id(db, collection)
 given = [tuple(one) for one in json.loads(mentions)]
 rows = db.run(HERE, ["bigint", "bigint[]"], own_id, sorted({one[1] for one in given}))
 here = {row["id"] for row in rows}

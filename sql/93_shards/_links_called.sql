@@ -14,7 +14,7 @@ STABLE PARALLEL UNSAFE
 AS $python$
 import json
 from pgblend.plpy.graph.store import links_of
+from pgblend.plpy.shards.collections import named_id
 
-of = "SELECT (pgblend._named_collection($1)).id AS id"
-return links_of(db, db.run(of, ["text"], collection)[0]["id"], json.loads(names))
+return links_of(db, named_id(db, collection), json.loads(names))
 $python$;

@@ -7,9 +7,9 @@ STABLE PARALLEL UNSAFE
 AS $python$
 import json
 from pgblend.plpy.graph.mention_store import count_of, names_of
+from pgblend.plpy.shards.collections import writable_id
 
-of = "SELECT (pgblend._writable_collection($1)).id AS id"
-own_id = db.run(of, ["text"], collection)[0]["id"]
+own_id = writable_id(db, collection)
 names = [(row["id"], row["name"]) for row in names_of(db, own_id)]
 return [(count_of(db, own_id), json.dumps(names))]
 $python$;

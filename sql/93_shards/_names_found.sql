@@ -9,9 +9,9 @@ AS $python$
 import json
 from pgblend.plpy.graph.mention_store import TEXTS
 from pgblend.plpy.graph.mentions import NameFinder, common_names
+from pgblend.plpy.shards.collections import writable_id
 
-of = "SELECT (pgblend._writable_collection($1)).id AS id"
-own_id = db.run(of, ["text"], collection)[0]["id"]
+own_id = writable_id(db, collection)
 texts = plpy.cursor(plpy.prepare(TEXTS, ["bigint"]), [own_id])
 found = NameFinder(json.loads(names)).found_in(texts)
 common = common_names(found, most)
