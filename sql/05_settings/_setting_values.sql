@@ -5,22 +5,27 @@
 -- catalogue: in a session anybody can set the parameter.
 CREATE OR REPLACE VIEW pgblend._setting_values WITH (security_invoker = true) AS
 WITH pinned AS MATERIALIZED (
-    SELECT DISTINCT ON (n.name)
-        n.name,
-        to_jsonb(substr(o.option, strpos(o.option, '=') + 1)) AS value
+    SELECT DISTINCT ON (p.name)
+        p.name,
+        p.value
     FROM pg_catalog.pg_db_role_setting AS c
     CROSS JOIN LATERAL unnest(c.setconfig) AS o (option)
-    INNER JOIN (VALUES ('gateway_url'), ('log_address')) AS n (name)
-        ON split_part(o.option, '=', 1) = 'pgblend.' || n.name
+    CROSS JOIN LATERAL (
+        SELECT
+            substr(split_part(o.option, '=', 1), 9) COLLATE "default" AS name,
+            to_jsonb(substr(o.option, strpos(o.option, '=') + 1)) AS value
+    ) AS p
     WHERE
-        c.setrole = 0 AND c.setdatabase IN (
+        c.setrole = 0
+        AND o.option ~ '^pgblend\.(gateway_url|log_address)='
+        AND c.setdatabase IN (
             0,
             (
                 SELECT d.oid FROM pg_catalog.pg_database AS d
                 WHERE d.datname = current_database()
             )
         )
-    ORDER BY n.name, c.setdatabase  -- 0: of all databases
+    ORDER BY p.name, c.setdatabase  -- 0: of all databases
 )
 
 SELECT
