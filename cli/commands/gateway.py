@@ -117,13 +117,8 @@ def command(
         return
     require("gateway")
     from pgblend.cli.gateway.access import read_env_file, read_token
-    from pgblend.cli.gateway.app import create_app
-    from pgblend.cli.gateway.connection import limited_protocol
     from pgblend.cli.gateway.json_log import log_to
     from pgblend.cli.gateway.listen import is_loopback, listen_tcp, listen_unix
-    from pgblend.cli.gateway.search_log import open_log_socket
-    from pgblend.cli.gateway.serve import Service, serve
-    from pgblend.cli.gateway.services import Services
 
     policy = read_policy(**limits)
     if env_file:
@@ -138,6 +133,13 @@ def command(
             f"{host} can be reached from other machines, and there is no token",
             hint="add --token-file FILE, or listen on 127.0.0.1 or a --socket",
         )
+    # Half a second, which nobody waits for whose options are wrong.
+    from pgblend.cli.gateway.app import create_app
+    from pgblend.cli.gateway.connection import limited_protocol
+    from pgblend.cli.gateway.search_log import open_log_socket
+    from pgblend.cli.gateway.serve import Service, serve
+    from pgblend.cli.gateway.services import Services
+
     services = Services(
         policy,
         cache_mebibytes=cache_size,

@@ -1,5 +1,6 @@
 """`pgblend space`: embedding spaces: plan, make, fill, index, compare, switch, tune, drop."""
 
+from functools import partial
 from typing import Any
 
 import click
@@ -220,13 +221,13 @@ def fill(database_url: str | None, name: str, output_format: str) -> None:
     """
     from pgblend.cli.ingest.fill_space import Filled, fill_space
     from pgblend.cli.ingest.progress import progress_bars
-    from pgblend.cli.ingest.stores import Stores
+    from pgblend.cli.ingest.stores import Stores, sessions
 
     url, filled = resolve_database_url(database_url), Filled()
     with Stores(url) as first, Stores(url) as second:
         with progress_bars() as start_bar:
-            for pair in zip(first.all().values(), second.all().values(), strict=True):
-                fill_space([*pair], name, start_bar, filled)
+            for number in first.all():
+                fill_space(partial(sessions, (first, second), number), name, start_bar, filled)
         row = _space(fetch_rows(first.front, _SPACES), name)
     if output_format == "json":
         output.echo_json({"embedded": filled.embedded, "refused": filled.refused, "space": row})

@@ -1,11 +1,9 @@
 """The last step of a run: vectors for the chunks that wait for one."""
 
+from collections.abc import Callable
+
 from pgblend.cli.database import Connection, fetch_value
-from pgblend.cli.ingest.embedding import (
-    BATCHES_IN_FLIGHT,
-    embed_waiting,
-    ensure_first_space,
-)
+from pgblend.cli.ingest.embedding import embed_waiting, ensure_first_space
 from pgblend.cli.ingest.gateway_client import GatewayClient, GatewayUnavailableError
 from pgblend.cli.ingest.progress import StartBar
 from pgblend.cli.ingest.report import Report
@@ -36,12 +34,13 @@ class EmbedStep:
     """Asks the gateway that the settings name; without one it says so in the report.
 
     The chunks of this run are those of the collection after `last_chunk`. Spaces are made at
-    `front_url`.
+    `front_url`. Threads work in `sessions` of their own, as many as are asked for.
     """
 
     def __init__(
         self,
-        connections: list[Connection],
+        connection: Connection,
+        sessions: Callable[[int], list[Connection]],
         front_url: str,
         collection_id: int | None,
         last_chunk: int,
@@ -50,14 +49,15 @@ class EmbedStep:
     ) -> None:
         self._own = {"collection_id": collection_id, "after": last_chunk}
         self._stored = 0
-        self._connections = connections
+        self._connection = connection
+        self._sessions = sessions
         self._front_url = front_url
         self._report = report
         self._start_bar = start_bar
 
     def run(self) -> None:
         """Give vectors to all chunks that wait; without a gateway the text stays findable."""
-        url = get_setting(self._connections[0], "gateway_url")
+        url = get_setting(self._connection, "gateway_url")
         if not url:
             self._report.degrade(
                 _EMBEDDINGS,
@@ -68,8 +68,8 @@ class EmbedStep:
             return
         try:
             with GatewayClient(url) as client:
-                self._sum_up(self._connections[0], client)
-                spaces = self._spaces(self._connections[0], client)
+                self._sum_up(self._connection, client)
+                spaces = self._spaces(self._connection, client)
                 self._embed_all(spaces, client)
         except GatewayUnavailableError as error:
             self._report.degrade(_EMBEDDINGS, error.reason, error.hint)
@@ -109,13 +109,12 @@ class EmbedStep:
 
     def _embed_all(self, spaces: list[Space], client: GatewayClient) -> None:
         """Embed what waits, and count what of it is this run's, also when that is interrupted."""
-        connection = self._connections[-1]  # no thread of embed_waiting's is at it
-        waiting = fetch_value(connection, _OWN_WAITING, self._own)
+        waiting = fetch_value(self._connection, _OWN_WAITING, self._own)
         try:
             for space in spaces:
                 self._embed_space(space, client)
         finally:
-            embedded = waiting - fetch_value(connection, _OWN_WAITING, self._own)
+            embedded = waiting - fetch_value(self._connection, _OWN_WAITING, self._own)
             self._report.embedded += embedded
             self._report.embedded_others += max(self._stored - embedded, 0)
 
@@ -129,11 +128,11 @@ class EmbedStep:
                 refused.append(outcome)
             move_bar(outcome.claimed)
 
-        embed_waiting(space, client, self._connections[:BATCHES_IN_FLIGHT], advance)
+        embed_waiting(space, client, self._sessions, advance)
         if refused:
             count = sum(outcome.failed for outcome in refused)
             chunk = {"chunk": refused[0].refused}
-            key = fetch_value(self._connections[-1], _KEY_OF_CHUNK, chunk)
+            key = fetch_value(self._connection, _KEY_OF_CHUNK, chunk)
             self._report.degrade(
                 _EMBEDDINGS,
                 f"the model refused {count:,} of the chunks, one of {key!r}: {refused[0].reason}",

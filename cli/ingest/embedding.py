@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable
+from math import ceil
 
 from pgblend.cli.database import Connection, connect, fetch_value
 from pgblend.cli.ingest.gateway_client import GatewayClient
@@ -61,14 +62,16 @@ def ensure_first_space(connection: Connection, client: GatewayClient, front_url:
 def embed_waiting(
     space: Space,
     client: GatewayClient,
-    connections: list[Connection],
+    sessions: Callable[[int], list[Connection]],
     advance: Callable[[Outcome], None],
 ) -> None:
     """Embed everything that waits in a space, a batch at a time.
 
-    Each connection has a thread of its own. The first error ends all of them; what was stored
-    before it stays.
+    Each of the sessions, as many as there are batches, two at most, has a thread of its own. The
+    first error ends all of them; what was stored before it stays.
     """
+    batches = ceil(space.waiting / BATCH_SIZE)
+    connections = sessions(min(max(batches, 1), BATCHES_IN_FLIGHT))
     stop = threading.Event()
     errors: list[BaseException] = []
 

@@ -1,5 +1,6 @@
 """Vectors for all chunks that have none in one embedding space."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from pgblend.cli.database import Connection, fetch_value
@@ -23,16 +24,17 @@ class Filled:
 
 
 def fill_space(
-    connections: list[Connection], name: str, start_bar: StartBar, filled: Filled
+    sessions: Callable[[int], list[Connection]], name: str, start_bar: StartBar, filled: Filled
 ) -> None:
     """Embed what has no vector in the space, also what went past the queue, and count it.
 
     UserError where there is no such space, no gateway, or a model that fails; what was stored
     stays.
     """
-    fetch_value(connections[0], _QUEUE, {"space": name})
-    space = next(each for each in read_spaces(connections[0]) if each.name == name)
-    url = get_setting(connections[0], "gateway_url")
+    (connection,) = sessions(1)
+    fetch_value(connection, _QUEUE, {"space": name})
+    space = next(each for each in read_spaces(connection) if each.name == name)
+    url = get_setting(connection, "gateway_url")
     if not url:
         raise UserError(
             "no model gateway is set",
@@ -48,6 +50,6 @@ def fill_space(
 
     try:
         with GatewayClient(url) as client:
-            embed_waiting(space, client, connections, advance)
+            embed_waiting(space, client, sessions, advance)
     except GatewayUnavailableError as error:
         raise UserError(error.reason, hint=error.hint) from None

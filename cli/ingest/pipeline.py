@@ -22,7 +22,10 @@ _LOOKED_UP_FILES = 1000
 
 
 class Pipeline:
-    """Lanes read; `reader` looks up what is stored; each writer stores one batch at a time."""
+    """Lanes read; `reader` looks up what is stored; each writer stores one batch at a time.
+
+    A later writer gets its first batch when those before it are all at work.
+    """
 
     def __init__(
         self,
@@ -37,8 +40,8 @@ class Pipeline:
     ) -> None:
         self._describe = describe
         self._reader = reader
-        self._writers: queue.Queue[Stores] = queue.Queue()
-        for writer in writers:
+        self._writers: queue.LifoQueue[Stores] = queue.LifoQueue()
+        for writer in reversed(writers):
             self._writers.put(writer)
         self._writer_count = len(writers)
         self._collection = collection

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from pgblend.cli.ingest.settings import FieldMap, Limits, ParserConfig
 from pgblend.cli.ingest.source_file import SourceFile
 from pgblend.cli.ingest.spaces import get_setting, needs_vectors, read_spaces
 from pgblend.cli.ingest.store import CollectionInfo, read_collection, text_configurations
-from pgblend.cli.ingest.stores import Stores
+from pgblend.cli.ingest.stores import Stores, sessions
 from pgblend.cli.ingest.vision import Vision, how_to_read
 from pgblend.cli.model_languages import HINT, Unknown, told, unknown_languages
 from pgblend.cli.shards.front import push_changes
@@ -75,17 +76,17 @@ class Run:
         for problem in problems:
             self.report.add(problem)
         with ExitStack() as stack:
-            stores = [stack.enter_context(Stores(self._url)) for _ in range(1 + WRITERS)]
-            connections = [one.front for one in stores]
-            configurations = text_configurations(connections[0])
+            stores = stack.enter_context(Stores(self._url))
+            writers = [stack.enter_context(Stores(self._url)) for _ in range(WRITERS)]
+            configurations = text_configurations(stores.front)
             language_finder(request.language, configurations)  # refuses an unknown one
-            collection = self._collection(connections[0])
-            databases = stores[0].all()
+            collection = self._collection(stores.front)
+            databases = stores.all()
             last_chunks = {
                 number: fetch_value(one, _LAST_CHUNK) for number, one in databases.items()
             }
             unknown = self._unknown_languages(databases.values())
-            self._store(stores, collection, files, sorted(configurations))
+            self._store(stores, writers, collection, files, sorted(configurations))
             if request.prune and collection.id is not None:
                 gone = request.paths, request.dry_run, request.follow_links
                 self.report.documents["pruned"] = sum(
@@ -93,19 +94,20 @@ class Run:
                 )
             if not request.dry_run:
                 # Two writers may have stored documents that link to each other at the same time.
-                connections[0].execute("SELECT blend.resolve_links(%s)", [request.collection])
+                stores.front.execute("SELECT blend.resolve_links(%s)", [request.collection])
                 if collection.mentions:
-                    connections[0].execute("SELECT blend.link_mentions(%s)", [request.collection])
+                    stores.front.execute("SELECT blend.link_mentions(%s)", [request.collection])
                 # What the last batches left; a failure is a warning, and lexical_status keeps it.
-                # A writer's session has numpy loaded already.
-                connections[-1].execute("SELECT blend.lexical_seal(%s)", [request.collection])
+                # The first writer's session has the program loaded already, if there is one.
+                sealer = writers[0] if writers[0].is_open else stores
+                sealer.front.execute("SELECT blend.lexical_seal(%s)", [request.collection])
             if request.dry_run:
-                self._estimate_cost(connections[0])
+                self._estimate_cost(stores.front)
             elif request.embed:
-                self._embed(stores, collection.id, last_chunks)
+                self._embed(stores, writers, collection.id, last_chunks)
             if not request.dry_run and (request.entities or collection.entities):
-                self._find_entities(connections[0])
-            databases = stores[0].all()
+                self._find_entities(stores.front)
+            databases = stores.all()
             if more := self._unknown_languages(databases.values()) - unknown:
                 self.report.degrade("languages", told(more), HINT)
             self.report.waiting = sum(
@@ -113,16 +115,20 @@ class Run:
             )
 
     def _embed(
-        self, stores: list[Stores], collection_id: int | None, last_chunks: dict[int, int]
+        self,
+        stores: Stores,
+        writers: Sequence[Stores],
+        collection_id: int | None,
+        last_chunks: dict[int, int],
     ) -> None:
         """Give vectors to what waits in each database."""
-        databases = [one.all() for one in stores]
-        for number, database in databases[0].items():
+        for number, database in stores.all().items():
             if needs_vectors(database):
                 from pgblend.cli.ingest.embed_step import EmbedStep  # HTTP takes its time
 
                 EmbedStep(
-                    [one[number] for one in databases],
+                    database,
+                    partial(sessions, writers, number),
                     self._url,
                     collection_id,
                     last_chunks.get(number, 0),
@@ -177,14 +183,15 @@ class Run:
 
     def _store(
         self,
-        stores: list[Stores],
+        stores: Stores,
+        writers: Sequence[Stores],
         collection: CollectionInfo,
         files: list[SourceFile],
         configurations: Sequence[str],
     ) -> None:
         request = self._request
         vision_model, gateway_url = (
-            get_setting(stores[0].front, name) for name in ("vision_model", "gateway_url")
+            get_setting(stores.front, name) for name in ("vision_model", "gateway_url")
         )
         config = ParserConfig(
             collection.chunk_settings,
@@ -198,8 +205,8 @@ class Run:
             self._roots,
         )
         pipeline = Pipeline(
-            reader=stores[0],
-            writers=() if self._request.dry_run else stores[1:],
+            reader=stores,
+            writers=() if self._request.dry_run else writers,
             collection=self._request.collection,
             collection_id=collection.id,
             config=config,

@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from datetime import datetime
+from functools import cached_property
 from types import TracebackType
 from typing import Self
 
@@ -31,18 +32,13 @@ Part = tuple[Connection, list[int]]
 class Stores:
     """Connections of one thread: to the database of the run, and where that has shards, to them.
 
-    Collections, spaces and settings are those of `front`.
+    Each is opened when it is first asked for. Collections, spaces and settings are those of
+    `front`.
     """
 
     def __init__(self, url: str) -> None:
+        self._url = url
         self._open = ExitStack()
-        self.front = self._open.enter_context(connect(url))
-        self._shards: dict[int, tuple[Place, Connection]] = {}
-        try:
-            self._read_places()
-        except BaseException:
-            self._open.close()
-            raise
 
     def __enter__(self) -> Self:
         return self
@@ -54,6 +50,21 @@ class Stores:
         trace: TracebackType | None,
     ) -> None:
         self._open.close()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is a session already."""
+        return "front" in vars(self)
+
+    @cached_property
+    def front(self) -> Connection:
+        """The connection to the database of the run."""
+        return self._open.enter_context(connect(self._url))
+
+    @cached_property
+    def _shards(self) -> dict[int, tuple[Place, Connection]]:
+        """The shards that there were when they were last looked for, in their order."""
+        return self._connected({})
 
     def all(self) -> dict[int, Connection]:
         """Return connections to the databases that have documents now, by the shard's number."""
@@ -143,11 +154,21 @@ class Stores:
         )
 
     def _read_places(self) -> None:
-        """Connect to the shards that there are now, in their order."""
+        self._shards = self._connected(self._shards)
+
+    def _connected(
+        self, before: dict[int, tuple[Place, Connection]]
+    ) -> dict[int, tuple[Place, Connection]]:
+        """Connect to the shards that there are now and were not before."""
         found: dict[int, tuple[Place, Connection]] = {}
         for place in find_places(self.front):
-            there = self._shards.get(place.number)
+            there = before.get(place.number)
             if there is None or there[0] != place:
                 there = place, self._open.enter_context(connect(place.url))
             found[place.number] = there
-        self._shards = found
+        return found
+
+
+def sessions(stores: Sequence[Stores], number: int, count: int) -> list[Connection]:
+    """Return connections to the database of this number, of so many of the stores."""
+    return [one.all()[number] for one in stores[:count]]

@@ -90,6 +90,9 @@ COMMENT ON COLUMN pgblend_data.pending.length IS
 'Number of lexeme occurrences, without identifiers and names: the document length of BM25.';
 COMMENT ON COLUMN pgblend_data.pending.own_length IS
 'Number of those after the chunk''s own_position: what it adds to its document''s length.';
+DROP INDEX pgblend_data.pending_collection_id_btree;
+CREATE INDEX pending_collection_id_btree
+ON pgblend_data.pending USING btree (collection_id, text_search_config);
 
 -- Every row of a document names its collection. Keys are checked at the end (check_keys.sql).
 ALTER TABLE pgblend_data.document

@@ -14,8 +14,9 @@ CREATE TABLE pgblend_data.pending (
     records bytea NOT NULL,
     CONSTRAINT pending_pkey PRIMARY KEY (chunk_id)
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
+-- Without chunk_id: analyzed while it is empty, both indexes would look alike to a search by ids.
 CREATE INDEX pending_collection_id_btree
-ON pgblend_data.pending USING btree (collection_id, text_search_config, chunk_id);
+ON pgblend_data.pending USING btree (collection_id, text_search_config);
 COMMENT ON TABLE pgblend_data.pending IS
 'Chunks that are not in a segment yet: 14 bytes a lexeme (term; occurrences in title, heading and '
 'body, the chunk''s own and those that repeat the chunk before), written in the chunk''s own '

@@ -66,7 +66,7 @@ def ordinals_of(record_counts: Integers) -> Integers:
     return np.repeat(np.arange(len(record_counts), dtype=ROW), record_counts)
 
 
-_PENDING = """
+READ_CHUNKS = """
     SELECT int8send(c.chunk_id) || xidsend(c.xmin) AS key, c.text_search_config,
         int8send(c.document_id) || int4send(c.chunk_index) || int4send(c.length)
         || int4send(c.own_length) || int4send(octet_length(c.records) / 14) AS head, c.records
@@ -106,7 +106,7 @@ class PendingCache:
             return self.pending, False
         keys = [listed[at : at + KEY_BYTES] for at in range(0, len(listed), KEY_BYTES)]
         missing = [int.from_bytes(key[:8], "big") for key in keys if key not in self.chunks]
-        for row in db.run(_PENDING, ["bigint[]"], missing) if missing else ():
+        for row in db.run(READ_CHUNKS, ["bigint[]"], missing) if missing else ():
             if len(row["records"]) % RECORD_BYTES:
                 chunk_id = int.from_bytes(row["key"][:8], "big")
                 report_damage(db, "pending", chunk_id, "its records are cut off")

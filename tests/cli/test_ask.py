@@ -48,6 +48,7 @@ def model(
     return model_provider
 
 
+@pytest.mark.slow
 def test_a_chat_in_a_file(
     pgblend: Pgblend,
     parse_valid: ParseValid,

@@ -99,10 +99,10 @@ def test_other_spaces_do_not_count_twice(ingest, gateway_connection, model_provi
     "behaviour",
     [
         pytest.param(Behaviour(status=401, error_message="bad key"), id="401"),
-        pytest.param(Behaviour(missing_vectors=1), id="missing"),
         *(
             pytest.param(behaviour, id=name, marks=pytest.mark.slow)
             for name, behaviour in {
+                "missing": Behaviour(missing_vectors=1),
                 "500": Behaviour(status=500, error_message="it broke"),
                 "garbage": Behaviour(garbage=True),
                 "drop": Behaviour(drop=True),

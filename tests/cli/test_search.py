@@ -135,7 +135,7 @@ NARROWING = (
 )
 
 
-@pytest.mark.parametrize("command", ["search", "query"])
+@pytest.mark.parametrize("command", [pytest.param("search", marks=pytest.mark.slow), "query"])
 def test_options_narrow_the_search(
     pgblend: Pgblend,
     parse_valid: ParseValid,

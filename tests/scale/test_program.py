@@ -104,7 +104,10 @@ class Writing(CoordinatorDatabase):
         return super().run(statement, types, *values)
 
 
-@pytest.mark.parametrize("query", ["wyne haus", "red wyne", "wien"])
+@pytest.mark.parametrize(
+    "query",
+    ["red wyne", *(pytest.param(one, marks=pytest.mark.slow) for one in ("wyne haus", "wien"))],
+)
 def test_all_lists_are_of_one_moment(
     stored: Scale, database: CoordinatorDatabase, query: str
 ) -> None:

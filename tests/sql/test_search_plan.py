@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from psycopg.types.json import Jsonb
 
+from pgblend.plpy.lexical.pending import READ_CHUNKS
 from support.database import Database, add_documents
 
 
@@ -50,3 +51,20 @@ def test_a_mistake_is_one_each_time(library: Database) -> None:
         options = Jsonb({"weights": {"lexical": 0, "vector": 0}})
         error = library.error("SELECT * FROM hybrid_search('wine', options => %s)", options)
         assert "all 0" in str(error.message_primary)
+
+
+def test_waiting_chunks_are_looked_up_by_their_key_alone(db: Database) -> None:
+    """Where the planner believes that none waits, it takes any index that has their ids."""
+    assert "pending_pkey" in plan_of_waiting(db)
+    db.rows("ALTER TABLE pgblend_data.pending DROP CONSTRAINT pending_pkey")
+    assert "Index" not in plan_of_waiting(db)
+
+
+def plan_of_waiting(db: Database) -> str:
+    """Return how a search reads waiting chunks, whatever it costs to read all."""
+    db.rows("SET LOCAL plan_cache_mode = force_generic_plan")
+    db.rows("SET LOCAL enable_seqscan = off")
+    db.rows(f"PREPARE waiting (bigint[]) AS {READ_CHUNKS}")
+    plan = db.column("EXPLAIN EXECUTE waiting('{1,2}')")
+    db.rows("DEALLOCATE waiting")
+    return "\n".join(plan)
