@@ -8,7 +8,7 @@ from typing import Any
 import psycopg
 import pytest
 from conftest import LIBRARIES, Server
-from scale.conftest import made_scale
+from scale.conftest import Originals, made_scale
 
 from support.gateway_process import GatewayProcess
 from support.model_library import WEAK
@@ -33,15 +33,11 @@ SEARCHES = {
 
 @pytest.fixture(scope="module")
 def filled(
-    server: Server,
-    template: str,
-    plproxy: None,
-    session_gateway: GatewayProcess,
-    session_provider: ModelProvider,
+    originals: Originals, session_gateway: GatewayProcess, session_provider: ModelProvider
 ) -> Iterator[Scale]:
     """One node and two shards; a space of each was made, filled and put in the other's place."""
     session_provider.reset()
-    with made_scale(server, template, 2) as made:
+    with made_scale(originals, 2) as made:
         for collection, library in zip(("books", "rest"), LIBRARIES.values(), strict=True):
             for key, title, content in library:
                 made.add(collection, key, content, title)
