@@ -191,14 +191,18 @@ def test_nothing_else_changes_in_the_servers_python(committed: Database) -> None
 def test_upgrades_during_searches_of_new_sessions(
     committed: Database, replace_program: Callable[..., None]
 ) -> None:
-    """For a minute eight clients search in sessions of their own while the program changes."""
+    """Eight clients search in sessions of their own while the program changes."""
     committed.rows("SELECT add_collection('c')")
     add_documents(committed, "c", [("k", "", "some words")])
     version = 0
-    done, problems, searches = threading.Event(), [], []
+    problems: list[Exception] = []
+    searches: list[object] = []
+
+    def is_over() -> bool:
+        return bool(problems) or (version > 10 and len(searches) > 100)
 
     def search() -> None:
-        while not done.is_set():
+        while not is_over():
             try:
                 with psycopg.connect(committed.url, autocommit=True) as connection:
                     for _ in range(3):
@@ -213,16 +217,12 @@ def test_upgrades_during_searches_of_new_sessions(
     clients = [threading.Thread(target=search) for _ in range(8)]
     for client in clients:
         client.start()
-    stop = threading.Timer(60, done.set)
-    stop.start()
-    while not done.is_set():
+    while not is_over():
         version += 1
         replace_program(f"VERSION = {version}")
     for client in clients:
         client.join()
     assert problems == []
-    assert version > 10
-    assert len(searches) > 100
 
 
 def resident_kb(pid: int) -> int:
