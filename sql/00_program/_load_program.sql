@@ -16,10 +16,12 @@ import zlib
 from _frozen_importlib_external import MAGIC_NUMBER
 
 DIGEST = "#digest"
+# The function's text is read: to call it takes ten milliseconds of parsing.
 COMPILED = (
-    "SELECT c AS code, sha256(substr(c, 69)) AS checksum FROM pgblend._program_code() AS c"
-    " WHERE (SELECT r.rolsuper FROM pg_proc AS p INNER JOIN pg_roles AS r ON r.oid = p.proowner"
-    " WHERE p.oid = 'pgblend._program_code()'::regprocedure)")
+    "SELECT c.code, sha256(substr(c.code, 69)) AS checksum FROM ("
+    " SELECT decode(split_part(p.prosrc, chr(39), 2), 'base64') AS code"
+    " FROM pg_proc AS p INNER JOIN pg_roles AS r ON r.oid = p.proowner"
+    " WHERE p.oid = 'pgblend._program_code()'::regprocedure AND r.rolsuper OFFSET 0) AS c")
 TEXT = (
     "SELECT p AS program, encode(sha256(convert_to(p, 'UTF8')), 'hex') AS digest"
     " FROM pgblend._program() AS p")
@@ -27,8 +29,12 @@ TEXT = (
 if digest != DIGEST:
     plpy.error(
         "pgblend was upgraded while this call began", sqlstate="PB012", hint="Call it again.")
-modules = None
-for row in plpy.execute(COMPILED):
+modules, found = None, []
+try:
+    found = plpy.execute(COMPILED)
+except plpy.spiexceptions.InvalidParameterValue:
+    pass  # it is not what _compile_program writes
+for row in found:
     if row["code"] and row["code"][:68] == MAGIC_NUMBER + bytes.fromhex(DIGEST) + row["checksum"]:
         modules = marshal.loads(row["code"][68:])
 is_compiled = modules is not None

@@ -63,10 +63,16 @@ def new_session(db: Database) -> Iterator[Database]:
         yield Database(connection)
 
 
-CODE = "CREATE OR REPLACE FUNCTION pgblend._program_code() RETURNS bytea LANGUAGE sql RETURN "
-NO_CODE = f"{CODE}NULL::bytea"
+CODE = "CREATE OR REPLACE FUNCTION pgblend._program_code() RETURNS bytea LANGUAGE sql AS $${}$$"
+NO_CODE = CODE.format("SELECT NULL::bytea")
 
 IS_COMPILED = "SELECT pgblend._load_program()"
+
+
+def put_code(db: Database, changed: str) -> None:
+    """Put changed code in the place of the program's, in the form that it has."""
+    kept = db.value(f"SELECT encode({changed}, 'base64') FROM pgblend._program_code() AS c")
+    db.rows(CODE.format(f"SELECT decode('{kept}', 'base64')"))
 
 
 def test_a_text_that_is_not_the_routines_own_is_refused(committed: Database) -> None:
@@ -122,8 +128,19 @@ def test_compiled_code_is_taken_and_gives_the_same(committed: Database) -> None:
     ],
 )
 def test_other_code_is_left_alone(db: Database, code: str) -> None:
-    changed = db.value(f"SELECT encode({code}, 'hex') FROM pgblend._program_code() AS c")
-    db.rows(f"{CODE}'\\x{changed}'::bytea")
+    put_code(db, code)
+    assert db.value(IS_COMPILED) is False
+    assert db.value(ASKED) == NOW
+
+
+def test_code_that_is_written_anew_is_taken(db: Database) -> None:
+    put_code(db, "c")
+    assert db.value(IS_COMPILED) is True
+
+
+@pytest.mark.parametrize("body", ["SELECT NULL::bytea", "SELECT 'no base64'::bytea"])
+def test_another_body_is_left_alone(db: Database, body: str) -> None:
+    db.rows(CODE.format(body))
     assert db.value(IS_COMPILED) is False
     assert db.value(ASKED) == NOW
 
