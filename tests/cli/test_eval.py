@@ -336,7 +336,6 @@ def test_what_is_missing_is_named(pgblend: Pgblend, tmp_path: Path) -> None:
     assert 'no judged set "nowhere"' in result.stderr
 
 
-@pytest.mark.slow
 def test_two_runs_are_compared(
     pgblend: Pgblend, folder: Path, parse_valid: Callable[[Any, str], Any]
 ) -> None:

@@ -81,7 +81,6 @@ def with_gateway(running: PrivateServer) -> PrivateServer:
     return running
 
 
-@pytest.mark.slow
 def test_the_first_up_makes_everything_and_the_second_changes_nothing(
     shared: PrivateServer,
 ) -> None:
