@@ -5,16 +5,11 @@
 -- catalogue: in a session anybody can set the parameter.
 CREATE OR REPLACE VIEW pgblend._setting_values WITH (security_invoker = true) AS
 WITH pinned AS MATERIALIZED (
-    SELECT DISTINCT ON (p.name)
-        p.name,
-        p.value
+    SELECT DISTINCT ON (name)
+        substr(split_part(o.option, '=', 1), 9) COLLATE "default" AS name,
+        to_jsonb(substr(o.option, strpos(o.option, '=') + 1)) AS value
     FROM pg_catalog.pg_db_role_setting AS c
     CROSS JOIN LATERAL unnest(c.setconfig) AS o (option)
-    CROSS JOIN LATERAL (
-        SELECT
-            substr(split_part(o.option, '=', 1), 9) COLLATE "default" AS name,
-            to_jsonb(substr(o.option, strpos(o.option, '=') + 1)) AS value
-    ) AS p
     WHERE
         c.setrole = 0
         AND o.option ~ '^pgblend\.(gateway_url|log_address)='
@@ -25,7 +20,7 @@ WITH pinned AS MATERIALIZED (
                 WHERE d.datname = current_database()
             )
         )
-    ORDER BY p.name, c.setdatabase  -- 0: of all databases
+    ORDER BY name, c.setdatabase  -- 0: of all databases
 )
 
 SELECT
