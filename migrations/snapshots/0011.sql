@@ -17300,7 +17300,7 @@ class Trips:
         counted["made"] = counted.get("made", 0) + 1
         counted["shards"] = counted.get("shards", 0) + len(calls)
         asked = [*calls.values()]
-        shared = asked[0] if all(one is asked[0] for one in asked) else []
+        shared = asked[0] if asked and all(one is asked[0] for one in asked) else []
         envelope = {"wire": WIRE, "left_ms": self.left_ms, "version": self.version}
         trip = json.dumps({**envelope, "calls": shared})
         further = ["[]" if one is shared else json.dumps(one) for one in asked]
@@ -18752,8 +18752,8 @@ LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $python$
-if GD.get("pgblend_program") != "2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302":
-    plpy.execute("SELECT pgblend._load_program('2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302')")
+if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
+    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from _frozen_importlib_external import MAGIC_NUMBER
@@ -18778,7 +18778,7 @@ $python$;
 -- one that the routines were made with. So only a superuser, who alone may write PL/Python, can
 -- change what runs. Compiled code (_program_code) is taken where it is a superuser's, whole, of
 -- this very text and of this Python; else the text.
-CREATE OR REPLACE FUNCTION pgblend._load_program(digest text DEFAULT '2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302')
+CREATE OR REPLACE FUNCTION pgblend._load_program(digest text DEFAULT '8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')
 RETURNS boolean
 LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
@@ -18789,7 +18789,7 @@ import marshal
 import zlib
 from _frozen_importlib_external import MAGIC_NUMBER
 
-DIGEST = "2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302"
+DIGEST = "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1"
 # The function's text is read: to call it takes ten milliseconds of parsing.
 COMPILED = (
     "SELECT c.code, sha256(substr(c.code, 69)) AS checksum FROM ("
@@ -18901,8 +18901,8 @@ LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302":
-    plpy.execute("SELECT pgblend._load_program('2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302')")
+if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
+    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.settings.check import check_settings, read_json
@@ -19009,8 +19009,8 @@ LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302":
-    plpy.execute("SELECT pgblend._load_program('2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302')")
+if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
+    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.search.plan import told_settings
@@ -19030,8 +19030,8 @@ STABLE PARALLEL UNSAFE
 STRICT
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302":
-    plpy.execute("SELECT pgblend._load_program('2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302')")
+if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
+    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.settings.catalog import CATALOG
@@ -19520,8 +19520,8 @@ STABLE PARALLEL UNSAFE
 STRICT
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302":
-    plpy.execute("SELECT pgblend._load_program('2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302')")
+if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
+    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.text.query import query_size
@@ -19553,8 +19553,8 @@ IMMUTABLE PARALLEL UNSAFE
 STRICT
 SET search_path = pg_catalog, pg_temp
 AS $python$
-if GD.get("pgblend_program") != "2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302":
-    plpy.execute("SELECT pgblend._load_program('2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302')")
+if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
+    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.text.words import index_parts
@@ -19572,8 +19572,8 @@ IMMUTABLE PARALLEL UNSAFE
 STRICT
 SET search_path = pg_catalog, pg_temp
 AS $python$
-if GD.get("pgblend_program") != "2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302":
-    plpy.execute("SELECT pgblend._load_program('2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302')")
+if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
+    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.text.words import spaced_bigrams
@@ -19618,8 +19618,8 @@ STRICT
 SET plan_cache_mode = force_generic_plan
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302":
-    plpy.execute("SELECT pgblend._load_program('2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302')")
+if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
+    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.text.parse import parse_query
@@ -19702,8 +19702,8 @@ STRICT
 SET plan_cache_mode = force_generic_plan
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302":
-    plpy.execute("SELECT pgblend._load_program('2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302')")
+if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
+    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.text.snippets import Sought, page_snippets
@@ -19724,8 +19724,8 @@ STRICT
 SET client_min_messages = warning
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302":
-    plpy.execute("SELECT pgblend._load_program('2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302')")
+if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
+    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.text.query import websearch_text
@@ -19918,8 +19918,8 @@ STRICT
 SET client_min_messages = warning
 SET search_path = pg_catalog, pg_temp
 AS $python$
-if GD.get("pgblend_program") != "2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302":
-    plpy.execute("SELECT pgblend._load_program('2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302')")
+if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
+    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.text.identifiers import name_field
@@ -20407,8 +20407,8 @@ SET enable_seqscan = off
 SET enable_bitmapscan = off
 SET jit = off
 AS $python$
-if GD.get("pgblend_program") != "2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302":
-    plpy.execute("SELECT pgblend._load_program('2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302')")
+if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
+    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.lexical.written import add_chunks
@@ -20437,8 +20437,8 @@ STABLE PARALLEL UNSAFE
 STRICT
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302":
-    plpy.execute("SELECT pgblend._load_program('2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302')")
+if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
+    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.lexical.segment import add_postings, unpack_segment
@@ -20578,8 +20578,8 @@ VOLATILE PARALLEL UNSAFE
 SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $python$
-if GD.get("pgblend_program") != "2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302":
-    plpy.execute("SELECT pgblend._load_program('2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302')")
+if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
+    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import numpy as np
@@ -20626,8 +20626,8 @@ STRICT
 SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $python$
-if GD.get("pgblend_program") != "2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302":
-    plpy.execute("SELECT pgblend._load_program('2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302')")
+if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
+    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import numpy as np
@@ -20734,8 +20734,8 @@ SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET client_encoding = 'UTF8'
 AS $python$
-if GD.get("pgblend_program") != "2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302":
-    plpy.execute("SELECT pgblend._load_program('2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302')")
+if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
+    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import numpy as np
@@ -21669,8 +21669,8 @@ STABLE PARALLEL UNSAFE
 STRICT
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302":
-    plpy.execute("SELECT pgblend._load_program('2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302')")
+if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
+    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -22098,8 +22098,8 @@ IMMUTABLE PARALLEL UNSAFE
 STRICT
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302":
-    plpy.execute("SELECT pgblend._load_program('2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302')")
+if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
+    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.fusion.scores import convex_fusion
@@ -22142,8 +22142,8 @@ IMMUTABLE PARALLEL UNSAFE
 STRICT
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302":
-    plpy.execute("SELECT pgblend._load_program('2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302')")
+if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
+    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -22165,8 +22165,8 @@ IMMUTABLE PARALLEL UNSAFE
 STRICT
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302":
-    plpy.execute("SELECT pgblend._load_program('2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302')")
+if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
+    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -22498,8 +22498,8 @@ LANGUAGE plpython3u
 IMMUTABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302":
-    plpy.execute("SELECT pgblend._load_program('2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302')")
+if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
+    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -22533,8 +22533,8 @@ STABLE PARALLEL UNSAFE
 ROWS 100
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302":
-    plpy.execute("SELECT pgblend._load_program('2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302')")
+if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
+    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.refine.duplicates import drop_duplicates, near_duplicates
@@ -22572,8 +22572,8 @@ STABLE PARALLEL UNSAFE
 ROWS 50
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302":
-    plpy.execute("SELECT pgblend._load_program('2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302')")
+if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
+    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.refine.diversity import mmr_select
@@ -22870,8 +22870,8 @@ LANGUAGE plpython3u
 IMMUTABLE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $python$
-if GD.get("pgblend_program") != "2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302":
-    plpy.execute("SELECT pgblend._load_program('2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302')")
+if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
+    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -22913,8 +22913,8 @@ IMMUTABLE PARALLEL UNSAFE
 STRICT
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302":
-    plpy.execute("SELECT pgblend._load_program('2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302')")
+if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
+    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.models.secrets import mask_secrets
@@ -22941,8 +22941,8 @@ STRICT
 COST 100000
 SET search_path = pg_catalog, pg_temp
 AS $python$
-if GD.get("pgblend_program") != "2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302":
-    plpy.execute("SELECT pgblend._load_program('2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302')")
+if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
+    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -22971,8 +22971,8 @@ IMMUTABLE PARALLEL UNSAFE
 STRICT
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302":
-    plpy.execute("SELECT pgblend._load_program('2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302')")
+if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
+    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -22992,8 +22992,8 @@ IMMUTABLE PARALLEL UNSAFE
 STRICT
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302":
-    plpy.execute("SELECT pgblend._load_program('2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302')")
+if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
+    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -23012,8 +23012,8 @@ IMMUTABLE PARALLEL UNSAFE
 STRICT
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302":
-    plpy.execute("SELECT pgblend._load_program('2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302')")
+if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
+    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.text.words import cut_at_word
@@ -23435,8 +23435,8 @@ LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302":
-    plpy.execute("SELECT pgblend._load_program('2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302')")
+if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
+    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -23462,8 +23462,8 @@ LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302":
-    plpy.execute("SELECT pgblend._load_program('2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302')")
+if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
+    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -23496,8 +23496,8 @@ VOLATILE PARALLEL UNSAFE
 STRICT
 SET search_path = pg_catalog, pg_temp
 AS $python$
-if GD.get("pgblend_program") != "2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302":
-    plpy.execute("SELECT pgblend._load_program('2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302')")
+if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
+    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -23551,8 +23551,8 @@ SET jit = off
 SET plan_cache_mode = force_generic_plan
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302":
-    plpy.execute("SELECT pgblend._load_program('2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302')")
+if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
+    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.search.node import StoreNode
@@ -23574,8 +23574,8 @@ LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302":
-    plpy.execute("SELECT pgblend._load_program('2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302')")
+if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
+    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.search.plan import told_plan
@@ -23596,8 +23596,8 @@ LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302":
-    plpy.execute("SELECT pgblend._load_program('2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302')")
+if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
+    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 asked = db.run(
@@ -24499,8 +24499,8 @@ SET jit = off
 SET plan_cache_mode = force_generic_plan
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302":
-    plpy.execute("SELECT pgblend._load_program('2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302')")
+if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
+    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.explain.diagnosis import diagnosis
@@ -24837,8 +24837,8 @@ LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $python$
-if GD.get("pgblend_program") != "2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302":
-    plpy.execute("SELECT pgblend._load_program('2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302')")
+if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
+    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.graph.store import insert_links
@@ -25064,8 +25064,8 @@ LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302":
-    plpy.execute("SELECT pgblend._load_program('2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302')")
+if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
+    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.graph.store import resolve_links
@@ -25096,8 +25096,8 @@ LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302":
-    plpy.execute("SELECT pgblend._load_program('2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302')")
+if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
+    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.search.node import StoreNode
@@ -25163,8 +25163,8 @@ IMMUTABLE PARALLEL UNSAFE
 ROWS 4
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302":
-    plpy.execute("SELECT pgblend._load_program('2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302')")
+if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
+    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -25206,8 +25206,8 @@ LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302":
-    plpy.execute("SELECT pgblend._load_program('2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302')")
+if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
+    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.graph.mention_store import TEXTS, link_mentions
@@ -26056,8 +26056,8 @@ LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302":
-    plpy.execute("SELECT pgblend._load_program('2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302')")
+if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
+    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -26424,8 +26424,8 @@ IMMUTABLE PARALLEL UNSAFE
 STRICT
 SET search_path = pg_catalog, pg_temp
 AS $python$
-if GD.get("pgblend_program") != "2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302":
-    plpy.execute("SELECT pgblend._load_program('2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302')")
+if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
+    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.text.words import script_language
@@ -26575,8 +26575,8 @@ IMMUTABLE PARALLEL UNSAFE
 STRICT
 SET search_path = pg_catalog, pg_temp
 AS $python$
-if GD.get("pgblend_program") != "2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302":
-    plpy.execute("SELECT pgblend._load_program('2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302')")
+if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
+    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.text.tokens import approximate_tokens
@@ -26612,8 +26612,8 @@ STRICT
 ROWS 10
 SET search_path = pg_catalog, pg_temp
 AS $python$
-if GD.get("pgblend_program") != "2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302":
-    plpy.execute("SELECT pgblend._load_program('2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302')")
+if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
+    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -31087,8 +31087,8 @@ LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302":
-    plpy.execute("SELECT pgblend._load_program('2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302')")
+if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
+    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -31152,8 +31152,8 @@ LANGUAGE plpython3u
 IMMUTABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302":
-    plpy.execute("SELECT pgblend._load_program('2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302')")
+if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
+    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -32838,8 +32838,8 @@ LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302":
-    plpy.execute("SELECT pgblend._load_program('2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302')")
+if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
+    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -33019,8 +33019,8 @@ LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302":
-    plpy.execute("SELECT pgblend._load_program('2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302')")
+if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
+    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -33077,8 +33077,8 @@ LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302":
-    plpy.execute("SELECT pgblend._load_program('2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302')")
+if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
+    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -33119,8 +33119,8 @@ LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302":
-    plpy.execute("SELECT pgblend._load_program('2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302')")
+if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
+    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -33174,8 +33174,8 @@ LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302":
-    plpy.execute("SELECT pgblend._load_program('2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302')")
+if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
+    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -33197,8 +33197,8 @@ LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302":
-    plpy.execute("SELECT pgblend._load_program('2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302')")
+if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
+    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -33267,8 +33267,8 @@ LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302":
-    plpy.execute("SELECT pgblend._load_program('2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302')")
+if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
+    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -33592,8 +33592,8 @@ SET jit = off
 SET plan_cache_mode = force_generic_plan
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302":
-    plpy.execute("SELECT pgblend._load_program('2accdcb20767e8bde10ff7d47c843825eda11c7fc7601576b19984b1ee566302')")
+if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
+    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.shards.answer import answered

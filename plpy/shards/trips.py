@@ -224,7 +224,7 @@ class Trips:
         counted["made"] = counted.get("made", 0) + 1
         counted["shards"] = counted.get("shards", 0) + len(calls)
         asked = [*calls.values()]
-        shared = asked[0] if all(one is asked[0] for one in asked) else []
+        shared = asked[0] if asked and all(one is asked[0] for one in asked) else []
         envelope = {"wire": WIRE, "left_ms": self.left_ms, "version": self.version}
         trip = json.dumps({**envelope, "calls": shared})
         further = ["[]" if one is shared else json.dumps(one) for one in asked]
