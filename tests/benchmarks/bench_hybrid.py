@@ -1,17 +1,18 @@
 """hybrid_search beside its own arms, a bare walk and its peers, from one and eight clients.
 
-    python tests/benchmarks/bench_hybrid.py [--server URL] [--long N] [--clients] PASSAGES …
+    python tests/benchmarks/bench_hybrid.py [--server URL] [--long N] [--clients] [--alone] N …
 
 hybrid_search (mode fast, the vector given), its arms alone, lexical_search and vector_search, a
 bare walk of the HNSW index and the peers answer the same questions about the first passages of
 wiki_en in turn, for each number of passages; --long: about so many of 1,500 characters too.
---clients: then eight clients at a time, at the last number and the long ones. Private memory is
-that of a new session after all questions. What cannot be had here is left out and named.
+--clients: then eight clients at a time, at the last number and the long ones. --alone: without
+peers. Private memory is that of a new session after all questions. What cannot be had here is left
+out and named.
 """
 
 import argparse
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -61,11 +62,11 @@ Search = Callable[[Question], object]
 class Bench:
     """One corpus on the server."""
 
-    def __init__(self, server: str, corpus: Corpus) -> None:
+    def __init__(self, server: str, corpus: Corpus, peers: Sequence[str]) -> None:
         self.corpus = corpus
         chosen = makers(server)
         self.systems, self.rows = loaded(
-            corpus, {name: chosen[name] for name in (Blend.name, *PEERS)}
+            corpus, {name: chosen[name] for name in (Blend.name, *peers)}
         )
         blend = self.systems[Blend.name]
         assert isinstance(blend, Blend)
@@ -180,6 +181,7 @@ def main() -> None:
     parser.add_argument("--server", help="a superuser's URL without a database")
     parser.add_argument("--long", type=int, help="so many passages of 1,500 characters too")
     parser.add_argument("--clients", action="store_true", help="with eight clients")
+    parser.add_argument("--alone", action="store_true", help="without peers")
     parser.add_argument("passages", nargs="*", type=int, default=SIZES)
     given = parser.parse_args()
     corpora = [wiki(passages) for passages in given.passages]
@@ -191,7 +193,7 @@ def main() -> None:
     with nullcontext() if given.server else measured_server() as parts:
         server = given.server or "postgresql://{user}:{password}@{host}:{port}".format(**parts)
         for corpus in corpora:
-            bench = Bench(server, corpus)
+            bench = Bench(server, corpus, () if given.alone else PEERS)
             rows += bench.one_client()
             if given.clients and corpus in crowded:
                 rows += bench.many_clients()
