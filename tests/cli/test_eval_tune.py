@@ -87,7 +87,6 @@ def test_fused_again_as_a_search_fuses(
         assert 0 <= ndcg(pool, settings) <= 1
 
 
-@pytest.mark.slow
 def test_tuning_notices_that_the_vectors_are_better(
     judged: None,
     pgblend: Pgblend,

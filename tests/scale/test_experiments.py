@@ -1,12 +1,15 @@
 """An experiment on a coordinator of shards shows what it shows on one node."""
 
 import json
+from time import time
 from typing import Any
 
-import pytest
-
+from pgblend.cli.shards.front import push_changes
+from pgblend.plpy.search.request import Request
+from pgblend.plpy.shards.search import search_shards
+from support.client_database import CoordinatorDatabase, coordinator_here
 from support.database import Database
-from support.shards import Scale, run_command
+from support.shards import Scale
 
 QUERY, VECTOR = "red wine", "[1,-2,3,-4,5,-6,7,-8]"
 OPTIONS = {"vector_scan": "exact", "mode": "fast", "fuzzy": "off"}
@@ -35,7 +38,18 @@ def shown(database: Database, **options: Any) -> list[tuple[Any, ...]]:
     )
 
 
-@pytest.mark.slow
+def here(database: CoordinatorDatabase, **options: Any) -> list[tuple[Any, ...]]:
+    """Return the same rows of a search in this process."""
+    asked = json.dumps(OPTIONS | options)
+    request = Request(QUERY, 20, None, None, "words", asked, VECTOR, None, "none", time())
+    rows = search_shards(database, request)["results"] or ()
+    details = [json.loads(row.details) for row in rows]
+    return [
+        (row.chunk_id, row.score, told["profiles"], told["cursor"])
+        for row, told in zip(rows, details, strict=True)
+    ]
+
+
 def test_shards_are_one_node(two_shards: Scale) -> None:
     two_shards.clear()
     for place in range(12):
@@ -44,18 +58,21 @@ def test_shards_are_one_node(two_shards: Scale) -> None:
     both = two_shards.one, two_shards.coordinator
     for database in both:
         database.rows(BEGIN)
-    run_command(two_shards.coordinator.url, "shards", "push")
+    push_changes(two_shards.coordinator.connection)
     try:
         expected, found = map(shown, both)
         assert found == expected
         assert {tuple(row[2]) for row in expected} >= {("words",), ("vectors",)}
         rest = shown(two_shards.coordinator, after=expected[4][3])
         assert [row[0] for row in rest] == [row[0] for row in expected[5:]]
+        with coordinator_here(two_shards) as coordinator:
+            assert here(coordinator) == expected
+            assert here(coordinator, after=expected[4][3]) == rest
         two_shards.coordinator.rows("SELECT click(gen_random_uuid(), %s)", expected[0][0])
         status = "SELECT searches FROM experiment_status('words')"
         assert two_shards.coordinator.value(status) == 0
     finally:
         for database in both:
             database.rows(END)
-        run_command(two_shards.coordinator.url, "shards", "push")
+        push_changes(two_shards.coordinator.connection)
         two_shards.clear()

@@ -11,7 +11,7 @@ import pytest
 from pgblend.plpy.search.request import Request
 from pgblend.plpy.session import UserError
 from pgblend.plpy.shards.search import search_shards
-from support.client_database import ClientDatabase, CoordinatorDatabase
+from support.client_database import CoordinatorDatabase, coordinator_here
 from support.shards import Scale
 
 _numbers = count()
@@ -54,11 +54,8 @@ def stored(two_shards: Scale) -> Scale:
 @pytest.fixture
 def database(stored: Scale) -> Iterator[CoordinatorDatabase]:
     """Return the coordinator and its shards, in this process."""
-    shards = [ClientDatabase(one.url) for one in stored.shards]
-    coordinator = CoordinatorDatabase(stored.coordinator.url, shards)
-    yield coordinator
-    for one in (coordinator, *shards):
-        one.connection.close()
+    with coordinator_here(stored) as coordinator:
+        yield coordinator
 
 
 def found(database: CoordinatorDatabase, query: str, options: dict[str, Any]) -> list[Any]:

@@ -1,9 +1,17 @@
 """How often a search goes to the shards, and that it never goes by what has changed."""
 
+import json
+from typing import Any
+
 import pytest
 
 from pgblend.cli.database import connect
+from pgblend.plpy.ports import AgesRequest, LanguagesRequest
+from pgblend.plpy.shards.relay import over_shards
+from pgblend.plpy.shards.wire import WIRE
+from support.client_database import coordinator_here
 from support.database import Database
+from support.shard_graph import role_of
 from support.shards import Scale, asked, make_counter
 
 SEARCH = (
@@ -107,3 +115,79 @@ def test_a_shard_that_lacks_a_change_of_the_front_is_an_error(wine: Scale) -> No
     coordinator.rows("SELECT reset_setting('candidate_depth')")
     run_command(coordinator.url, "shards", "push")
     assert coordinator.rows(SEARCH) == wine.one.rows(SEARCH)
+
+
+def test_a_trip_to_no_shard_asks_nobody(wine: Scale) -> None:
+    """Of no documents there is nothing to ask, which is no error."""
+    with coordinator_here(wine) as database:
+        assert over_shards(database, lambda store: store.trips.ask({})) == {}
+        for name in ("ages_days", "languages"):
+            kind = {"ages_days": AgesRequest, "languages": LanguagesRequest}[name]
+            empty: Any = kind(*([] for _ in kind._fields))
+            assert over_shards(database, lambda store, n=name, e=empty: getattr(store, n)(e)) == []
+
+
+ENVELOPE = {"wire": WIRE, "left_ms": 60_000, "version": 0}
+ALL_CHUNKS = [["view", "chunks"]]
+
+
+@pytest.mark.parametrize(
+    ("trip", "calls"),
+    [
+        ("no JSON", "[]"),
+        (json.dumps([1]), "[]"),
+        ("7", "[]"),
+        ("{}", "[]"),
+        (json.dumps(ENVELOPE), "[]"),
+        (json.dumps({**ENVELOPE, "calls": ALL_CHUNKS, "wire": "x"}), "[]"),
+        (json.dumps({**ENVELOPE, "calls": 7}), "[]"),
+        (json.dumps({**ENVELOPE, "calls": ALL_CHUNKS}), "no JSON"),
+        (json.dumps({**ENVELOPE, "calls": ALL_CHUNKS}), "7"),
+        *(
+            (json.dumps({**ENVELOPE, "calls": [*ALL_CHUNKS, call]}), "[]")
+            for call in (7, [], ["nobody"], ["view"], ["view", "settings"], ["routine", "x", []],
+                         ["routine", "_document_count", []], ["passages", 7], ["db"])
+        ),
+    ],
+)  # fmt: skip
+def test_a_forged_trip_is_an_error_of_its_own(wine: Scale, trip: str, calls: str) -> None:
+    """One call that is wrong ends the whole trip: nothing comes with the error."""
+    shard = wine.shards[0]
+    answer = "SELECT answer FROM pgblend._answer_shards('{0}', ARRAY[%s], %s)"
+    said = shard.error(answer, calls, trip)
+    assert said.sqlstate is not None
+    assert "wine" not in f"{said.message_primary} {said.message_detail} {said.message_hint}"
+    whole = json.dumps({**ENVELOPE, "calls": ALL_CHUNKS})
+    assert "wine" in shard.value(answer, "[]", whole)
+
+
+def test_forged_calls_show_a_reader_his_own_collections(wine: Scale) -> None:
+    """Whatever is asked of a shard by its name, id or view, others' passages do not come."""
+    for place in range(8):
+        wine.add("briefe", f"b{place}", f"geheimes Haus {place}")
+    shard = wine.shards[0]
+    hidden = shard.rows(
+        "SELECT c.id, c.document_id, c.collection_id FROM pgblend_data.chunk AS c"
+        " WHERE c.content LIKE 'geheim%%' ORDER BY c.id"
+    )
+    chunks, documents, collections = (sorted({*column}) for column in zip(*hidden, strict=True))
+    calls = [
+        *ALL_CHUNKS,
+        ["view", "documents"],
+        ["routine", "_passage_rows", [chunks]],
+        ["routine", "_document_facts", [documents[0]]],
+        ["routine", "_node_facts", [[4 * one for one in documents]]],
+        ["routine", "_sampled_chunks", [collections[0], 9]],
+    ]
+    trip = json.dumps({**ENVELOPE, "calls": calls})
+    answer = "SELECT answer FROM pgblend._answer_shards('{0}', '{[]}', %s)"
+    with role_of(wine, "pgblend_reader", books="read") as (_, ann):
+        shard.rows(f"SET ROLE {ann.connection.info.user}")
+        try:
+            first, *others = json.loads(shard.value(answer, trip))
+        finally:
+            shard.rows("RESET ROLE")
+    assert "geheim" not in json.dumps([first, *others])
+    assert any("wine" in row["content"] for row in first["value"])
+    assert not {row["document_id"] for row in others[0]["value"]} & {*documents}
+    assert [one["value"] for one in others[1:]] == [[], [], [], []]

@@ -1,6 +1,7 @@
 """The server as the program sees it, from a client: so the program runs in the tests' process."""
 
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Iterator, MutableMapping, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import psycopg
@@ -9,12 +10,13 @@ from psycopg.types.string import TextLoader
 
 from pgblend.plpy.session import UserError
 from pgblend.plpy.shards.answer import answered
+from support.shards import Scale
 
 _AS_TEXT = ("json", "jsonb", "uuid", "timestamptz")  # as PL/Python has them
 
 
 class ClientDatabase:
-    """Runs statements by a connection of its own; they are prepared with the types given."""
+    """Runs statements by a connection of its own; those with values are prepared as their types."""
 
     Problem: tuple[type[Exception], ...] = (psycopg.Error, UserError)
 
@@ -30,15 +32,20 @@ class ClientDatabase:
         return kept
 
     def run(self, statement: str, types: list[str], *values: object) -> Sequence[dict[str, Any]]:
-        names = self.kept("statements")
-        if statement not in names:
-            name = f"statement_{len(names)}"
-            given = f"({', '.join(types)})" if types else ""
-            self.connection.execute(f"PREPARE {name} {given} AS {statement}".encode())
-            names[statement] = name
-        places = f"({', '.join(['%s'] * len(values))})" if values else ""
         cursor = psycopg.ClientCursor(self.connection, row_factory=dict_row)
-        cursor.execute(f"EXECUTE {names[statement]}{places}".encode(), values)
+        if values:
+            names = self.kept("statements")
+            if statement not in names:
+                name = f"statement_{len(names)}"
+                self.connection.execute(
+                    f"PREPARE {name} ({', '.join(types)}) AS {statement}".encode()
+                )
+                names[statement] = name
+            places = ", ".join(["%s"] * len(values))
+            given = [list(one) if isinstance(one, tuple) else one for one in values]
+            cursor.execute(f"EXECUTE {names[statement]} ({places})".encode(), given)
+        else:
+            cursor.execute(statement.encode())
         return cursor.fetchall() if cursor.description else []
 
     def run_within(
@@ -68,3 +75,14 @@ class CoordinatorDatabase(ClientDatabase):
             {"shard": number, "answer": answered(self.shards[number], trip, further)}
             for number, further in zip(numbers, calls, strict=True)
         ]
+
+
+@contextmanager
+def coordinator_here(scale: Scale) -> Iterator[CoordinatorDatabase]:
+    """A coordinator and its shards, in this process."""
+    with ExitStack() as stack:
+        shards = [ClientDatabase(one.url) for one in scale.shards]
+        coordinator = CoordinatorDatabase(scale.coordinator.url, shards)
+        for one in (coordinator, *shards):
+            stack.enter_context(one.connection)
+        yield coordinator
