@@ -95,8 +95,6 @@ def _keep(
     nodes: dict[Key, int] = {}
     for _ in range(_MOST_TURNS):
         missing = [key for key in entities if key not in nodes]
-        if not missing:
-            return nodes
         names = [":".join(key) for key in missing]
         shards = db.run(_SHARDS, ["bigint", "text[]"], collection_id, names)
         given = [
@@ -106,6 +104,8 @@ def _keep(
         call = {"collection": collection, "entities": given, "is_first": is_first}
         for row in on_shards(db, "pgblend._keep_entities", call):
             nodes[row["entity_type"], row["name_key"]] = row["node"]
+        if nodes.keys() >= entities.keys():
+            return nodes
     raise UserError("entities found no shard", "pgblend shards status; then run this again")
 
 
