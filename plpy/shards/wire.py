@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from pgblend.plpy.ports import CandidateList
 
 # Of trips and their answers: a coordinator of a newer one than its shard gets none.
-WIRE = 3
+WIRE = 4
 _CANDIDATES = "qqid"  # chunk ids, document ids, chunk indexes, scores
 # A kind is a type of the ports: a NamedTuple, a Sequence of one, one or None, or what JSON has.
 
