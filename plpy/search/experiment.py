@@ -245,9 +245,9 @@ def side_found(
     team: int,
 ) -> Found:
     """Return the rows of a page that a side gives; what both begin with is the first's."""
-    gathered, stored, pool, ranking, _ = ranked
+    _, stored, pool, ranking, *_ = ranked
     item_of = dict(zip(pool.fused.ids(ranking.best), ranking.best, strict=True))
     items = [item_of[one.chunk_id] for one, of_team in page if (of_team or 0) == team]
     cut = page_of(search, pool, ranking, stored, 0, items)
-    rows = page_rows(search, gathered, pool, ranking, cut, stored)
+    rows = page_rows(search, ranked, cut)
     return Found(pool, cut, ranking, stored, rows)

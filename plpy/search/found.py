@@ -9,6 +9,7 @@ from pgblend.plpy.search.page import Page
 from pgblend.plpy.search.passages import StoredPassages
 from pgblend.plpy.search.pool import Pool, Ranking
 from pgblend.plpy.search.rows import Row
+from pgblend.plpy.search.snippets import Highlights
 from pgblend.plpy.search.stages import Search
 from pgblend.plpy.session import Json
 
@@ -16,7 +17,8 @@ from pgblend.plpy.session import Json
 class Ranked(NamedTuple):
     """All candidates of a search in their order, and what they were made of.
 
-    `found` is how many the arms and the graph found; rules pin others and hide some.
+    `found` is how many the arms and the graph found; rules pin others and hide some. `highlights`
+    is what their snippets mark.
     """
 
     gathered: Gathered
@@ -24,6 +26,7 @@ class Ranked(NamedTuple):
     pool: Pool
     ranking: Ranking
     found: int
+    highlights: Highlights
 
 
 @dataclass(eq=False, repr=False)

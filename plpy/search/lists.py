@@ -46,9 +46,9 @@ def corrected_notes(
     return {rank: notes[text] for rank, text in enumerate(corrections, 1)}
 
 
-def corrected_lexemes(arms: Mapping[str, Mapping[str, Json]]) -> tuple[str, ...]:
-    """Return the lexemes that the fuzzy arm, one of a passage's arms, took for unknown words."""
-    told = arms["fuzzy"].get("corrections") if "fuzzy" in arms else None
+def corrected_lexemes(note: Mapping[str, Json]) -> tuple[str, ...]:
+    """Return the lexemes that the fuzzy arm took for unknown words, from a rank's note."""
+    told = note.get("corrections")
     found = told.values() if isinstance(told, dict) else ()
     return tuple(
         str(lexeme) for of_word in found if isinstance(of_word, list) for lexeme in of_word

@@ -33,6 +33,7 @@ from pgblend.plpy.session import Database, Rows, error_state
 
 if TYPE_CHECKING:
     from pgblend.plpy.lexical.arm import LexicalArm, Scope
+    from pgblend.plpy.search.snippets import Highlights
 
 _DOCUMENT = "SELECT d.* FROM pgblend_data.document AS d WHERE d.id = c.document_id OFFSET 0"
 # Most texts stand once, which a look tells for each collection; many take longer than to read all.
@@ -238,6 +239,13 @@ class StoreNode:
             "found"
         ]
         return found
+
+    def highlight(self, highlights: "Highlights") -> None:
+        """Do nothing: snippets are made of a page alone."""
+
+    def snippets(self, highlights: "Highlights") -> Mapping[int, str]:
+        """Return none."""
+        return {}
 
     def around(self, chunk_ids: Sequence[int], sizes: Mapping[str, float]) -> Rows:
         """Return passages and those around them in their documents."""

@@ -2,17 +2,20 @@
 
 import json
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from pgblend.plpy.ports import Passage
-from pgblend.plpy.search.lists import Gathered, corrected_lexemes
+from pgblend.plpy.search.lists import Gathered
 from pgblend.plpy.search.page import Page, copies_on_page
 from pgblend.plpy.search.passages import StoredPassages
 from pgblend.plpy.search.pool import Pool, Ranking
+from pgblend.plpy.search.snippets import shown_snippets
 from pgblend.plpy.search.stages import Search
 from pgblend.plpy.session import Json
 from pgblend.plpy.session import Row as ChunkRow
-from pgblend.plpy.text.snippets import Sought, page_snippets
+
+if TYPE_CHECKING:
+    from pgblend.plpy.search.found import Ranked
 
 _FIRST = 10
 _CURSOR = ("score", "document_id", "chunk_index", "depth")
@@ -44,31 +47,15 @@ class Row(NamedTuple):
     details: str
 
 
-def page_rows(
-    search: Search,
-    gathered: Gathered,
-    pool: Pool,
-    ranking: Ranking,
-    page: Page,
-    stored: StoredPassages,
-) -> list[Row]:
+def page_rows(search: Search, ranked: "Ranked", page: Page) -> list[Row]:
     """Return the rows of a page; a passage that is not there, or is not to be seen, gives none."""
+    gathered, stored, pool, ranking, _, highlights = ranked
     chunk_ids = pool.fused.ids(page.items)
     arms = ranking.arms_of(page.items, pool, search.settings.fused_scale)
     texts = stored.texts(chunk_ids)
     shown = [texts.get(chunk_id) for chunk_id in chunk_ids]
-    configs = [text.text_search_config if text else "" for text in shown]
-    lexical = next((one for one in gathered.lists if one.arm == "lexical"), None)
-    meanings = lexical.meanings if lexical else {}
-    snippets = page_snippets(
-        search.db,
-        [text.content if text else "" for text in shown],
-        [
-            Sought(search.request.query, corrected_lexemes(one), meanings.get(config))
-            for one, config in zip(arms, configs, strict=True)
-        ],
-        configs,
-    )
+    there = [text for text in shown if text is not None]
+    snippets = shown_snippets(search.db, search.store, highlights, there)
     details = page_details(search, gathered, pool, ranking, page, shown, stored)
     rows = [
         Row(
@@ -80,7 +67,7 @@ def page_rows(
             collection=text.collection,
             uri=text.uri,
             title=text.title,
-            snippet=snippet,
+            snippet=snippets[text.chunk_id],
             content=text.content,
             start_line=text.start_line,
             end_line=text.end_line,
@@ -93,8 +80,8 @@ def page_rows(
             degraded=search.degraded,
             details=_as_json(of_details),
         )
-        for place, (item, relevance, text, snippet, of_item, of_details) in enumerate(
-            zip(page.items, page.relevances, shown, snippets, arms, details, strict=True), 1
+        for place, (item, relevance, text, of_item, of_details) in enumerate(
+            zip(page.items, page.relevances, shown, arms, details, strict=True), 1
         )
         if text is not None
     ]

@@ -16,6 +16,7 @@ from pgblend.plpy.search.pool import Pool, Ranking
 from pgblend.plpy.search.relevance import relevance_scale, tell_ending
 from pgblend.plpy.search.request import Request
 from pgblend.plpy.search.rows import page_rows
+from pgblend.plpy.search.snippets import Highlights
 from pgblend.plpy.search.stages import Search
 from pgblend.plpy.search.store import StorePort
 from pgblend.plpy.search.told import last_facts, note_last, note_logged, told_trace
@@ -59,18 +60,22 @@ def ordered(search: Search) -> Ranked:
     gathered = gather(search)
     stored = read_candidates(search, gathered)
     pool = fuse(search, gathered.lists, stored)
+    highlights = Highlights(search.request.query, pool.lists)
+    search.store.highlight(highlights)
     pool = add_graph(search, pool, stored)
     found = len(pool.fused.order)
     pool = apply_rules(search, pool, stored)
     ranking = refine(search, pool, stored)
-    return Ranked(gathered, stored, pool, diversify(search, pool, ranking, stored), found)
+    ranking = diversify(search, pool, ranking, stored)
+    return Ranked(gathered, stored, pool, ranking, found, highlights)
 
 
 def rank(search: Search) -> Found:
     """Rank all candidates of all arms, and return one page of them."""
-    gathered, stored, pool, ranking, found = ordered(search)
+    ranked = ordered(search)
+    _, stored, pool, ranking, found, _ = ranked
     page = cut_page(search, pool, ranking, stored)
-    rows = page_rows(search, gathered, pool, ranking, page, stored)
+    rows = page_rows(search, ranked, page)
     search.done("fetch", len(rows))
     return Found(pool, page, ranking, stored, rows, found if search.had_time else None)
 

@@ -15,6 +15,7 @@ from pgblend.plpy.session import Rows
 
 if TYPE_CHECKING:
     from pgblend.plpy.lexical.arm import LexicalArm, Scope
+    from pgblend.plpy.search.snippets import Highlights
 
 
 class StorePort(PassagePort, Protocol):
@@ -57,6 +58,12 @@ class StorePort(PassagePort, Protocol):
 
     def may_stand_in(self, query: str, collection_ids: Sequence[int], space: Space) -> bool:
         """Tell whether vectors may stand in for words that are nowhere."""
+
+    def highlight(self, highlights: "Highlights") -> None:
+        """Hear what snippets mark, so that they can come with passages."""
+
+    def snippets(self, highlights: "Highlights") -> Mapping[int, str]:
+        """Return by chunk id the snippets that came with passages, with these marks."""
 
     def around(self, chunk_ids: Sequence[int], sizes: Mapping[str, float]) -> Rows:
         """Return passages and those around them in their documents (_chunks_around)."""

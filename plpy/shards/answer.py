@@ -27,6 +27,7 @@ from pgblend.plpy.ports import (
     NamesRequest,
     NeighboursRequest,
     NodesRequest,
+    Passage,
     PassagesRequest,
     PassingRequest,
     SimilarRequest,
@@ -35,6 +36,7 @@ from pgblend.plpy.ports import (
     VectorsRequest,
 )
 from pgblend.plpy.search.node import StoreNode
+from pgblend.plpy.search.snippets import made_snippets
 from pgblend.plpy.search.state import read_state
 from pgblend.plpy.session import (
     CANCELLED,
@@ -46,6 +48,8 @@ from pgblend.plpy.session import (
 )
 from pgblend.plpy.shards.routines import ROUTINES, VIEWS
 from pgblend.plpy.shards.wire import WIRE, Step, built, packed, packed_list
+from pgblend.plpy.text.snippets import Sought
+from pgblend.plpy.text.vocabulary import Meaning, config_version
 
 _SELF = "SELECT s.front_version AS version FROM pgblend_data.shard_self AS s"
 _LACKS = "it lacks the last changes of settings, grants or collections: pgblend shards push"
@@ -82,6 +86,7 @@ class Shard:
         self.db, self.left_ms = db, left_ms
         self.store, self.index = StoreNode(db), Node(db)
         self.candidates: list[int] = []
+        self.read: list[Passage] = []
         self.calls: dict[str, Callable[..., Any]] = {
             "configurations": self.configurations,
             "check_index": self.check_index,
@@ -100,7 +105,8 @@ class Shard:
             "around": self.store.around,
             "routine": self.routine,
             "view": self.view,
-            "passages": self.asked(PassagesRequest, self.store.passages),
+            "passages": self.asked(PassagesRequest, self.passages),
+            "snippets": self.snippets,
             "holders": self.asked(HoldersRequest, self.store.holders),
             "ages_days": self.asked(AgesRequest, self.store.ages_days),
             "languages": self.asked(LanguagesRequest, self.store.languages),
@@ -199,6 +205,32 @@ class Shard:
         if not self.candidates:
             return None
         return self.candidates[0], self.store.is_named(query, self.candidates[0])
+
+    def passages(self, request: PassagesRequest) -> list[Passage]:
+        """Return the passages that are there, and remember them."""
+        self.read = self.store.passages(request)
+        return self.read
+
+    def snippets(
+        self,
+        query: str | None,
+        lexemes: Mapping[str, Sequence[str]],
+        corrections: Sequence[tuple[int, Sequence[str]]],
+    ) -> dict[int, str]:
+        """Return the snippets of the passages that were just read, by chunk id.
+
+        `lexemes` has what the query looks for by configuration, `corrections` what else by passage.
+        """
+        meanings = {
+            name: Meaning(config_version(self.db, name), tuple(lexemes[name]))
+            for name in {one.text_search_config for one in self.read}.intersection(lexemes)
+        }
+        others = {chunk_id: tuple(found) for chunk_id, found in corrections}
+        sought = [
+            Sought(query, others.get(one.chunk_id, ()), meanings.get(one.text_search_config))
+            for one in self.read
+        ]
+        return made_snippets(self.db, self.read, sought)
 
     def steps(self, request: NeighboursRequest) -> list[Step]:
         """Return the edges of nodes, the heaviest first, and which ends are on other shards."""

@@ -36,6 +36,7 @@ from pgblend.plpy.shards.wire import Step, unpacked, unpacked_list
 
 if TYPE_CHECKING:
     from pgblend.plpy.lexical.arm import LexicalArm, Scope
+    from pgblend.plpy.search.snippets import Highlights
     from pgblend.plpy.shards.absent import Absence
 
 _BINDS = (
@@ -44,7 +45,7 @@ _BINDS = (
     " WHERE $1 ~ '[\"-]' AND p.operands <> '{}') AS found"
 )
 Asked = tuple[str, Any]  # name, request
-MOST_READ_AHEAD = 100  # passages whose text and cosine come together
+MOST_READ_AHEAD = 100  # passages whose text, cosine and snippet come together
 
 
 class ShardStore:
@@ -63,6 +64,8 @@ class ShardStore:
         self.near: set[int] = set()  # of the vector's own list, which has their cosines
         self.compared: set[int] = set()  # with the vector
         self.cosines_read: dict[int, float | None] = {}
+        self.highlights: Highlights | None = None
+        self.marked: dict[int, str] = {}  # snippets with these
         self.named_query: str | None = None  # of the list that is asked for next
         self.named: dict[tuple[str, int], bool] = {}
 
@@ -245,24 +248,36 @@ class ShardStore:
         return [self.read[one] for one in request.chunk_ids if one in self.read]
 
     def read_ahead(self, chunk_ids: Sequence[int]) -> None:
-        """Read passages, and with them their cosines to the query's vector."""
+        """Read passages, and with them their snippets, and cosines to the query's vector."""
         unread = [one for one in chunk_ids if one not in self.read]
         if not unread:
             return
+        marks = self.highlights if len(unread) <= MOST_READ_AHEAD else None
         calls: dict[int, list[Call]] = {}
         for number, ids in self.owned(unread, self.place).items():
             calls[number] = [("passages", PassagesRequest(ids, [], 0.0))]
+            if marks is not None:
+                calls[number].append(snippets_call(marks, ids))
             further = [one for one in ids if one not in self.near]
             if self.vector is not None and further:
                 calls[number].append(("cosines", CosinesRequest(*self.vector, further, 0.0)))
                 self.compared.update(further)
         repeated = self.repeated()
-        for passages, *cosines in self.trips.ask(calls).values():
-            for row in passages:
-                one = Passage(*row)
-                may_repeat = self.hashes.get(one.chunk_id) in repeated
-                self.read[one.chunk_id] = one._replace(may_repeat=may_repeat)
-            self.cosines_read.update(pairs(cosines))
+        for number, answers in self.trips.ask(calls).items():
+            found = dict(zip((name for name, *_ in calls[number]), answers, strict=True))
+            for row in found["passages"]:
+                row[-1] = self.hashes.get(row[0]) in repeated  # may_repeat
+                self.read[row[0]] = Passage(*row)
+            self.marked.update(found.get("snippets", ()))
+            self.cosines_read.update(found.get("cosines", ()))
+
+    def highlight(self, highlights: "Highlights") -> None:
+        """Have snippets with these marks come with passages."""
+        self.highlights, self.marked = highlights, {}
+
+    def snippets(self, highlights: "Highlights") -> Mapping[int, str]:
+        """Return the snippets with these marks that came with passages."""
+        return self.marked if highlights is self.highlights else {}
 
     def repeated(self) -> set[int | None]:
         """Return what the texts of several candidates have in common, and None: who knows?"""
@@ -389,6 +404,13 @@ class ShardStore:
             if one.chunk_id or all(one in of_shard for of_shard in rows):
                 found[one.node] = one
         return [found[one] for one in request.nodes if one in found]
+
+
+def snippets_call(highlights: "Highlights", chunk_ids: Sequence[int]) -> Call:
+    """Return what asks for the snippets of the passages of the call before."""
+    lexemes = {name: meaning.lexemes for name, meaning in highlights.meanings.items()}
+    corrections = ((one, highlights.corrections(one)) for one in chunk_ids)
+    return "snippets", highlights.query, lexemes, [one for one in corrections if one[1]]
 
 
 def pairs(answers: Iterable[Any]) -> Iterable[tuple[int, Any]]:

@@ -79,6 +79,12 @@ def read_meaning(db: Database, config_name: str, words: str) -> Meaning:
     return Meaning(rows[0]["version"], rows[0]["lexemes"]) if rows else Meaning("", ())
 
 
+def config_version(db: Database, config_name: str) -> str:
+    """Return the version of a configuration, none of one that is not there."""
+    rows = db.run(VERSION.format(name="$1"), ["text"], config_name)
+    return rows[0]["version"] if rows else ""
+
+
 def open_vocabulary(db: Database, config_name: str, version: str) -> Vocabulary:
     """Return what the session knows of this version, at first nothing."""
     kept = db.kept("vocabularies")

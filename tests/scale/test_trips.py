@@ -20,6 +20,16 @@ SEARCH = (
     """ options => '{"vector_scan": "exact"}')"""
 )
 
+MAKES_NO_SNIPPETS = """DO LANGUAGE plpython3u $$
+import sys
+snippets = sys.modules["pgblend.plpy.search.snippets"]
+make = snippets.made_snippets
+def refuse(db, passages, sought):
+    assert not passages
+    return make(db, passages, sought)
+snippets.made_snippets = refuse
+$$"""
+
 
 @pytest.fixture
 def wine(two_shards: Scale) -> Scale:
@@ -70,6 +80,20 @@ def test_a_name_is_known_with_the_lists(wine: Scale) -> None:
     named = SEARCH.replace("red wine", "wine_list.txt")
     assert wine.coordinator.rows(named) == wine.one.rows(named)
     assert trips(wine.coordinator, named) == 2
+
+
+def test_shards_make_the_snippets_of_a_page(wine: Scale) -> None:
+    wine.add("briefe", "haus", "ein rotes Haus, red wine <b>")
+    searches = [
+        f"SELECT * FROM {search}_search('{query}')"
+        for search in ("lexical", "fuzzy")
+        for query in ("red wine", "red wien", "Häuser wine", '"red wine" -fox', "red wien Hauss")
+    ]
+    with connect(wine.coordinator.url) as own:
+        session = Database(own)
+        session.rows(searches[0])
+        own.execute(MAKES_NO_SNIPPETS)
+        assert list(map(session.rows, searches)) == list(map(wine.one.rows, searches))
 
 
 def test_a_search_goes_by_what_is_there_now(wine: Scale) -> None:

@@ -1,21 +1,16 @@
 import pytest
 
 from pgblend.plpy.search.lists import corrected_lexemes
+from pgblend.plpy.session import Json
 
 
 @pytest.mark.parametrize(
-    ("arms", "expected"),
+    ("note", "expected"),
     [
         ({}, ()),
-        ({"lexical": {"rank": 1}}, ()),
-        ({"fuzzy": {"rank": 1}}, ()),  # by word_similarity
-        (
-            {"fuzzy": {"corrections": {"brwon": ["brown", "brow"], "x": ["y"]}}},
-            ("brown", "brow", "y"),
-        ),
+        ({"method": "word_similarity"}, ()),
+        ({"corrections": {"brwon": ["brown", "brow"], "x": ["y"]}}, ("brown", "brow", "y")),
     ],
 )
-def test_the_fuzzy_arm_s_lexemes_in_order(
-    arms: dict[str, dict[str, object]], expected: tuple[str, ...]
-) -> None:
-    assert corrected_lexemes(arms) == expected
+def test_the_fuzzy_arm_s_lexemes_in_order(note: dict[str, Json], expected: tuple[str, ...]) -> None:
+    assert corrected_lexemes(note) == expected
