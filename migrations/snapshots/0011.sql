@@ -10547,11 +10547,11 @@ def side_found(
     team: int,
 ) -> Found:
     """Return the rows of a page that a side gives; what both begin with is the first's."""
-    gathered, stored, pool, ranking, _ = ranked
+    _, stored, pool, ranking, *_ = ranked
     item_of = dict(zip(pool.fused.ids(ranking.best), ranking.best, strict=True))
     items = [item_of[one.chunk_id] for one, of_team in page if (of_team or 0) == team]
     cut = page_of(search, pool, ranking, stored, 0, items)
-    rows = page_rows(search, gathered, pool, ranking, cut, stored)
+    rows = page_rows(search, ranked, cut)
     return Found(pool, cut, ranking, stored, rows)
 #: pgblend.plpy.search.found
 """What a search found."""
@@ -10565,6 +10565,7 @@ from pgblend.plpy.search.page import Page
 from pgblend.plpy.search.passages import StoredPassages
 from pgblend.plpy.search.pool import Pool, Ranking
 from pgblend.plpy.search.rows import Row
+from pgblend.plpy.search.snippets import Highlights
 from pgblend.plpy.search.stages import Search
 from pgblend.plpy.session import Json
 
@@ -10572,7 +10573,8 @@ from pgblend.plpy.session import Json
 class Ranked(NamedTuple):
     """All candidates of a search in their order, and what they were made of.
 
-    `found` is how many the arms and the graph found; rules pin others and hide some.
+    `found` is how many the arms and the graph found; rules pin others and hide some. `highlights`
+    is what their snippets mark.
     """
 
     gathered: Gathered
@@ -10580,6 +10582,7 @@ class Ranked(NamedTuple):
     pool: Pool
     ranking: Ranking
     found: int
+    highlights: Highlights
 
 
 @dataclass(eq=False, repr=False)
@@ -10783,9 +10786,9 @@ def corrected_notes(
     return {rank: notes[text] for rank, text in enumerate(corrections, 1)}
 
 
-def corrected_lexemes(arms: Mapping[str, Mapping[str, Json]]) -> tuple[str, ...]:
-    """Return the lexemes that the fuzzy arm, one of a passage's arms, took for unknown words."""
-    told = arms["fuzzy"].get("corrections") if "fuzzy" in arms else None
+def corrected_lexemes(note: Mapping[str, Json]) -> tuple[str, ...]:
+    """Return the lexemes that the fuzzy arm took for unknown words, from a rank's note."""
+    told = note.get("corrections")
     found = told.values() if isinstance(told, dict) else ()
     return tuple(
         str(lexeme) for of_word in found if isinstance(of_word, list) for lexeme in of_word
@@ -11236,6 +11239,7 @@ from pgblend.plpy.session import Database, Rows, error_state
 
 if TYPE_CHECKING:
     from pgblend.plpy.lexical.arm import LexicalArm, Scope
+    from pgblend.plpy.search.snippets import Highlights
 
 _DOCUMENT = "SELECT d.* FROM pgblend_data.document AS d WHERE d.id = c.document_id OFFSET 0"
 # Most texts stand once, which a look tells for each collection; many take longer than to read all.
@@ -11441,6 +11445,13 @@ class StoreNode:
             "found"
         ]
         return found
+
+    def highlight(self, highlights: "Highlights") -> None:
+        """Do nothing: snippets are made of a page alone."""
+
+    def snippets(self, highlights: "Highlights") -> Mapping[int, str]:
+        """Return none."""
+        return {}
 
     def around(self, chunk_ids: Sequence[int], sizes: Mapping[str, float]) -> Rows:
         """Return passages and those around them in their documents."""
@@ -12402,17 +12413,20 @@ class Request(NamedTuple):
 
 import json
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from pgblend.plpy.ports import Passage
-from pgblend.plpy.search.lists import Gathered, corrected_lexemes
+from pgblend.plpy.search.lists import Gathered
 from pgblend.plpy.search.page import Page, copies_on_page
 from pgblend.plpy.search.passages import StoredPassages
 from pgblend.plpy.search.pool import Pool, Ranking
+from pgblend.plpy.search.snippets import shown_snippets
 from pgblend.plpy.search.stages import Search
 from pgblend.plpy.session import Json
 from pgblend.plpy.session import Row as ChunkRow
-from pgblend.plpy.text.snippets import Sought, page_snippets
+
+if TYPE_CHECKING:
+    from pgblend.plpy.search.found import Ranked
 
 _FIRST = 10
 _CURSOR = ("score", "document_id", "chunk_index", "depth")
@@ -12444,31 +12458,15 @@ class Row(NamedTuple):
     details: str
 
 
-def page_rows(
-    search: Search,
-    gathered: Gathered,
-    pool: Pool,
-    ranking: Ranking,
-    page: Page,
-    stored: StoredPassages,
-) -> list[Row]:
+def page_rows(search: Search, ranked: "Ranked", page: Page) -> list[Row]:
     """Return the rows of a page; a passage that is not there, or is not to be seen, gives none."""
+    gathered, stored, pool, ranking, _, highlights = ranked
     chunk_ids = pool.fused.ids(page.items)
     arms = ranking.arms_of(page.items, pool, search.settings.fused_scale)
     texts = stored.texts(chunk_ids)
     shown = [texts.get(chunk_id) for chunk_id in chunk_ids]
-    configs = [text.text_search_config if text else "" for text in shown]
-    lexical = next((one for one in gathered.lists if one.arm == "lexical"), None)
-    meanings = lexical.meanings if lexical else {}
-    snippets = page_snippets(
-        search.db,
-        [text.content if text else "" for text in shown],
-        [
-            Sought(search.request.query, corrected_lexemes(one), meanings.get(config))
-            for one, config in zip(arms, configs, strict=True)
-        ],
-        configs,
-    )
+    there = [text for text in shown if text is not None]
+    snippets = shown_snippets(search.db, search.store, highlights, there)
     details = page_details(search, gathered, pool, ranking, page, shown, stored)
     rows = [
         Row(
@@ -12480,7 +12478,7 @@ def page_rows(
             collection=text.collection,
             uri=text.uri,
             title=text.title,
-            snippet=snippet,
+            snippet=snippets[text.chunk_id],
             content=text.content,
             start_line=text.start_line,
             end_line=text.end_line,
@@ -12493,8 +12491,8 @@ def page_rows(
             degraded=search.degraded,
             details=_as_json(of_details),
         )
-        for place, (item, relevance, text, snippet, of_item, of_details) in enumerate(
-            zip(page.items, page.relevances, shown, snippets, arms, details, strict=True), 1
+        for place, (item, relevance, text, of_item, of_details) in enumerate(
+            zip(page.items, page.relevances, shown, arms, details, strict=True), 1
         )
         if text is not None
     ]
@@ -12616,6 +12614,7 @@ from pgblend.plpy.search.pool import Pool, Ranking
 from pgblend.plpy.search.relevance import relevance_scale, tell_ending
 from pgblend.plpy.search.request import Request
 from pgblend.plpy.search.rows import page_rows
+from pgblend.plpy.search.snippets import Highlights
 from pgblend.plpy.search.stages import Search
 from pgblend.plpy.search.store import StorePort
 from pgblend.plpy.search.told import last_facts, note_last, note_logged, told_trace
@@ -12659,18 +12658,22 @@ def ordered(search: Search) -> Ranked:
     gathered = gather(search)
     stored = read_candidates(search, gathered)
     pool = fuse(search, gathered.lists, stored)
+    highlights = Highlights(search.request.query, pool.lists)
+    search.store.highlight(highlights)
     pool = add_graph(search, pool, stored)
     found = len(pool.fused.order)
     pool = apply_rules(search, pool, stored)
     ranking = refine(search, pool, stored)
-    return Ranked(gathered, stored, pool, diversify(search, pool, ranking, stored), found)
+    ranking = diversify(search, pool, ranking, stored)
+    return Ranked(gathered, stored, pool, ranking, found, highlights)
 
 
 def rank(search: Search) -> Found:
     """Rank all candidates of all arms, and return one page of them."""
-    gathered, stored, pool, ranking, found = ordered(search)
+    ranked = ordered(search)
+    _, stored, pool, ranking, found, _ = ranked
     page = cut_page(search, pool, ranking, stored)
-    rows = page_rows(search, gathered, pool, ranking, page, stored)
+    rows = page_rows(search, ranked, page)
     search.done("fetch", len(rows))
     return Found(pool, page, ranking, stored, rows, found if search.had_time else None)
 
@@ -12893,6 +12896,63 @@ def diversify(search: Search, pool: Pool, ranking: Ranking, stored: StoredPassag
     ranking.places["mmr"] = ranking.best
     search.done("mmr", len(ranking.best))
     return ranking
+#: pgblend.plpy.search.snippets
+"""The snippets of a page: those that came with their passages, and the rest."""
+
+from collections.abc import Mapping, Sequence
+from itertools import count
+
+from pgblend.plpy.fusion.pool import ArmList
+from pgblend.plpy.ports import Passage
+from pgblend.plpy.search.lists import corrected_lexemes
+from pgblend.plpy.search.store import StorePort
+from pgblend.plpy.session import Database
+from pgblend.plpy.text.snippets import Sought, page_snippets
+
+
+class Highlights:
+    """What snippets of one search mark: its query, and what the fuzzy arm took for its words.
+
+    `meanings` has what the query looks for in each configuration, where a list by words knows it.
+    """
+
+    def __init__(self, query: str | None, lists: Sequence[ArmList]) -> None:
+        named = {one.arm: one for one in lists}
+        lexical, fuzzy = named.get("lexical"), named.get("fuzzy")
+        self.query = query
+        self.meanings = lexical.meanings if lexical else {}
+        self.notes = {}
+        if fuzzy:
+            notes = map(fuzzy.notes.get, count(1))
+            self.notes = dict(zip(fuzzy.found.chunk_ids, notes, strict=False))  # counts are endless
+
+    def corrections(self, chunk_id: int) -> tuple[str, ...]:
+        """Return the lexemes that the fuzzy arm took for unknown words where it found a passage."""
+        return corrected_lexemes(self.notes.get(chunk_id) or {})
+
+    def sought(self, passage: Passage) -> Sought:
+        """Return what a passage was found by."""
+        meaning = self.meanings.get(passage.text_search_config)
+        return Sought(self.query, self.corrections(passage.chunk_id), meaning)
+
+
+def shown_snippets(
+    db: Database, store: StorePort, highlights: Highlights, passages: Sequence[Passage]
+) -> Mapping[int, str]:
+    """Return the snippets of passages by chunk id; those that the store made are taken."""
+    ready = store.snippets(highlights)
+    rest = [one for one in passages if one.chunk_id not in ready]
+    return {**ready, **made_snippets(db, rest, list(map(highlights.sought, rest)))}
+
+
+def made_snippets(
+    db: Database, passages: Sequence[Passage], sought: Sequence[Sought]
+) -> dict[int, str]:
+    """Make the snippets of passages, each with what it was found by; return them by chunk id."""
+    contents = [one.content for one in passages]
+    configs = [one.text_search_config for one in passages]
+    snippets = page_snippets(db, contents, sought, configs)
+    return {one.chunk_id: made for one, made in zip(passages, snippets, strict=True)}
 #: pgblend.plpy.search.stages
 """What the stages of one search share."""
 
@@ -13372,6 +13432,7 @@ from pgblend.plpy.session import Rows
 
 if TYPE_CHECKING:
     from pgblend.plpy.lexical.arm import LexicalArm, Scope
+    from pgblend.plpy.search.snippets import Highlights
 
 
 class StorePort(PassagePort, Protocol):
@@ -13414,6 +13475,12 @@ class StorePort(PassagePort, Protocol):
 
     def may_stand_in(self, query: str, collection_ids: Sequence[int], space: Space) -> bool:
         """Tell whether vectors may stand in for words that are nowhere."""
+
+    def highlight(self, highlights: "Highlights") -> None:
+        """Hear what snippets mark, so that they can come with passages."""
+
+    def snippets(self, highlights: "Highlights") -> Mapping[int, str]:
+        """Return by chunk id the snippets that came with passages, with these marks."""
 
     def around(self, chunk_ids: Sequence[int], sizes: Mapping[str, float]) -> Rows:
         """Return passages and those around them in their documents (_chunks_around)."""
@@ -15506,6 +15573,7 @@ from pgblend.plpy.ports import (
     NamesRequest,
     NeighboursRequest,
     NodesRequest,
+    Passage,
     PassagesRequest,
     PassingRequest,
     SimilarRequest,
@@ -15514,6 +15582,7 @@ from pgblend.plpy.ports import (
     VectorsRequest,
 )
 from pgblend.plpy.search.node import StoreNode
+from pgblend.plpy.search.snippets import made_snippets
 from pgblend.plpy.search.state import read_state
 from pgblend.plpy.session import (
     CANCELLED,
@@ -15525,6 +15594,8 @@ from pgblend.plpy.session import (
 )
 from pgblend.plpy.shards.routines import ROUTINES, VIEWS
 from pgblend.plpy.shards.wire import WIRE, Step, built, packed, packed_list
+from pgblend.plpy.text.snippets import Sought
+from pgblend.plpy.text.vocabulary import Meaning, config_version
 
 _SELF = "SELECT s.front_version AS version FROM pgblend_data.shard_self AS s"
 _LACKS = "it lacks the last changes of settings, grants or collections: pgblend shards push"
@@ -15561,6 +15632,7 @@ class Shard:
         self.db, self.left_ms = db, left_ms
         self.store, self.index = StoreNode(db), Node(db)
         self.candidates: list[int] = []
+        self.read: list[Passage] = []
         self.calls: dict[str, Callable[..., Any]] = {
             "configurations": self.configurations,
             "check_index": self.check_index,
@@ -15579,7 +15651,8 @@ class Shard:
             "around": self.store.around,
             "routine": self.routine,
             "view": self.view,
-            "passages": self.asked(PassagesRequest, self.store.passages),
+            "passages": self.asked(PassagesRequest, self.passages),
+            "snippets": self.snippets,
             "holders": self.asked(HoldersRequest, self.store.holders),
             "ages_days": self.asked(AgesRequest, self.store.ages_days),
             "languages": self.asked(LanguagesRequest, self.store.languages),
@@ -15678,6 +15751,32 @@ class Shard:
         if not self.candidates:
             return None
         return self.candidates[0], self.store.is_named(query, self.candidates[0])
+
+    def passages(self, request: PassagesRequest) -> list[Passage]:
+        """Return the passages that are there, and remember them."""
+        self.read = self.store.passages(request)
+        return self.read
+
+    def snippets(
+        self,
+        query: str | None,
+        lexemes: Mapping[str, Sequence[str]],
+        corrections: Sequence[tuple[int, Sequence[str]]],
+    ) -> dict[int, str]:
+        """Return the snippets of the passages that were just read, by chunk id.
+
+        `lexemes` has what the query looks for by configuration, `corrections` what else by passage.
+        """
+        meanings = {
+            name: Meaning(config_version(self.db, name), tuple(lexemes[name]))
+            for name in {one.text_search_config for one in self.read}.intersection(lexemes)
+        }
+        others = {chunk_id: tuple(found) for chunk_id, found in corrections}
+        sought = [
+            Sought(query, others.get(one.chunk_id, ()), meanings.get(one.text_search_config))
+            for one in self.read
+        ]
+        return made_snippets(self.db, self.read, sought)
 
     def steps(self, request: NeighboursRequest) -> list[Step]:
         """Return the edges of nodes, the heaviest first, and which ends are on other shards."""
@@ -16039,8 +16138,6 @@ def _keep(
     nodes: dict[Key, int] = {}
     for _ in range(_MOST_TURNS):
         missing = [key for key in entities if key not in nodes]
-        if not missing:
-            return nodes
         names = [":".join(key) for key in missing]
         shards = db.run(_SHARDS, ["bigint", "text[]"], collection_id, names)
         given = [
@@ -16050,6 +16147,8 @@ def _keep(
         call = {"collection": collection, "entities": given, "is_first": is_first}
         for row in on_shards(db, "pgblend._keep_entities", call):
             nodes[row["entity_type"], row["name_key"]] = row["node"]
+        if nodes.keys() >= entities.keys():
+            return nodes
     raise UserError("entities found no shard", "pgblend shards status; then run this again")
 
 
@@ -16710,6 +16809,7 @@ from pgblend.plpy.shards.wire import Step, unpacked, unpacked_list
 
 if TYPE_CHECKING:
     from pgblend.plpy.lexical.arm import LexicalArm, Scope
+    from pgblend.plpy.search.snippets import Highlights
     from pgblend.plpy.shards.absent import Absence
 
 _BINDS = (
@@ -16718,7 +16818,7 @@ _BINDS = (
     " WHERE $1 ~ '[\"-]' AND p.operands <> '{}') AS found"
 )
 Asked = tuple[str, Any]  # name, request
-MOST_READ_AHEAD = 100  # passages whose text and cosine come together
+MOST_READ_AHEAD = 100  # passages whose text, cosine and snippet come together
 
 
 class ShardStore:
@@ -16737,6 +16837,8 @@ class ShardStore:
         self.near: set[int] = set()  # of the vector's own list, which has their cosines
         self.compared: set[int] = set()  # with the vector
         self.cosines_read: dict[int, float | None] = {}
+        self.highlights: Highlights | None = None
+        self.marked: dict[int, str] = {}  # snippets with these
         self.named_query: str | None = None  # of the list that is asked for next
         self.named: dict[tuple[str, int], bool] = {}
 
@@ -16919,24 +17021,36 @@ class ShardStore:
         return [self.read[one] for one in request.chunk_ids if one in self.read]
 
     def read_ahead(self, chunk_ids: Sequence[int]) -> None:
-        """Read passages, and with them their cosines to the query's vector."""
+        """Read passages, and with them their snippets, and cosines to the query's vector."""
         unread = [one for one in chunk_ids if one not in self.read]
         if not unread:
             return
+        marks = self.highlights if len(unread) <= MOST_READ_AHEAD else None
         calls: dict[int, list[Call]] = {}
         for number, ids in self.owned(unread, self.place).items():
             calls[number] = [("passages", PassagesRequest(ids, [], 0.0))]
+            if marks is not None:
+                calls[number].append(snippets_call(marks, ids))
             further = [one for one in ids if one not in self.near]
             if self.vector is not None and further:
                 calls[number].append(("cosines", CosinesRequest(*self.vector, further, 0.0)))
                 self.compared.update(further)
         repeated = self.repeated()
-        for passages, *cosines in self.trips.ask(calls).values():
-            for row in passages:
-                one = Passage(*row)
-                may_repeat = self.hashes.get(one.chunk_id) in repeated
-                self.read[one.chunk_id] = one._replace(may_repeat=may_repeat)
-            self.cosines_read.update(pairs(cosines))
+        for number, answers in self.trips.ask(calls).items():
+            found = dict(zip((name for name, *_ in calls[number]), answers, strict=True))
+            for row in found["passages"]:
+                row[-1] = self.hashes.get(row[0]) in repeated  # may_repeat
+                self.read[row[0]] = Passage(*row)
+            self.marked.update(found.get("snippets", ()))
+            self.cosines_read.update(found.get("cosines", ()))
+
+    def highlight(self, highlights: "Highlights") -> None:
+        """Have snippets with these marks come with passages."""
+        self.highlights, self.marked = highlights, {}
+
+    def snippets(self, highlights: "Highlights") -> Mapping[int, str]:
+        """Return the snippets with these marks that came with passages."""
+        return self.marked if highlights is self.highlights else {}
 
     def repeated(self) -> set[int | None]:
         """Return what the texts of several candidates have in common, and None: who knows?"""
@@ -17063,6 +17177,13 @@ class ShardStore:
             if one.chunk_id or all(one in of_shard for of_shard in rows):
                 found[one.node] = one
         return [found[one] for one in request.nodes if one in found]
+
+
+def snippets_call(highlights: "Highlights", chunk_ids: Sequence[int]) -> Call:
+    """Return what asks for the snippets of the passages of the call before."""
+    lexemes = {name: meaning.lexemes for name, meaning in highlights.meanings.items()}
+    corrections = ((one, highlights.corrections(one)) for one in chunk_ids)
+    return "snippets", highlights.query, lexemes, [one for one in corrections if one[1]]
 
 
 def pairs(answers: Iterable[Any]) -> Iterable[tuple[int, Any]]:
@@ -17332,14 +17453,16 @@ Columns of numbers are packed, which takes a third of the time of JSON's digits.
 
 from binascii import a2b_base64, b2a_base64
 from collections.abc import Sequence
-from struct import calcsize, pack, unpack
+from functools import lru_cache
+from itertools import chain
+from struct import Struct
 from types import UnionType
 from typing import Any, NamedTuple
 
 from pgblend.plpy.ports import CandidateList
 
 # Of trips and their answers: a coordinator of a newer one than its shard gets none.
-WIRE = 3
+WIRE = 4
 _CANDIDATES = "qqid"  # chunk ids, document ids, chunk indexes, scores
 # A kind is a type of the ports: a NamedTuple, a Sequence of one, one or None, or what JSON has.
 
@@ -17375,18 +17498,23 @@ def built(kind: Any, value: Any) -> Any:
     return value
 
 
+@lru_cache(maxsize=1000)
+def columns_of(kinds: str, count: int) -> Struct:
+    """Return the layout of columns of some kinds, which takes as long to make as to use."""
+    return Struct("<" + "".join(f"{count}{kind}" for kind in kinds))
+
+
 def packed(kinds: str, *columns: Sequence[Any]) -> str:
     """Return columns of numbers, all of one length, as a text; kinds are those of struct."""
-    layout = "".join(f"{len(columns[0])}{kind}" for kind in kinds)
-    values = (value for column in columns for value in column)
-    return b2a_base64(pack(f"<{layout}", *values), newline=False).decode()
+    layout = columns_of(kinds, len(columns[0]))
+    return b2a_base64(layout.pack(*chain(*columns)), newline=False).decode()
 
 
 def unpacked(kinds: str, text: str) -> list[Sequence[Any]]:
     """Return the columns of a text of `packed`."""
     read = a2b_base64(text)
-    count = len(read) // calcsize(f"<{kinds}")
-    values = unpack("<" + "".join(f"{count}{kind}" for kind in kinds), read)
+    count = len(read) // columns_of(kinds, 1).size
+    values = columns_of(kinds, count).unpack(read)
     return [values[place * count : (place + 1) * count] for place in range(len(kinds))]
 
 
@@ -18441,6 +18569,12 @@ def read_meaning(db: Database, config_name: str, words: str) -> Meaning:
     return Meaning(rows[0]["version"], rows[0]["lexemes"]) if rows else Meaning("", ())
 
 
+def config_version(db: Database, config_name: str) -> str:
+    """Return the version of a configuration, none of one that is not there."""
+    rows = db.run(VERSION.format(name="$1"), ["text"], config_name)
+    return rows[0]["version"] if rows else ""
+
+
 def open_vocabulary(db: Database, config_name: str, version: str) -> Vocabulary:
     """Return what the session knows of this version, at first nothing."""
     kept = db.kept("vocabularies")
@@ -18752,8 +18886,8 @@ LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $python$
-if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
-    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
+if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
+    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from _frozen_importlib_external import MAGIC_NUMBER
@@ -18778,7 +18912,7 @@ $python$;
 -- one that the routines were made with. So only a superuser, who alone may write PL/Python, can
 -- change what runs. Compiled code (_program_code) is taken where it is a superuser's, whole, of
 -- this very text and of this Python; else the text.
-CREATE OR REPLACE FUNCTION pgblend._load_program(digest text DEFAULT '8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')
+CREATE OR REPLACE FUNCTION pgblend._load_program(digest text DEFAULT 'a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')
 RETURNS boolean
 LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
@@ -18789,7 +18923,7 @@ import marshal
 import zlib
 from _frozen_importlib_external import MAGIC_NUMBER
 
-DIGEST = "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1"
+DIGEST = "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48"
 # The function's text is read: to call it takes ten milliseconds of parsing.
 COMPILED = (
     "SELECT c.code, sha256(substr(c.code, 69)) AS checksum FROM ("
@@ -18901,8 +19035,8 @@ LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
-    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
+if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
+    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.settings.check import check_settings, read_json
@@ -19009,8 +19143,8 @@ LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
-    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
+if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
+    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.search.plan import told_settings
@@ -19030,8 +19164,8 @@ STABLE PARALLEL UNSAFE
 STRICT
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
-    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
+if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
+    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.settings.catalog import CATALOG
@@ -19520,8 +19654,8 @@ STABLE PARALLEL UNSAFE
 STRICT
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
-    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
+if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
+    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.text.query import query_size
@@ -19553,8 +19687,8 @@ IMMUTABLE PARALLEL UNSAFE
 STRICT
 SET search_path = pg_catalog, pg_temp
 AS $python$
-if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
-    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
+if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
+    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.text.words import index_parts
@@ -19572,8 +19706,8 @@ IMMUTABLE PARALLEL UNSAFE
 STRICT
 SET search_path = pg_catalog, pg_temp
 AS $python$
-if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
-    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
+if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
+    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.text.words import spaced_bigrams
@@ -19618,8 +19752,8 @@ STRICT
 SET plan_cache_mode = force_generic_plan
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
-    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
+if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
+    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.text.parse import parse_query
@@ -19702,8 +19836,8 @@ STRICT
 SET plan_cache_mode = force_generic_plan
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
-    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
+if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
+    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.text.snippets import Sought, page_snippets
@@ -19724,8 +19858,8 @@ STRICT
 SET client_min_messages = warning
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
-    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
+if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
+    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.text.query import websearch_text
@@ -19918,8 +20052,8 @@ STRICT
 SET client_min_messages = warning
 SET search_path = pg_catalog, pg_temp
 AS $python$
-if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
-    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
+if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
+    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.text.identifiers import name_field
@@ -20407,8 +20541,8 @@ SET enable_seqscan = off
 SET enable_bitmapscan = off
 SET jit = off
 AS $python$
-if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
-    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
+if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
+    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.lexical.written import add_chunks
@@ -20437,8 +20571,8 @@ STABLE PARALLEL UNSAFE
 STRICT
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
-    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
+if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
+    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.lexical.segment import add_postings, unpack_segment
@@ -20578,8 +20712,8 @@ VOLATILE PARALLEL UNSAFE
 SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $python$
-if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
-    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
+if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
+    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import numpy as np
@@ -20626,8 +20760,8 @@ STRICT
 SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $python$
-if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
-    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
+if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
+    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import numpy as np
@@ -20734,8 +20868,8 @@ SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET client_encoding = 'UTF8'
 AS $python$
-if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
-    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
+if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
+    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import numpy as np
@@ -21669,8 +21803,8 @@ STABLE PARALLEL UNSAFE
 STRICT
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
-    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
+if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
+    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -22098,8 +22232,8 @@ IMMUTABLE PARALLEL UNSAFE
 STRICT
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
-    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
+if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
+    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.fusion.scores import convex_fusion
@@ -22142,8 +22276,8 @@ IMMUTABLE PARALLEL UNSAFE
 STRICT
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
-    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
+if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
+    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -22165,8 +22299,8 @@ IMMUTABLE PARALLEL UNSAFE
 STRICT
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
-    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
+if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
+    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -22498,8 +22632,8 @@ LANGUAGE plpython3u
 IMMUTABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
-    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
+if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
+    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -22533,8 +22667,8 @@ STABLE PARALLEL UNSAFE
 ROWS 100
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
-    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
+if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
+    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.refine.duplicates import drop_duplicates, near_duplicates
@@ -22572,8 +22706,8 @@ STABLE PARALLEL UNSAFE
 ROWS 50
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
-    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
+if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
+    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.refine.diversity import mmr_select
@@ -22870,8 +23004,8 @@ LANGUAGE plpython3u
 IMMUTABLE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $python$
-if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
-    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
+if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
+    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -22913,8 +23047,8 @@ IMMUTABLE PARALLEL UNSAFE
 STRICT
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
-    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
+if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
+    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.models.secrets import mask_secrets
@@ -22941,8 +23075,8 @@ STRICT
 COST 100000
 SET search_path = pg_catalog, pg_temp
 AS $python$
-if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
-    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
+if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
+    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -22971,8 +23105,8 @@ IMMUTABLE PARALLEL UNSAFE
 STRICT
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
-    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
+if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
+    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -22992,8 +23126,8 @@ IMMUTABLE PARALLEL UNSAFE
 STRICT
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
-    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
+if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
+    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -23012,8 +23146,8 @@ IMMUTABLE PARALLEL UNSAFE
 STRICT
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
-    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
+if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
+    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.text.words import cut_at_word
@@ -23435,8 +23569,8 @@ LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
-    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
+if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
+    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -23462,8 +23596,8 @@ LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
-    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
+if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
+    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -23496,8 +23630,8 @@ VOLATILE PARALLEL UNSAFE
 STRICT
 SET search_path = pg_catalog, pg_temp
 AS $python$
-if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
-    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
+if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
+    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -23551,8 +23685,8 @@ SET jit = off
 SET plan_cache_mode = force_generic_plan
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
-    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
+if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
+    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.search.node import StoreNode
@@ -23574,8 +23708,8 @@ LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
-    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
+if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
+    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.search.plan import told_plan
@@ -23596,8 +23730,8 @@ LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
-    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
+if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
+    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 asked = db.run(
@@ -24499,8 +24633,8 @@ SET jit = off
 SET plan_cache_mode = force_generic_plan
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
-    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
+if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
+    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.explain.diagnosis import diagnosis
@@ -24837,8 +24971,8 @@ LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $python$
-if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
-    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
+if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
+    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.graph.store import insert_links
@@ -25064,8 +25198,8 @@ LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
-    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
+if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
+    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.graph.store import resolve_links
@@ -25096,8 +25230,8 @@ LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
-    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
+if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
+    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.search.node import StoreNode
@@ -25163,8 +25297,8 @@ IMMUTABLE PARALLEL UNSAFE
 ROWS 4
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
-    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
+if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
+    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -25206,8 +25340,8 @@ LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
-    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
+if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
+    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.graph.mention_store import TEXTS, link_mentions
@@ -26056,8 +26190,8 @@ LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
-    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
+if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
+    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -26424,8 +26558,8 @@ IMMUTABLE PARALLEL UNSAFE
 STRICT
 SET search_path = pg_catalog, pg_temp
 AS $python$
-if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
-    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
+if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
+    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.text.words import script_language
@@ -26575,8 +26709,8 @@ IMMUTABLE PARALLEL UNSAFE
 STRICT
 SET search_path = pg_catalog, pg_temp
 AS $python$
-if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
-    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
+if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
+    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.text.tokens import approximate_tokens
@@ -26612,8 +26746,8 @@ STRICT
 ROWS 10
 SET search_path = pg_catalog, pg_temp
 AS $python$
-if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
-    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
+if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
+    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -31087,8 +31221,8 @@ LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
-    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
+if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
+    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -31152,8 +31286,8 @@ LANGUAGE plpython3u
 IMMUTABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
-    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
+if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
+    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -32838,8 +32972,8 @@ LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
-    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
+if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
+    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -33019,8 +33153,8 @@ LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
-    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
+if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
+    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -33077,8 +33211,8 @@ LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
-    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
+if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
+    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -33119,8 +33253,8 @@ LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
-    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
+if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
+    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -33174,8 +33308,8 @@ LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
-    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
+if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
+    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -33197,8 +33331,8 @@ LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
-    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
+if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
+    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -33267,8 +33401,8 @@ LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
-    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
+if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
+    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -33592,8 +33726,8 @@ SET jit = off
 SET plan_cache_mode = force_generic_plan
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1":
-    plpy.execute("SELECT pgblend._load_program('8d53cd1c475730f0d87877d5eb96a40a56e9c9377f7df4989e7bd6f924fa3bf1')")
+if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
+    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.shards.answer import answered
