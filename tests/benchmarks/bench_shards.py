@@ -3,8 +3,9 @@
     python tests/benchmarks/bench_shards.py [--server URL] [--passages N] [--shards 1 2 4] …
 
 All databases lie in one server. Processor time is that of the sessions: the coordinator's, and each
-shard's. `first` is a query that its session has not seen, `again` the same once more. Delays are a
-proxy's (delaying_proxy.py): a round trip takes as much longer. Writes build/bench/shards.md, and
+shard's. `first` is a query that its session has not seen, `again` the same once more, or the least
+of --rounds, which a host that others use too disturbs less. Delays are a proxy's
+(delaying_proxy.py): a round trip takes as much longer. Writes build/bench/shards.md, and
 shards.json with the samples that simulate_tails.py draws from.
 """
 
@@ -14,6 +15,8 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
+from itertools import product
+from operator import itemgetter
 from pathlib import Path
 from statistics import median
 from sys import path
@@ -128,34 +131,40 @@ def warmed(system: Blend, questions: Sequence[Question]) -> psycopg.Connection:
     return system.connection
 
 
-def times(systems: Sequence[Blend], questions: Sequence[Question], samples: dict[str, Any]) -> Rows:
-    """Measure each question twice with all systems; the coordinators' time goes to the samples.
+def times(
+    systems: Sequence[Blend], questions: Sequence[Question], rounds: int, samples: dict[str, Any]
+) -> Rows:
+    """Measure each question as new, then in rounds; the coordinators' time goes to the samples.
 
-    The warming questions are other ones.
+    Of the rounds each question's least counts. The warming questions are other ones.
     """
     warm = wiki(0, questions=len(questions) + WARM).questions[-WARM:]
     sessions = {one.name: warmed(one, warm) for one in systems}
     of_shards = {one.name: shard_sessions(one) for one in systems if isinstance(one, Sharded)}
-    cases = [(case, one) for case in ("first", "again") for one in systems]
-    found: dict[Any, list[Any]] = {(case, one.name): [] for case, one in cases}
-    for question in questions:
-        for case, system in cases:
-            name = system.name
-            shards = of_shards.get(name, [])
-            pids = [sessions[name].info.backend_pid, *shards]
-            before = spent_ms(pids)
-            clock = milliseconds(partial(system.search, question))
-            spent = [after - start for after, start in zip(spent_ms(pids), before, strict=True)]
-            found[case, name].append((clock, spent[0], spent[1:]))
+    again = "again" if rounds == 1 else f"again, least of {rounds}"
+    found: dict[tuple[str, str], dict[str, list[tuple[float, float, list[float]]]]] = {
+        (case, one.name): {} for case in ("first", again) for one in systems
+    }
+    for cases in [("first", again), *[(again,)] * (rounds - 1)]:
+        for question in questions:
+            for case, system in product(cases, systems):
+                name = system.name
+                pids = [sessions[name].info.backend_pid, *of_shards.get(name, [])]
+                before = spent_ms(pids)
+                clock = milliseconds(partial(system.search, question))
+                spent = [after - start for after, start in zip(spent_ms(pids), before, strict=True)]
+                of_question = found[case, name].setdefault(question.key, [])
+                of_question.append((clock, spent[0], spent[1:]))
     rows: Rows = []
     for (case, name), of_case in found.items():
-        clocks, coordinator, shards = zip(*of_case, strict=True)
+        least = [min(each, key=itemgetter(1)) for each in of_case.values()]
+        clocks, coordinator, shards = zip(*least, strict=True)
         row = {"case": f"{case}, by processor", "system": name, **summary(clocks)}
         row["coordinator"] = median(coordinator)
         if name in of_shards:
             row["busiest"] = median(max(each) for each in shards)
             row["all_shards"] = median(sum(each) for each in shards)
-            samples["coordinator"].setdefault(name, {})[case] = coordinator
+            samples["coordinator"].setdefault(name, {})[case.partition(",")[0]] = coordinator
         rows.append(row)
     return rows
 
@@ -311,7 +320,7 @@ def measured(server: str, given: argparse.Namespace, samples: dict[str, Any]) ->
     for system in sharded:
         system.load(corpus)
     parts: dict[str, Callable[[], Rows]] = {
-        "times": lambda: times([one, *sharded], timed, samples),
+        "times": lambda: times([one, *sharded], timed, given.rounds, samples),
         "trips": lambda: all_trips(one, sharded, timed, samples),
         "equal": lambda: equal_rows(one, sharded, corpus.questions),
         "recall": lambda: recalls([one, *sharded], corpus),
@@ -338,6 +347,7 @@ def main() -> None:
     parser.add_argument("--shards", type=int, nargs="+", default=(1, 2, 4))
     parser.add_argument("--questions", type=int, default=500, help="for equal rows; 990 at most")
     parser.add_argument("--timed", type=int, default=200, help="so many of them for times")
+    parser.add_argument("--rounds", type=int, default=1, help="of them, of which the least counts")
     parser.add_argument("--delays", type=float, nargs="*", default=(5, 50), metavar="MS")
     parser.add_argument("--delayed", type=int, default=110, help="questions asked from far away")
     parser.add_argument("--clients", type=int, default=32)
