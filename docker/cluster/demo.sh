@@ -35,7 +35,7 @@ step "four servers, which ask for passwords, and pgbouncer (transaction mode) be
 as_server tee "$folder/password" <<<"$password" >/dev/null
 for number in "${!names[@]}"; do
     as_server "$bin/initdb" -D "$folder/${names[$number]}" -U demo --pwfile "$folder/password" \
-        --auth=scram-sha-256 --no-sync >/dev/null
+        --auth=scram-sha-256 --encoding=UTF8 --locale=C.UTF-8 --no-sync >/dev/null
     as_server tee -a "$folder/${names[$number]}/postgresql.conf" >/dev/null <<EOF
 port = $((first + number))
 listen_addresses = '127.0.0.1'
