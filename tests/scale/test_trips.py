@@ -170,7 +170,9 @@ ALL_CHUNKS = [["view", "chunks"]]
         *(
             (json.dumps({**ENVELOPE, "calls": [*ALL_CHUNKS, call]}), "[]")
             for call in (7, [], ["nobody"], ["view"], ["view", "settings"], ["routine", "x", []],
-                         ["routine", "_document_count", []], ["passages", 7], ["db"])
+                         ["routine", "_document_count", []], ["passages", 7], ["db"],
+                         ["snippets", "wine"], ["snippets", "wine", 7, []],
+                         ["snippets", "wine", {}, [7]])
         ),
     ],
 )  # fmt: skip
@@ -202,6 +204,8 @@ def test_forged_calls_show_a_reader_his_own_collections(wine: Scale) -> None:
         ["routine", "_document_facts", [documents[0]]],
         ["routine", "_node_facts", [[4 * one for one in documents]]],
         ["routine", "_sampled_chunks", [collections[0], 9]],
+        ["passages", [chunks, [], 0.0]],
+        ["snippets", "geheimes Haus", {"german": ["geheim"]}, [[chunks[0], ["haus"]]]],
     ]
     trip = json.dumps({**ENVELOPE, "calls": calls})
     answer = "SELECT answer FROM pgblend._answer_shards('{0}', '{[]}', %s)"
@@ -214,4 +218,4 @@ def test_forged_calls_show_a_reader_his_own_collections(wine: Scale) -> None:
     assert "geheim" not in json.dumps([first, *others])
     assert any("wine" in row["content"] for row in first["value"])
     assert not {row["document_id"] for row in others[0]["value"]} & {*documents}
-    assert [one["value"] for one in others[1:]] == [[], [], [], []]
+    assert [one["value"] for one in others[1:]] == [[]] * 6
