@@ -1,13 +1,15 @@
 """hybrid_search beside its own arms, a bare walk and its peers, from one and eight clients.
 
-    python tests/benchmarks/bench_hybrid.py [--server URL] [--long N] [--clients] [--alone] N …
+    python tests/benchmarks/bench_hybrid.py [--server URL] [--long N] [--clients] [--alone]
+        [--vectors N] N …
 
 hybrid_search (mode fast, the vector given), its arms alone, lexical_search and vector_search, a
 bare walk of the HNSW index and the peers answer the same questions about the first passages of
 wiki_en in turn, for each number of passages; --long: about so many of 1,500 characters too.
 --clients: then eight clients at a time, at the last number and the long ones. --alone: without
-peers. Private memory is that of a new session after all questions. What cannot be had here is left
-out and named.
+peers. --vectors: only the first so many passages have one, for sizes whose index takes hours.
+Private memory is that of a new session after all questions. What cannot be had here is
+left out and named.
 """
 
 import argparse
@@ -182,9 +184,10 @@ def main() -> None:
     parser.add_argument("--long", type=int, help="so many passages of 1,500 characters too")
     parser.add_argument("--clients", action="store_true", help="with eight clients")
     parser.add_argument("--alone", action="store_true", help="without peers")
+    parser.add_argument("--vectors", type=int, help="only so many passages have one")
     parser.add_argument("passages", nargs="*", type=int, default=SIZES)
     given = parser.parse_args()
-    corpora = [wiki(passages) for passages in given.passages]
+    corpora = [wiki(passages, with_vectors=given.vectors) for passages in given.passages]
     crowded = [corpora[-1]]
     if given.long:
         corpora.append(wiki(given.long, LONG_CHARACTERS))

@@ -71,6 +71,7 @@ class Corpus:
     documents: Callable[[], Iterator[Document]]
     questions: list[Question]
     judgements: dict[str, dict[str, int]]
+    with_vectors: int | None = None  # only the first so many have one
 
 
 def corpus_of(name: str) -> Corpus:
@@ -120,7 +121,12 @@ def mixed() -> Corpus:
     )
 
 
-def wiki(passages: int, at_least: int = 0, questions: int = WIKI_QUESTIONS) -> Corpus:
+def wiki(
+    passages: int,
+    at_least: int = 0,
+    questions: int = WIKI_QUESTIONS,
+    with_vectors: int | None = None,
+) -> Corpus:
     """Return the first passages of wiki_en; past its end they come again with words in turn.
 
     Each has at least so many characters: those of several of them. There are 1,000 questions.
@@ -141,7 +147,9 @@ def wiki(passages: int, at_least: int = 0, questions: int = WIKI_QUESTIONS) -> C
         for place, (text, vector) in enumerate(zip(texts, vectors, strict=True))
     ]
     name = f"long_{passages}" if at_least else f"wiki_{passages}"
-    return Corpus(name, "english", passages, documents, asked, {})
+    if with_vectors is not None:
+        name += f"_of_{with_vectors}"
+    return Corpus(name, "english", passages, documents, asked, {}, with_vectors)
 
 
 def wiki_texts(passages: int) -> Iterator[str]:

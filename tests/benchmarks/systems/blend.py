@@ -19,6 +19,7 @@ from systems.server_database import database_name, filled_database
 SPACE = "bench"
 COLLECTION = "bench"
 BATCH = 1000
+PREPARED_AFTER = 5  # psycopg's own; the command line has none, for poolers
 PATIENT = json.dumps({"mode": "fast", "timeouts_ms": {"lexical": 600_000, "total": 600_000}})
 HYBRID = (
     f"SELECT * FROM blend.hybrid_search(%s, {ROWS}, options => %s::jsonb, query_embedding => %s)"
@@ -70,8 +71,10 @@ class Blend:
         return seconds
 
     def session(self) -> Connection:
-        """Open a session."""
-        return connect(self.url)
+        """Open a session; statements are prepared, as psycopg does and as those of peers are."""
+        connection = connect(self.url)
+        connection.prepare_threshold = PREPARED_AFTER
+        return connection
 
     def search(self, question: Question) -> list[str]:
         """Search by words and vector; an answer that lacks a stage is an error."""
@@ -144,6 +147,7 @@ def fill(url: str, corpus: Corpus) -> None:
         with connection.transaction():
             connection.execute(VECTORS)
             connection.execute("SELECT pgblend._store_embeddings(%s)", [SPACE])
+            connection.execute("TRUNCATE pgblend_data.embedding_queue")  # others get none
         connection.execute("SELECT blend.lexical_seal(%s)", [COLLECTION])
         connection.execute(definition)
         connection.execute("VACUUM ANALYZE")
@@ -151,6 +155,7 @@ def fill(url: str, corpus: Corpus) -> None:
 
 def store_corpus(connection: Connection, corpus: Corpus) -> None:
     """Store the documents in batches, as pgblend ingest does, and stage their vectors."""
+    left = corpus.size if corpus.with_vectors is None else corpus.with_vectors
     for documents in batched(corpus.documents(), BATCH):
         with closing(Batch([document.key for document in documents])) as batch:
             for place, document in enumerate(documents):
@@ -159,8 +164,9 @@ def store_corpus(connection: Connection, corpus: Corpus) -> None:
             store(connection, COLLECTION, batch)
         with connection.cursor().copy("COPY given FROM STDIN (FORMAT binary)") as copy:
             copy.set_types(["text", "vector"])
-            for document in documents:
+            for document in documents[:left]:
                 copy.write_row((document.key, document.vector))
+        left = max(0, left - len(documents))
 
 
 def payload(place: int, document: Document) -> bytes:
