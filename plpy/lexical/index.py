@@ -10,7 +10,7 @@ import numpy as np
 from pgblend.plpy.lexical.failures import report_damage
 from pgblend.plpy.lexical.pending import Pending, PendingCache
 from pgblend.plpy.lexical.rows import ROW, Floats, Integers, Mask, Pair, find_rows
-from pgblend.plpy.lexical.sealed import SealedRows, held_bytes, join_sealed, seal_rows
+from pgblend.plpy.lexical.sealed import SealedRows, apart, held_bytes, join_sealed, seal_rows
 from pgblend.plpy.lexical.segment import Segment, unpack_segment
 from pgblend.plpy.ports import SimilarLexeme
 from pgblend.plpy.session import Database
@@ -170,7 +170,7 @@ def lexical_view(segments: Iterable[Segment]) -> IndexView:
         part = Part(
             segment.config,
             segment.id,
-            seal_rows(segment.rows),
+            apart(seal_rows(segment.rows)),
             np.flatnonzero(~segment.alive),
             segment.code_book,
             segment.code_bytes,

@@ -30,17 +30,47 @@ _BLOCKS = """
 """
 
 
+AT_A_TIME = 1 << 16  # postings: with what is made of them on the way, a few megabytes
+
+
 def read_postings(db: Database, view: IndexView, terms: Sequence[int]) -> dict[int, Pair]:
     """Return of each term its (rows, codes) in a view, rows ascending.
 
     A segment's directory says where in the segment's postings those of a term are, and so in which
-    blocks; all blocks are read at once. What does not fit the segment ends in report_damage.
+    blocks. What does not fit the segment ends in report_damage.
     """
     spans = view_spans(db, view, terms)
-    nothing = np.empty(0, ROW), np.empty(0, view.code_type)
-    found: dict[int, Pair] = dict.fromkeys(terms, nothing)
-    if not spans:
-        return found
+    counts = [0] * len(terms)
+    for place, _, start, end in spans:
+        counts[place] += end - start
+    found = [(np.empty(count, ROW), np.empty(count, view.code_type)) for count in counts]
+    filled = [0] * len(terms)
+    for some in at_a_time(spans):
+        for place, rows, codes in read_part(db, view, some):
+            start = filled[place]
+            filled[place] = end = start + len(rows)
+            found[place][0][start:end], found[place][1][start:end] = rows, codes
+    return dict(zip(terms, found, strict=True))
+
+
+def at_a_time(spans: Sequence[Span]) -> Iterator[list[Span]]:
+    """Yield the spans in groups of AT_A_TIME postings and what the last span has more."""
+    group: list[Span] = []
+    count = 0
+    for span in spans:
+        group.append(span)
+        count += span[3] - span[2]
+        if count >= AT_A_TIME:
+            yield group
+            group, count = [], 0
+    if group:
+        yield group
+
+
+def read_part(
+    db: Database, view: IndexView, spans: Sequence[Span]
+) -> Iterator[tuple[int, Integers, Integers]]:
+    """Read the postings of spans, all blocks at once; yield each term's place, rows and codes."""
     sizes = [block_size(code_bytes) for code_bytes in view.code_bytes]
     blocks = fetch_blocks(db, view, spans, sizes)
     ordinals, codes = [], []
@@ -64,10 +94,8 @@ def read_postings(db: Database, view: IndexView, terms: Sequence[int]) -> dict[i
     for place, (term, _, start, end) in enumerate(spans):
         last += end - start
         if place + 1 == len(spans) or spans[place + 1][0] != term:
-            # Copies, so that each term can be forgotten by itself.
-            found[terms[term]] = rows[first:last].copy(), all_codes[first:last].copy()
+            yield term, rows[first:last], all_codes[first:last]
             first = last
-    return found
 
 
 # A directory's block of terms, of which substring() reads no more.
@@ -239,17 +267,31 @@ def weighed_postings(
 ) -> list[Postings]:
     """Return each term's (rows, codes) with impacts, which `kept` remembers by term."""
     missing = {term: pair for term, pair in zip(terms, lists, strict=True) if term not in kept}
+    tf = norms.tf.astype(np.float32)
+    for term in [term for term, (rows, _) in missing.items() if len(rows) > AT_A_TIME]:
+        rows, codes = missing.pop(term)
+        kept[term] = np.empty(len(rows), np.float32)
+        for start in range(0, len(rows), AT_A_TIME):
+            part = slice(start, start + AT_A_TIME)
+            kept[term][part] = impacts_of(rows[part], codes[part], tf, norms)
     if missing:
         all_rows, all_codes = map(np.concatenate, zip(*missing.values(), strict=True))
-        tf, impacts = norms.tf.astype(np.float32).take(all_codes), norms.of(all_rows)
-        impacts += tf
-        impacts[tf == 0] = 1  # words that stand only in fields of weight 0
-        np.divide(tf, impacts, out=impacts)
+        impacts = impacts_of(all_rows, all_codes, tf, norms)
         ends = accumulate(len(rows) for rows, _ in missing.values())
         for (term, (rows, _)), end in zip(missing.items(), ends, strict=True):
-            kept[term] = impacts[end - len(rows) : end].copy()  # as in read_postings
+            # Copies, so that each term can be forgotten by itself.
+            kept[term] = impacts[end - len(rows) : end].copy()
     found = zip(terms, lists, strict=True)
     return [Postings(rows, codes, kept[term]) for term, (rows, codes) in found]
+
+
+def impacts_of(rows: Integers, codes: Integers, tf_of: Floats, norms: Norms) -> Floats:
+    """Return tf / (tf + norm) of postings; `tf_of` has the tf of each code."""
+    tf, impacts = tf_of.take(codes), norms.of(rows)
+    impacts += tf
+    impacts[tf == 0] = 1  # words that stand only in fields of weight 0
+    np.divide(tf, impacts, out=impacts)
+    return impacts
 
 
 def part_of_postings(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
+from mmap import mmap
 
 import numpy as np
 
@@ -76,6 +77,27 @@ def seal_rows(rows: ChunkRows) -> SealedRows:
         lengths,
         lengths if np.array_equal(lengths, own_lengths) else own_lengths,
     )
+
+
+def apart(rows: SealedRows) -> SealedRows:
+    """Return rows in pages of their own: those leave no holes in memory when they are freed."""
+    lengths, own_lengths = own_pages(rows.lengths), rows.own_lengths
+    return SealedRows(
+        replace(rows.chunk_ids, rest=own_pages(rows.chunk_ids.rest)),
+        replace(rows.document_ids, rest=own_pages(rows.document_ids.rest)),
+        own_pages(rows.chunk_indexes),
+        lengths,
+        lengths if own_lengths is rows.lengths else own_pages(own_lengths),
+    )
+
+
+def own_pages(array: Integers) -> Integers:
+    """Return a copy in pages of its own, the array itself where it takes no memory."""
+    if not held_bytes([array]):
+        return array
+    copy = np.frombuffer(mmap(-1, array.nbytes), array.dtype)
+    copy[:] = array
+    return copy
 
 
 def join_sealed(parts: Sequence[SealedRows]) -> SealedRows:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from pgblend.plpy.lexical import contenders as engine
 from pgblend.plpy.lexical import index as index_module
+from pgblend.plpy.lexical import postings as reading
 from pgblend.plpy.lexical import score as filtering
 from pgblend.plpy.lexical.index import TERM_BYTES, Live, Norms, open_index, session_cache
 from pgblend.plpy.lexical.pending import MOST_LISTS, MOST_PLACES, PendingCache, pending_postings
@@ -438,6 +439,20 @@ def test_parts_of_directories_give_the_same_postings(chunks, size, terms):
         counted = [count_chunks(one, one.opened, terms) for one in (whole, parts)]
     assert found[0] == found[1]
     assert counted[0] == counted[1]
+
+
+@given(CHUNKS, st.integers(1, 4), st.lists(st.integers(-2, 11), max_size=6, unique=True))
+def test_postings_that_are_read_in_parts_are_the_same(chunks, size, terms):
+    chunks = with_ids(chunks)
+    idf = [1.0 + place for place in range(len(terms))]
+    found = []
+    for at_a_time in (size, 1 << 16):
+        index = Index(chunks)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(reading, "AT_A_TIME", at_a_time)
+            pairs = [(rows.tolist(), codes.tolist()) for rows, codes in index.postings(terms)]
+            found.append((pairs, index.search(terms, idf, 9.5, 5)))
+    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize("column", ["terms", "document_frequencies"])

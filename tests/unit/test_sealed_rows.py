@@ -1,5 +1,7 @@
 """Rows of segments in few bytes, against the same as wide arrays."""
 
+from mmap import mmap
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 from pgblend.plpy.lexical.rows import ChunkRows, join_rows
 from pgblend.plpy.lexical.sealed import (
     SealedRows,
+    apart,
     held_bytes,
     join_sealed,
     narrow,
@@ -33,7 +36,7 @@ def columns(rows: ChunkRows | SealedRows) -> list[list[int]]:
 @given(st.lists(SEGMENT, max_size=4))
 def test_they_are_the_same(segments: list[ChunkRows]) -> None:
     expected = columns(join_rows(segments))
-    found = join_sealed([seal_rows(rows) for rows in segments])
+    found = join_sealed([apart(seal_rows(rows)) for rows in segments])
     assert columns(found) == columns(found.whole()) == expected
     start = 0
     for segment, rows in enumerate(segments):
@@ -65,3 +68,13 @@ def test_rows_as_they_came_take_few_bytes() -> None:
 def test_a_type_is_the_smallest_that_fits() -> None:
     mosts = {255: "u1", 256: "u2", 65_536: "u4", 1 << 32: "i8"}
     assert {most: narrow(np.array([0, most])).dtype.str[1:] for most in mosts} == mosts
+
+
+def test_rows_apart_take_as_few_bytes() -> None:
+    for each in (1, 8):
+        sealed = seal_rows(rows_of(60_000, 5, each))
+        moved = apart(sealed)
+        assert held_bytes(moved.arrays()) == held_bytes(sealed.arrays())
+        assert (moved.own_lengths is moved.lengths) == (each == 1)
+        pages = [memoryview(one.base).obj for one in moved.arrays() if held_bytes([one])]
+        assert {*map(type, pages)} == {mmap}
