@@ -4976,7 +4976,7 @@ import numpy as np
 from pgblend.plpy.lexical.failures import report_damage
 from pgblend.plpy.lexical.pending import Pending, PendingCache
 from pgblend.plpy.lexical.rows import ROW, Floats, Integers, Mask, Pair, find_rows
-from pgblend.plpy.lexical.sealed import SealedRows, held_bytes, join_sealed, seal_rows
+from pgblend.plpy.lexical.sealed import SealedRows, apart, held_bytes, join_sealed, seal_rows
 from pgblend.plpy.lexical.segment import Segment, unpack_segment
 from pgblend.plpy.ports import SimilarLexeme
 from pgblend.plpy.session import Database
@@ -5136,7 +5136,7 @@ def lexical_view(segments: Iterable[Segment]) -> IndexView:
         part = Part(
             segment.config,
             segment.id,
-            seal_rows(segment.rows),
+            apart(seal_rows(segment.rows)),
             np.flatnonzero(~segment.alive),
             segment.code_book,
             segment.code_bytes,
@@ -5814,17 +5814,47 @@ _BLOCKS = """
 """
 
 
+AT_A_TIME = 1 << 16  # postings: with what is made of them on the way, a few megabytes
+
+
 def read_postings(db: Database, view: IndexView, terms: Sequence[int]) -> dict[int, Pair]:
     """Return of each term its (rows, codes) in a view, rows ascending.
 
     A segment's directory says where in the segment's postings those of a term are, and so in which
-    blocks; all blocks are read at once. What does not fit the segment ends in report_damage.
+    blocks. What does not fit the segment ends in report_damage.
     """
     spans = view_spans(db, view, terms)
-    nothing = np.empty(0, ROW), np.empty(0, view.code_type)
-    found: dict[int, Pair] = dict.fromkeys(terms, nothing)
-    if not spans:
-        return found
+    counts = [0] * len(terms)
+    for place, _, start, end in spans:
+        counts[place] += end - start
+    found = [(np.empty(count, ROW), np.empty(count, view.code_type)) for count in counts]
+    filled = [0] * len(terms)
+    for some in at_a_time(spans):
+        for place, rows, codes in read_part(db, view, some):
+            start = filled[place]
+            filled[place] = end = start + len(rows)
+            found[place][0][start:end], found[place][1][start:end] = rows, codes
+    return dict(zip(terms, found, strict=True))
+
+
+def at_a_time(spans: Sequence[Span]) -> Iterator[list[Span]]:
+    """Yield the spans in groups of AT_A_TIME postings and what the last span has more."""
+    group: list[Span] = []
+    count = 0
+    for span in spans:
+        group.append(span)
+        count += span[3] - span[2]
+        if count >= AT_A_TIME:
+            yield group
+            group, count = [], 0
+    if group:
+        yield group
+
+
+def read_part(
+    db: Database, view: IndexView, spans: Sequence[Span]
+) -> Iterator[tuple[int, Integers, Integers]]:
+    """Read the postings of spans, all blocks at once; yield each term's place, rows and codes."""
     sizes = [block_size(code_bytes) for code_bytes in view.code_bytes]
     blocks = fetch_blocks(db, view, spans, sizes)
     ordinals, codes = [], []
@@ -5848,10 +5878,8 @@ def read_postings(db: Database, view: IndexView, terms: Sequence[int]) -> dict[i
     for place, (term, _, start, end) in enumerate(spans):
         last += end - start
         if place + 1 == len(spans) or spans[place + 1][0] != term:
-            # Copies, so that each term can be forgotten by itself.
-            found[terms[term]] = rows[first:last].copy(), all_codes[first:last].copy()
+            yield term, rows[first:last], all_codes[first:last]
             first = last
-    return found
 
 
 # A directory's block of terms, of which substring() reads no more.
@@ -6023,17 +6051,31 @@ def weighed_postings(
 ) -> list[Postings]:
     """Return each term's (rows, codes) with impacts, which `kept` remembers by term."""
     missing = {term: pair for term, pair in zip(terms, lists, strict=True) if term not in kept}
+    tf = norms.tf.astype(np.float32)
+    for term in [term for term, (rows, _) in missing.items() if len(rows) > AT_A_TIME]:
+        rows, codes = missing.pop(term)
+        kept[term] = np.empty(len(rows), np.float32)
+        for start in range(0, len(rows), AT_A_TIME):
+            part = slice(start, start + AT_A_TIME)
+            kept[term][part] = impacts_of(rows[part], codes[part], tf, norms)
     if missing:
         all_rows, all_codes = map(np.concatenate, zip(*missing.values(), strict=True))
-        tf, impacts = norms.tf.astype(np.float32).take(all_codes), norms.of(all_rows)
-        impacts += tf
-        impacts[tf == 0] = 1  # words that stand only in fields of weight 0
-        np.divide(tf, impacts, out=impacts)
+        impacts = impacts_of(all_rows, all_codes, tf, norms)
         ends = accumulate(len(rows) for rows, _ in missing.values())
         for (term, (rows, _)), end in zip(missing.items(), ends, strict=True):
-            kept[term] = impacts[end - len(rows) : end].copy()  # as in read_postings
+            # Copies, so that each term can be forgotten by itself.
+            kept[term] = impacts[end - len(rows) : end].copy()
     found = zip(terms, lists, strict=True)
     return [Postings(rows, codes, kept[term]) for term, (rows, codes) in found]
+
+
+def impacts_of(rows: Integers, codes: Integers, tf_of: Floats, norms: Norms) -> Floats:
+    """Return tf / (tf + norm) of postings; `tf_of` has the tf of each code."""
+    tf, impacts = tf_of.take(codes), norms.of(rows)
+    impacts += tf
+    impacts[tf == 0] = 1  # words that stand only in fields of weight 0
+    np.divide(tf, impacts, out=impacts)
+    return impacts
 
 
 def part_of_postings(
@@ -6556,8 +6598,9 @@ def all_pending(scoring: Scoring, pending: Pending, allowed: Allowed | None) -> 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
+from mmap import mmap
 
 import numpy as np
 
@@ -6629,6 +6672,27 @@ def seal_rows(rows: ChunkRows) -> SealedRows:
         lengths,
         lengths if np.array_equal(lengths, own_lengths) else own_lengths,
     )
+
+
+def apart(rows: SealedRows) -> SealedRows:
+    """Return rows in pages of their own: those leave no holes in memory when they are freed."""
+    lengths, own_lengths = own_pages(rows.lengths), rows.own_lengths
+    return SealedRows(
+        replace(rows.chunk_ids, rest=own_pages(rows.chunk_ids.rest)),
+        replace(rows.document_ids, rest=own_pages(rows.document_ids.rest)),
+        own_pages(rows.chunk_indexes),
+        lengths,
+        lengths if own_lengths is rows.lengths else own_pages(own_lengths),
+    )
+
+
+def own_pages(array: Integers) -> Integers:
+    """Return a copy in pages of its own, the array itself where it takes no memory."""
+    if not held_bytes([array]):
+        return array
+    copy = np.frombuffer(mmap(-1, array.nbytes), array.dtype)
+    copy[:] = array
+    return copy
 
 
 def join_sealed(parts: Sequence[SealedRows]) -> SealedRows:
@@ -18886,8 +18950,8 @@ LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $python$
-if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
-    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
+if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
+    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from _frozen_importlib_external import MAGIC_NUMBER
@@ -18912,7 +18976,7 @@ $python$;
 -- one that the routines were made with. So only a superuser, who alone may write PL/Python, can
 -- change what runs. Compiled code (_program_code) is taken where it is a superuser's, whole, of
 -- this very text and of this Python; else the text.
-CREATE OR REPLACE FUNCTION pgblend._load_program(digest text DEFAULT 'a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')
+CREATE OR REPLACE FUNCTION pgblend._load_program(digest text DEFAULT 'fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')
 RETURNS boolean
 LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
@@ -18923,7 +18987,7 @@ import marshal
 import zlib
 from _frozen_importlib_external import MAGIC_NUMBER
 
-DIGEST = "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48"
+DIGEST = "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468"
 # The function's text is read: to call it takes ten milliseconds of parsing.
 COMPILED = (
     "SELECT c.code, sha256(substr(c.code, 69)) AS checksum FROM ("
@@ -19035,8 +19099,8 @@ LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
-    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
+if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
+    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.settings.check import check_settings, read_json
@@ -19143,8 +19207,8 @@ LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
-    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
+if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
+    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.search.plan import told_settings
@@ -19164,8 +19228,8 @@ STABLE PARALLEL UNSAFE
 STRICT
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
-    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
+if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
+    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.settings.catalog import CATALOG
@@ -19654,8 +19718,8 @@ STABLE PARALLEL UNSAFE
 STRICT
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
-    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
+if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
+    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.text.query import query_size
@@ -19687,8 +19751,8 @@ IMMUTABLE PARALLEL UNSAFE
 STRICT
 SET search_path = pg_catalog, pg_temp
 AS $python$
-if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
-    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
+if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
+    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.text.words import index_parts
@@ -19706,8 +19770,8 @@ IMMUTABLE PARALLEL UNSAFE
 STRICT
 SET search_path = pg_catalog, pg_temp
 AS $python$
-if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
-    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
+if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
+    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.text.words import spaced_bigrams
@@ -19752,8 +19816,8 @@ STRICT
 SET plan_cache_mode = force_generic_plan
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
-    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
+if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
+    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.text.parse import parse_query
@@ -19836,8 +19900,8 @@ STRICT
 SET plan_cache_mode = force_generic_plan
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
-    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
+if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
+    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.text.snippets import Sought, page_snippets
@@ -19858,8 +19922,8 @@ STRICT
 SET client_min_messages = warning
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
-    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
+if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
+    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.text.query import websearch_text
@@ -20052,8 +20116,8 @@ STRICT
 SET client_min_messages = warning
 SET search_path = pg_catalog, pg_temp
 AS $python$
-if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
-    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
+if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
+    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.text.identifiers import name_field
@@ -20541,8 +20605,8 @@ SET enable_seqscan = off
 SET enable_bitmapscan = off
 SET jit = off
 AS $python$
-if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
-    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
+if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
+    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.lexical.written import add_chunks
@@ -20571,8 +20635,8 @@ STABLE PARALLEL UNSAFE
 STRICT
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
-    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
+if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
+    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.lexical.segment import add_postings, unpack_segment
@@ -20712,8 +20776,8 @@ VOLATILE PARALLEL UNSAFE
 SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $python$
-if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
-    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
+if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
+    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import numpy as np
@@ -20760,8 +20824,8 @@ STRICT
 SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $python$
-if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
-    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
+if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
+    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import numpy as np
@@ -20868,8 +20932,8 @@ SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET client_encoding = 'UTF8'
 AS $python$
-if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
-    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
+if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
+    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import numpy as np
@@ -21803,8 +21867,8 @@ STABLE PARALLEL UNSAFE
 STRICT
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
-    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
+if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
+    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -22232,8 +22296,8 @@ IMMUTABLE PARALLEL UNSAFE
 STRICT
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
-    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
+if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
+    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.fusion.scores import convex_fusion
@@ -22276,8 +22340,8 @@ IMMUTABLE PARALLEL UNSAFE
 STRICT
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
-    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
+if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
+    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -22299,8 +22363,8 @@ IMMUTABLE PARALLEL UNSAFE
 STRICT
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
-    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
+if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
+    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -22632,8 +22696,8 @@ LANGUAGE plpython3u
 IMMUTABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
-    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
+if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
+    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -22667,8 +22731,8 @@ STABLE PARALLEL UNSAFE
 ROWS 100
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
-    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
+if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
+    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.refine.duplicates import drop_duplicates, near_duplicates
@@ -22706,8 +22770,8 @@ STABLE PARALLEL UNSAFE
 ROWS 50
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
-    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
+if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
+    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.refine.diversity import mmr_select
@@ -23004,8 +23068,8 @@ LANGUAGE plpython3u
 IMMUTABLE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $python$
-if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
-    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
+if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
+    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -23047,8 +23111,8 @@ IMMUTABLE PARALLEL UNSAFE
 STRICT
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
-    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
+if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
+    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.models.secrets import mask_secrets
@@ -23075,8 +23139,8 @@ STRICT
 COST 100000
 SET search_path = pg_catalog, pg_temp
 AS $python$
-if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
-    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
+if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
+    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -23105,8 +23169,8 @@ IMMUTABLE PARALLEL UNSAFE
 STRICT
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
-    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
+if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
+    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -23126,8 +23190,8 @@ IMMUTABLE PARALLEL UNSAFE
 STRICT
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
-    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
+if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
+    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -23146,8 +23210,8 @@ IMMUTABLE PARALLEL UNSAFE
 STRICT
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
-    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
+if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
+    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.text.words import cut_at_word
@@ -23569,8 +23633,8 @@ LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
-    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
+if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
+    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -23596,8 +23660,8 @@ LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
-    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
+if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
+    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -23630,8 +23694,8 @@ VOLATILE PARALLEL UNSAFE
 STRICT
 SET search_path = pg_catalog, pg_temp
 AS $python$
-if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
-    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
+if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
+    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -23685,8 +23749,8 @@ SET jit = off
 SET plan_cache_mode = force_generic_plan
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
-    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
+if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
+    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.search.node import StoreNode
@@ -23708,8 +23772,8 @@ LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
-    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
+if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
+    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.search.plan import told_plan
@@ -23730,8 +23794,8 @@ LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
-    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
+if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
+    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 asked = db.run(
@@ -24633,8 +24697,8 @@ SET jit = off
 SET plan_cache_mode = force_generic_plan
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
-    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
+if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
+    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.explain.diagnosis import diagnosis
@@ -24971,8 +25035,8 @@ LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $python$
-if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
-    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
+if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
+    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.graph.store import insert_links
@@ -25198,8 +25262,8 @@ LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
-    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
+if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
+    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.graph.store import resolve_links
@@ -25230,8 +25294,8 @@ LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
-    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
+if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
+    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.search.node import StoreNode
@@ -25297,8 +25361,8 @@ IMMUTABLE PARALLEL UNSAFE
 ROWS 4
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
-    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
+if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
+    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -25340,8 +25404,8 @@ LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
-    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
+if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
+    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.graph.mention_store import TEXTS, link_mentions
@@ -26190,8 +26254,8 @@ LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
-    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
+if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
+    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -26558,8 +26622,8 @@ IMMUTABLE PARALLEL UNSAFE
 STRICT
 SET search_path = pg_catalog, pg_temp
 AS $python$
-if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
-    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
+if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
+    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.text.words import script_language
@@ -26709,8 +26773,8 @@ IMMUTABLE PARALLEL UNSAFE
 STRICT
 SET search_path = pg_catalog, pg_temp
 AS $python$
-if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
-    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
+if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
+    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.text.tokens import approximate_tokens
@@ -26746,8 +26810,8 @@ STRICT
 ROWS 10
 SET search_path = pg_catalog, pg_temp
 AS $python$
-if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
-    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
+if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
+    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -31221,8 +31285,8 @@ LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
-    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
+if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
+    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -31286,8 +31350,8 @@ LANGUAGE plpython3u
 IMMUTABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
-    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
+if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
+    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -32972,8 +33036,8 @@ LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
-    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
+if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
+    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -33153,8 +33217,8 @@ LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
-    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
+if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
+    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -33211,8 +33275,8 @@ LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
-    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
+if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
+    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -33253,8 +33317,8 @@ LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
-    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
+if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
+    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -33308,8 +33372,8 @@ LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
-    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
+if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
+    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -33331,8 +33395,8 @@ LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
-    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
+if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
+    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -33401,8 +33465,8 @@ LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
-    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
+if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
+    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -33726,8 +33790,8 @@ SET jit = off
 SET plan_cache_mode = force_generic_plan
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48":
-    plpy.execute("SELECT pgblend._load_program('a71e03fc2ec04f46c0aa768c9bca75321ebf175f63f934af9baf3608bc55aa48')")
+if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
+    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.shards.answer import answered
