@@ -117,6 +117,13 @@ def test_one_table_of_ratios_says_which_targets_are_met(load: Any) -> None:
     assert "not measured: FeatureNotSupported: not there" in text
 
 
+def test_a_session_may_take_more_above_a_million_passages(load: Any) -> None:
+    rows = [timed("pgblend", 4.0, size, private_mb=55.0) for size in (1_000_000, 4_000_000)]
+    rows += [timed("bare HNSW", 3.0, 4_000_000)]
+    memory = [row for row in load("targets").compared(rows) if row["measure"] == "memory"]
+    assert [(row["target"], row["met"]) for row in memory] == [("≤ 48", "no"), ("≤ 60", "yes")]
+
+
 def test_pictures_of_growth_and_of_memory(load: Any, tmp_path: Path) -> None:
     """Two sizes show no growth."""
     rows = [timed("pgblend", 4.0 + size, size, private_mb=20.0) for size in (3, 6, 9)]
