@@ -6051,16 +6051,16 @@ def weighed_postings(
 ) -> list[Postings]:
     """Return each term's (rows, codes) with impacts, which `kept` remembers by term."""
     missing = {term: pair for term, pair in zip(terms, lists, strict=True) if term not in kept}
-    tf = norms.tf.astype(np.float32)
     for term in [term for term, (rows, _) in missing.items() if len(rows) > AT_A_TIME]:
         rows, codes = missing.pop(term)
-        kept[term] = np.empty(len(rows), np.float32)
+        of_term = np.empty(len(rows), np.float32)
         for start in range(0, len(rows), AT_A_TIME):
             part = slice(start, start + AT_A_TIME)
-            kept[term][part] = impacts_of(rows[part], codes[part], tf, norms)
+            of_term[part] = impacts_of(rows[part], codes[part], norms)
+        kept[term] = of_term  # whole: a step may fail
     if missing:
         all_rows, all_codes = map(np.concatenate, zip(*missing.values(), strict=True))
-        impacts = impacts_of(all_rows, all_codes, tf, norms)
+        impacts = impacts_of(all_rows, all_codes, norms)
         ends = accumulate(len(rows) for rows, _ in missing.values())
         for (term, (rows, _)), end in zip(missing.items(), ends, strict=True):
             # Copies, so that each term can be forgotten by itself.
@@ -6069,9 +6069,9 @@ def weighed_postings(
     return [Postings(rows, codes, kept[term]) for term, (rows, codes) in found]
 
 
-def impacts_of(rows: Integers, codes: Integers, tf_of: Floats, norms: Norms) -> Floats:
-    """Return tf / (tf + norm) of postings; `tf_of` has the tf of each code."""
-    tf, impacts = tf_of.take(codes), norms.of(rows)
+def impacts_of(rows: Integers, codes: Integers, norms: Norms) -> Floats:
+    """Return tf / (tf + norm) of postings."""
+    tf, impacts = norms.tf.astype(np.float32).take(codes), norms.of(rows)
     impacts += tf
     impacts[tf == 0] = 1  # words that stand only in fields of weight 0
     np.divide(tf, impacts, out=impacts)
@@ -18950,8 +18950,8 @@ LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $python$
-if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
-    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
+if GD.get("pgblend_program") != "de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930":
+    plpy.execute("SELECT pgblend._load_program('de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from _frozen_importlib_external import MAGIC_NUMBER
@@ -18976,7 +18976,7 @@ $python$;
 -- one that the routines were made with. So only a superuser, who alone may write PL/Python, can
 -- change what runs. Compiled code (_program_code) is taken where it is a superuser's, whole, of
 -- this very text and of this Python; else the text.
-CREATE OR REPLACE FUNCTION pgblend._load_program(digest text DEFAULT 'fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')
+CREATE OR REPLACE FUNCTION pgblend._load_program(digest text DEFAULT 'de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930')
 RETURNS boolean
 LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
@@ -18987,7 +18987,7 @@ import marshal
 import zlib
 from _frozen_importlib_external import MAGIC_NUMBER
 
-DIGEST = "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468"
+DIGEST = "de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930"
 # The function's text is read: to call it takes ten milliseconds of parsing.
 COMPILED = (
     "SELECT c.code, sha256(substr(c.code, 69)) AS checksum FROM ("
@@ -19099,8 +19099,8 @@ LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
-    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
+if GD.get("pgblend_program") != "de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930":
+    plpy.execute("SELECT pgblend._load_program('de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.settings.check import check_settings, read_json
@@ -19207,8 +19207,8 @@ LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
-    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
+if GD.get("pgblend_program") != "de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930":
+    plpy.execute("SELECT pgblend._load_program('de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.search.plan import told_settings
@@ -19228,8 +19228,8 @@ STABLE PARALLEL UNSAFE
 STRICT
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
-    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
+if GD.get("pgblend_program") != "de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930":
+    plpy.execute("SELECT pgblend._load_program('de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.settings.catalog import CATALOG
@@ -19718,8 +19718,8 @@ STABLE PARALLEL UNSAFE
 STRICT
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
-    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
+if GD.get("pgblend_program") != "de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930":
+    plpy.execute("SELECT pgblend._load_program('de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.text.query import query_size
@@ -19751,8 +19751,8 @@ IMMUTABLE PARALLEL UNSAFE
 STRICT
 SET search_path = pg_catalog, pg_temp
 AS $python$
-if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
-    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
+if GD.get("pgblend_program") != "de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930":
+    plpy.execute("SELECT pgblend._load_program('de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.text.words import index_parts
@@ -19770,8 +19770,8 @@ IMMUTABLE PARALLEL UNSAFE
 STRICT
 SET search_path = pg_catalog, pg_temp
 AS $python$
-if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
-    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
+if GD.get("pgblend_program") != "de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930":
+    plpy.execute("SELECT pgblend._load_program('de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.text.words import spaced_bigrams
@@ -19816,8 +19816,8 @@ STRICT
 SET plan_cache_mode = force_generic_plan
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
-    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
+if GD.get("pgblend_program") != "de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930":
+    plpy.execute("SELECT pgblend._load_program('de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.text.parse import parse_query
@@ -19900,8 +19900,8 @@ STRICT
 SET plan_cache_mode = force_generic_plan
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
-    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
+if GD.get("pgblend_program") != "de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930":
+    plpy.execute("SELECT pgblend._load_program('de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.text.snippets import Sought, page_snippets
@@ -19922,8 +19922,8 @@ STRICT
 SET client_min_messages = warning
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
-    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
+if GD.get("pgblend_program") != "de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930":
+    plpy.execute("SELECT pgblend._load_program('de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.text.query import websearch_text
@@ -20116,8 +20116,8 @@ STRICT
 SET client_min_messages = warning
 SET search_path = pg_catalog, pg_temp
 AS $python$
-if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
-    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
+if GD.get("pgblend_program") != "de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930":
+    plpy.execute("SELECT pgblend._load_program('de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.text.identifiers import name_field
@@ -20605,8 +20605,8 @@ SET enable_seqscan = off
 SET enable_bitmapscan = off
 SET jit = off
 AS $python$
-if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
-    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
+if GD.get("pgblend_program") != "de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930":
+    plpy.execute("SELECT pgblend._load_program('de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.lexical.written import add_chunks
@@ -20635,8 +20635,8 @@ STABLE PARALLEL UNSAFE
 STRICT
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
-    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
+if GD.get("pgblend_program") != "de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930":
+    plpy.execute("SELECT pgblend._load_program('de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.lexical.segment import add_postings, unpack_segment
@@ -20776,8 +20776,8 @@ VOLATILE PARALLEL UNSAFE
 SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $python$
-if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
-    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
+if GD.get("pgblend_program") != "de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930":
+    plpy.execute("SELECT pgblend._load_program('de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import numpy as np
@@ -20824,8 +20824,8 @@ STRICT
 SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $python$
-if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
-    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
+if GD.get("pgblend_program") != "de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930":
+    plpy.execute("SELECT pgblend._load_program('de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import numpy as np
@@ -20932,8 +20932,8 @@ SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET client_encoding = 'UTF8'
 AS $python$
-if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
-    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
+if GD.get("pgblend_program") != "de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930":
+    plpy.execute("SELECT pgblend._load_program('de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import numpy as np
@@ -21867,8 +21867,8 @@ STABLE PARALLEL UNSAFE
 STRICT
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
-    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
+if GD.get("pgblend_program") != "de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930":
+    plpy.execute("SELECT pgblend._load_program('de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -22296,8 +22296,8 @@ IMMUTABLE PARALLEL UNSAFE
 STRICT
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
-    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
+if GD.get("pgblend_program") != "de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930":
+    plpy.execute("SELECT pgblend._load_program('de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.fusion.scores import convex_fusion
@@ -22340,8 +22340,8 @@ IMMUTABLE PARALLEL UNSAFE
 STRICT
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
-    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
+if GD.get("pgblend_program") != "de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930":
+    plpy.execute("SELECT pgblend._load_program('de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -22363,8 +22363,8 @@ IMMUTABLE PARALLEL UNSAFE
 STRICT
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
-    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
+if GD.get("pgblend_program") != "de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930":
+    plpy.execute("SELECT pgblend._load_program('de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -22696,8 +22696,8 @@ LANGUAGE plpython3u
 IMMUTABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
-    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
+if GD.get("pgblend_program") != "de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930":
+    plpy.execute("SELECT pgblend._load_program('de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -22731,8 +22731,8 @@ STABLE PARALLEL UNSAFE
 ROWS 100
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
-    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
+if GD.get("pgblend_program") != "de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930":
+    plpy.execute("SELECT pgblend._load_program('de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.refine.duplicates import drop_duplicates, near_duplicates
@@ -22770,8 +22770,8 @@ STABLE PARALLEL UNSAFE
 ROWS 50
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
-    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
+if GD.get("pgblend_program") != "de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930":
+    plpy.execute("SELECT pgblend._load_program('de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.refine.diversity import mmr_select
@@ -23068,8 +23068,8 @@ LANGUAGE plpython3u
 IMMUTABLE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $python$
-if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
-    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
+if GD.get("pgblend_program") != "de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930":
+    plpy.execute("SELECT pgblend._load_program('de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -23111,8 +23111,8 @@ IMMUTABLE PARALLEL UNSAFE
 STRICT
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
-    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
+if GD.get("pgblend_program") != "de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930":
+    plpy.execute("SELECT pgblend._load_program('de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.models.secrets import mask_secrets
@@ -23139,8 +23139,8 @@ STRICT
 COST 100000
 SET search_path = pg_catalog, pg_temp
 AS $python$
-if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
-    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
+if GD.get("pgblend_program") != "de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930":
+    plpy.execute("SELECT pgblend._load_program('de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -23169,8 +23169,8 @@ IMMUTABLE PARALLEL UNSAFE
 STRICT
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
-    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
+if GD.get("pgblend_program") != "de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930":
+    plpy.execute("SELECT pgblend._load_program('de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -23190,8 +23190,8 @@ IMMUTABLE PARALLEL UNSAFE
 STRICT
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
-    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
+if GD.get("pgblend_program") != "de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930":
+    plpy.execute("SELECT pgblend._load_program('de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -23210,8 +23210,8 @@ IMMUTABLE PARALLEL UNSAFE
 STRICT
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
-    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
+if GD.get("pgblend_program") != "de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930":
+    plpy.execute("SELECT pgblend._load_program('de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.text.words import cut_at_word
@@ -23633,8 +23633,8 @@ LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
-    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
+if GD.get("pgblend_program") != "de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930":
+    plpy.execute("SELECT pgblend._load_program('de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -23660,8 +23660,8 @@ LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
-    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
+if GD.get("pgblend_program") != "de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930":
+    plpy.execute("SELECT pgblend._load_program('de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -23694,8 +23694,8 @@ VOLATILE PARALLEL UNSAFE
 STRICT
 SET search_path = pg_catalog, pg_temp
 AS $python$
-if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
-    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
+if GD.get("pgblend_program") != "de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930":
+    plpy.execute("SELECT pgblend._load_program('de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -23749,8 +23749,8 @@ SET jit = off
 SET plan_cache_mode = force_generic_plan
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
-    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
+if GD.get("pgblend_program") != "de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930":
+    plpy.execute("SELECT pgblend._load_program('de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.search.node import StoreNode
@@ -23772,8 +23772,8 @@ LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
-    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
+if GD.get("pgblend_program") != "de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930":
+    plpy.execute("SELECT pgblend._load_program('de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.search.plan import told_plan
@@ -23794,8 +23794,8 @@ LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
-    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
+if GD.get("pgblend_program") != "de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930":
+    plpy.execute("SELECT pgblend._load_program('de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 asked = db.run(
@@ -24697,8 +24697,8 @@ SET jit = off
 SET plan_cache_mode = force_generic_plan
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
-    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
+if GD.get("pgblend_program") != "de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930":
+    plpy.execute("SELECT pgblend._load_program('de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.explain.diagnosis import diagnosis
@@ -25035,8 +25035,8 @@ LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $python$
-if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
-    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
+if GD.get("pgblend_program") != "de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930":
+    plpy.execute("SELECT pgblend._load_program('de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.graph.store import insert_links
@@ -25262,8 +25262,8 @@ LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
-    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
+if GD.get("pgblend_program") != "de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930":
+    plpy.execute("SELECT pgblend._load_program('de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.graph.store import resolve_links
@@ -25294,8 +25294,8 @@ LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
-    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
+if GD.get("pgblend_program") != "de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930":
+    plpy.execute("SELECT pgblend._load_program('de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.search.node import StoreNode
@@ -25361,8 +25361,8 @@ IMMUTABLE PARALLEL UNSAFE
 ROWS 4
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
-    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
+if GD.get("pgblend_program") != "de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930":
+    plpy.execute("SELECT pgblend._load_program('de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -25404,8 +25404,8 @@ LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
-    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
+if GD.get("pgblend_program") != "de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930":
+    plpy.execute("SELECT pgblend._load_program('de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.graph.mention_store import TEXTS, link_mentions
@@ -26254,8 +26254,8 @@ LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
-    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
+if GD.get("pgblend_program") != "de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930":
+    plpy.execute("SELECT pgblend._load_program('de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -26622,8 +26622,8 @@ IMMUTABLE PARALLEL UNSAFE
 STRICT
 SET search_path = pg_catalog, pg_temp
 AS $python$
-if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
-    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
+if GD.get("pgblend_program") != "de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930":
+    plpy.execute("SELECT pgblend._load_program('de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.text.words import script_language
@@ -26773,8 +26773,8 @@ IMMUTABLE PARALLEL UNSAFE
 STRICT
 SET search_path = pg_catalog, pg_temp
 AS $python$
-if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
-    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
+if GD.get("pgblend_program") != "de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930":
+    plpy.execute("SELECT pgblend._load_program('de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.text.tokens import approximate_tokens
@@ -26810,8 +26810,8 @@ STRICT
 ROWS 10
 SET search_path = pg_catalog, pg_temp
 AS $python$
-if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
-    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
+if GD.get("pgblend_program") != "de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930":
+    plpy.execute("SELECT pgblend._load_program('de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -31285,8 +31285,8 @@ LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
-    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
+if GD.get("pgblend_program") != "de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930":
+    plpy.execute("SELECT pgblend._load_program('de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -31350,8 +31350,8 @@ LANGUAGE plpython3u
 IMMUTABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
-    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
+if GD.get("pgblend_program") != "de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930":
+    plpy.execute("SELECT pgblend._load_program('de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -33036,8 +33036,8 @@ LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
-    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
+if GD.get("pgblend_program") != "de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930":
+    plpy.execute("SELECT pgblend._load_program('de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -33217,8 +33217,8 @@ LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
-    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
+if GD.get("pgblend_program") != "de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930":
+    plpy.execute("SELECT pgblend._load_program('de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -33275,8 +33275,8 @@ LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
-    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
+if GD.get("pgblend_program") != "de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930":
+    plpy.execute("SELECT pgblend._load_program('de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -33317,8 +33317,8 @@ LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
-    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
+if GD.get("pgblend_program") != "de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930":
+    plpy.execute("SELECT pgblend._load_program('de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -33372,8 +33372,8 @@ LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
-    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
+if GD.get("pgblend_program") != "de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930":
+    plpy.execute("SELECT pgblend._load_program('de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -33395,8 +33395,8 @@ LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
-    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
+if GD.get("pgblend_program") != "de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930":
+    plpy.execute("SELECT pgblend._load_program('de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -33465,8 +33465,8 @@ LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
-    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
+if GD.get("pgblend_program") != "de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930":
+    plpy.execute("SELECT pgblend._load_program('de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 import json
@@ -33790,8 +33790,8 @@ SET jit = off
 SET plan_cache_mode = force_generic_plan
 SET search_path FROM CURRENT
 AS $python$
-if GD.get("pgblend_program") != "fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468":
-    plpy.execute("SELECT pgblend._load_program('fe54d3b8ebbdbad372119df9bfd852c69077eba3cc14110e3fda9f31a8444468')")
+if GD.get("pgblend_program") != "de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930":
+    plpy.execute("SELECT pgblend._load_program('de737d5e5914cf258048545e2dbccf11348429109c678e08dfa6e6271f250930')")
 from pgblend.plpy.session import Backend
 db = Backend(plpy, GD)
 from pgblend.plpy.shards.answer import answered

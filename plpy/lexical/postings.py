@@ -267,16 +267,16 @@ def weighed_postings(
 ) -> list[Postings]:
     """Return each term's (rows, codes) with impacts, which `kept` remembers by term."""
     missing = {term: pair for term, pair in zip(terms, lists, strict=True) if term not in kept}
-    tf = norms.tf.astype(np.float32)
     for term in [term for term, (rows, _) in missing.items() if len(rows) > AT_A_TIME]:
         rows, codes = missing.pop(term)
-        kept[term] = np.empty(len(rows), np.float32)
+        of_term = np.empty(len(rows), np.float32)
         for start in range(0, len(rows), AT_A_TIME):
             part = slice(start, start + AT_A_TIME)
-            kept[term][part] = impacts_of(rows[part], codes[part], tf, norms)
+            of_term[part] = impacts_of(rows[part], codes[part], norms)
+        kept[term] = of_term  # whole: a step may fail
     if missing:
         all_rows, all_codes = map(np.concatenate, zip(*missing.values(), strict=True))
-        impacts = impacts_of(all_rows, all_codes, tf, norms)
+        impacts = impacts_of(all_rows, all_codes, norms)
         ends = accumulate(len(rows) for rows, _ in missing.values())
         for (term, (rows, _)), end in zip(missing.items(), ends, strict=True):
             # Copies, so that each term can be forgotten by itself.
@@ -285,9 +285,9 @@ def weighed_postings(
     return [Postings(rows, codes, kept[term]) for term, (rows, codes) in found]
 
 
-def impacts_of(rows: Integers, codes: Integers, tf_of: Floats, norms: Norms) -> Floats:
-    """Return tf / (tf + norm) of postings; `tf_of` has the tf of each code."""
-    tf, impacts = tf_of.take(codes), norms.of(rows)
+def impacts_of(rows: Integers, codes: Integers, norms: Norms) -> Floats:
+    """Return tf / (tf + norm) of postings."""
+    tf, impacts = norms.tf.astype(np.float32).take(codes), norms.of(rows)
     impacts += tf
     impacts[tf == 0] = 1  # words that stand only in fields of weight 0
     np.divide(tf, impacts, out=impacts)

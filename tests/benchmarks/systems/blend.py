@@ -19,7 +19,7 @@ from systems.server_database import database_name, filled_database
 SPACE = "bench"
 COLLECTION = "bench"
 BATCH = 1000
-PREPARED_AFTER = 5  # psycopg's own; the command line has none, for poolers
+PREPARED_AFTER = 5  # psycopg's own; the command line prepares nothing by name
 PATIENT = json.dumps({"mode": "fast", "timeouts_ms": {"lexical": 600_000, "total": 600_000}})
 HYBRID = (
     f"SELECT * FROM blend.hybrid_search(%s, {ROWS}, options => %s::jsonb, query_embedding => %s)"
