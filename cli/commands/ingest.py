@@ -1,6 +1,5 @@
 """`pgblend ingest`: files into a collection."""
 
-from collections import Counter
 from pathlib import Path
 
 import click
@@ -10,7 +9,7 @@ from pgblend.cli.database import resolve_database_url
 from pgblend.cli.errors import ExitCode, echo_hint
 from pgblend.cli.ingest.options import source_options
 from pgblend.cli.ingest.progress import progress_bars
-from pgblend.cli.ingest.report import Report
+from pgblend.cli.ingest.report import Report, named
 from pgblend.cli.ingest.run import IngestRequest, Run, exit_code
 from pgblend.cli.ingest.settings import DEFAULT_FIELDS, FieldMap
 
@@ -130,16 +129,21 @@ def run_request(
 
 def _print_report(report: Report, as_json: bool) -> None:
     """Print problems and the summary on standard error, the JSON on standard output."""
-    for kind in ("failed", "warning"):
+    for kind in ("failed", "left out", "warning"):
         problems = report.of_kind(kind)
         for problem in problems[:_SHOWN_PROBLEMS]:
             _note(f"{kind}: {problem.source}: {problem.message}")
         total = report.documents.get(kind, len(problems))
         if total > _SHOWN_PROBLEMS:
             _note(f"{kind}: {total - _SHOWN_PROBLEMS:,} more")
-    reasons = Counter(problem.message for problem in report.of_kind("skipped"))
-    if reasons:
-        _note("skipped: " + ", ".join(f"{reason} ({n:,})" for reason, n in reasons.most_common()))
+    reasons: dict[str, list[str]] = {}
+    for problem in report.of_kind("skipped"):
+        reasons.setdefault(problem.message, []).append(problem.source)
+    for reason, sources in reasons.items():
+        _note(f"skipped: {reason}: {named(sources)}")
+    if report.reread:
+        kinds = ", ".join(f"{count:,} {kind}" for kind, count in report.reread.most_common())
+        _note(f"read once more, since this version reads such files in another way: {kinds}")
     for missing in report.degraded:
         _note(f"without {missing['part']}: {missing['reason']}")
         echo_hint(missing["hint"])

@@ -99,6 +99,15 @@ class Link:
     type: str = "link"
 
 
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A part of a source whose text its document lacks: why, and what people do to have it."""
+
+    part: str
+    reason: str
+    mend: str
+
+
 @dataclass(frozen=True)
 class Message:
     """One message; `context` is what it belongs to: a channel, a thread, an issue.
@@ -123,7 +132,7 @@ class Document:
     within another. Chunks begin anew at each of `breaks`; with `whole_lines` they begin and end
     where lines do. `kind` is the chunks' kind: doc or code. With `messages` these are what is
     chunked, and `text` is a sample of them for telling the language. `pictures` are still to be
-    read. `warnings` say what of the source is missing.
+    read. `left_out` are the parts that are not read, `warnings` say what else is doubtful.
     """
 
     source_key: str = ""
@@ -141,6 +150,7 @@ class Document:
     messages: tuple[Message, ...] = ()
     pictures: tuple[Picture, ...] = ()
     links: tuple[Link, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
     warnings: tuple[str, ...] = ()
 
 

@@ -21,9 +21,9 @@ from pgblend.cli.ingest.parse_html import parse_page
 from pgblend.cli.ingest.records import load_json, plain_value
 from pgblend.cli.ingest.text_builder import TextBuilder
 
-# Raise it when a parser gives other text or context for the same bytes: every file is then read
-# again.
-PARSER_VERSION = 6
+# A format whose parser gives other text or context for the same bytes gets the next version: its
+# files are then read once more, and the report says so.
+FIRST_VERSION = 6
 
 MARKDOWN, HTML, JSON, JSONL, TEXT = (
     "text/markdown",
@@ -35,6 +35,7 @@ MARKDOWN, HTML, JSON, JSONL, TEXT = (
 IMAGE = "image/*"
 # Exports of messages: a file gives many documents.
 SLACK, LINEAR, MBOX = "application/x-slack-export", "application/x-linear", "application/mbox"
+_EXPORT_VERSIONS: dict[str, int] = {}
 EXPORT_TYPES = {SLACK: "SLACK", LINEAR: "LINEAR", MBOX: "EMAIL"}
 PREFIXES = {SLACK: "slack", LINEAR: "linear", MBOX: "mail"}
 SNIFFED_BYTES = 8192
@@ -50,7 +51,8 @@ class Format:
     """A format: its media type, the `type` in the metadata, its suffixes, and what parses it.
 
     `links` finds those in the text, where the parser has not; the bytes are gone by then. `extra`
-    names what brings the parser's library, where a plain install lacks it.
+    names what brings the parser's library, where a plain install lacks it. `version` is that of
+    the parser; `before` is the media type that its files had in the first.
     """
 
     media_type: str
@@ -59,6 +61,16 @@ class Format:
     parser: Parser
     links: Callable[[str], tuple[Link, ...]] | None = None
     extra: str | None = None
+    version: int = FIRST_VERSION
+    before: str = ""
+
+
+@dataclass(frozen=True)
+class Reader:
+    """What reads a kind of file: its versions, the newest first, each with its media type."""
+
+    kind: str
+    versions: tuple[tuple[int, str], ...]
 
 
 def _lazy(module: str, name: str) -> Parser:
@@ -135,7 +147,9 @@ _FORMATS = (
     Format("text/csv", "CSV", ".csv .tsv", _lazy("parse_csv", "parse_csv")),
     Format("message/rfc822", "EMAIL", ".eml", _lazy("parse_mail", "parse_mail")),
     Format("application/vnd.ms-outlook", "EMAIL", ".msg", _lazy("parse_outlook", "parse_outlook")),
-    Format("application/epub+zip", "EPUB", ".epub", _lazy("parse_epub", "parse_epub")),
+    Format(
+        "application/epub+zip", "EPUB", ".epub", _lazy("parse_epub", "parse_epub"), version=7
+    ),
     Format(
         "application/vnd.oasis.opendocument.text", "ODT", ".odt", _lazy("parse_markup", "parse_odt")
     ),
@@ -170,6 +184,18 @@ _UNSUPPORTED_SUFFIXES = (
     ".so .exe .dll .woff .woff2 .ttf"
 )
 _UNSUPPORTED = frozenset(_UNSUPPORTED_SUFFIXES.split())
+# What people do to have them read.
+_MENDS = {
+    suffix: mend
+    for suffixes, mend in (
+        (".doc", "save it as .docx or PDF"),
+        (".ppt", "save it as .pptx or PDF"),
+        (".odp", "save it as .pptx or PDF"),
+        (".zip .gz .tgz .bz2 .xz .zst .7z .rar .tar .z .lzma", "unpack it"),
+        (".mp3 .mp4 .wav .avi .mov", "add what is said as a text or as subtitles"),
+    )
+    for suffix in suffixes.split()
+}
 
 
 def media_type_of(path: PurePath, head: bytes) -> str:
@@ -178,12 +204,24 @@ def media_type_of(path: PurePath, head: bytes) -> str:
     if suffix == ".mbox" or (not suffix and head.startswith(_MBOX_START)):
         return MBOX
     if suffix in _UNSUPPORTED:
-        raise UnsupportedFormatError(f"unsupported format {suffix}")
+        mend = f": {_MENDS[suffix]}" if suffix in _MENDS else ""
+        raise UnsupportedFormatError(f"unsupported format {suffix}{mend}")
     if suffix in _BY_SUFFIX:
         return _BY_SUFFIX[suffix].media_type
     if is_binary(head[:SNIFFED_BYTES]):
         raise UnsupportedFormatError("unsupported format: binary data")
     return TEXT
+
+
+def reader_of(media_type: str) -> Reader:
+    """Return what reads files of a media type, those of exports too."""
+    known = _BY_MEDIA_TYPE.get(media_type)
+    kind = known.kind if known else EXPORT_TYPES[media_type]
+    newest = known.version if known else _EXPORT_VERSIONS.get(media_type, FIRST_VERSION)
+    versions = [(version, media_type) for version in range(newest, FIRST_VERSION - 1, -1)]
+    if known and known.before:
+        versions.append((FIRST_VERSION, known.before))
+    return Reader(kind, tuple(versions))
 
 
 def parse_file(

@@ -27,12 +27,14 @@ class Task:
 
 @dataclass(frozen=True)
 class Offer:
-    """A document that a parsing process could prepare."""
+    """A document that a parsing process could prepare (see Candidate)."""
 
     source_key: str
     label: str
     content_hash: str
     grows: bool = False
+    kind: str = ""
+    earlier_hashes: Sequence[str] = ()
 
 
 # A place among the offers, and of a document that grows its stored hash and message ids.

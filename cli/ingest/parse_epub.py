@@ -2,7 +2,9 @@
 
 import posixpath
 import zipfile
+import zlib
 from contextlib import suppress
+from typing import Any
 from urllib.parse import unquote
 
 from pgblend.cli.ingest.decode import decode
@@ -14,40 +16,107 @@ from pgblend.cli.ingest.text_builder import TextBuilder
 from pgblend.cli.ingest.title import stated_title
 
 _CONTAINER = "META-INF/container.xml"
+_ENCRYPTION = "META-INF/encryption.xml"
+# What Dublin Core calls it, and what the metadata do; of several all are kept.
+_METADATA = {
+    "creator": "author",
+    "contributor": "contributor",
+    "publisher": "publisher",
+    "date": "date",
+    "language": "language",
+    "identifier": "identifier",
+    "subject": "tags",
+    "description": "description",
+    "rights": "rights",
+    "source": "source",
+}
+_PAGES = frozenset(("application/xhtml+xml", "text/html", "application/x-dtbook+xml", "text/xml"))
+_GET_ANEW = "get the book anew from where it comes from"
 
 
 def parse_epub(data: bytes) -> Document:
-    """Read an EPUB's chapters in their order; title and author are the book's."""
+    """Read an EPUB's chapters in their order; title and metadata are the book's."""
     with open_archive(data) as archive:
         roots = parse_xml(read_member(archive, _CONTAINER)).iter("{*}rootfile")
         path = next((root.get("full-path") for root in roots), None)
         if not path:
             raise ParseError("no readable EPUB: its container names no book")
         package = parse_xml(read_member(archive, path))
-        files = {
-            item.get("id"): posixpath.normpath(
-                posixpath.join(posixpath.dirname(path), unquote(item.get("href", "")))
-            )
-            for item in package.iter("{*}item")
-        }
+        items = {item.get("id"): item for item in package.iter("{*}item")}
+        encrypted = _encrypted(archive)
         builder = TextBuilder()
         for reference in package.iter("{*}itemref"):
-            name = files.get(reference.get("idref"))
-            if name is not None:
+            item = _page(items, reference.get("idref"))
+            if item is None:
+                name = reference.get("idref") or "a chapter"
+                builder.leave_out(name, "the book's list of files lacks this chapter", _GET_ANEW)
+                continue
+            href = unquote(item.get("href", "").partition("#")[0])
+            name = posixpath.normpath(posixpath.join(posixpath.dirname(path), href))
+            if name in encrypted:
+                builder.leave_out(name, "it is encrypted (DRM)", "get the book without DRM")
+            elif item.get("media-type", "").startswith("image/"):
+                with suppress(ParseError):
+                    builder.add_picture(read_member(archive, name))
+            else:
                 _read_chapter(builder, archive, name)
-    about = {local_name(node): " ".join((node.text or "").split()) for node in package.iter("{*}*")}
     return Document(
-        title=stated_title(about.get("title", "")),
+        title=stated_title(_first(package, "title")),
         text=builder.text(),
-        metadata={"author": storable_text(about["creator"])} if about.get("creator") else {},
+        metadata=_metadata(package),
         headings=tuple(builder.headings),
         tables=tuple(builder.tables),
         pictures=tuple(builder.pictures),
+        left_out=tuple(builder.left_out),
     )
 
 
+def _page(items: dict[str, Any], reference: str | None) -> Any:
+    """Return the item of a chapter; of one that few can show, what stands in for it."""
+    item = items.get(reference or "")
+    for _ in items:
+        if item is None or item.get("media-type") in _PAGES or not item.get("fallback"):
+            break
+        item = items.get(item.get("fallback"))
+    return item
+
+
+def _encrypted(archive: zipfile.ZipFile) -> set[str]:
+    """Return the names of the files that are encrypted."""
+    if _ENCRYPTION not in archive.namelist():
+        return set()
+    references = parse_xml(read_member(archive, _ENCRYPTION)).iter("{*}CipherReference")
+    return {unquote(reference.get("URI", "")) for reference in references}
+
+
+def _metadata(package: Any) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, key in _METADATA.items():
+        values = _values(package, name)
+        if values:
+            found[key] = values if name == "subject" or len(values) > 1 else values[0]
+    return found
+
+
+def _first(package: Any, name: str) -> str:
+    return next(iter(_values(package, name)), "")
+
+
+def _values(package: Any, name: str) -> list[str]:
+    nodes = (node for node in package.iter("{*}*") if local_name(node) == name)
+    texts = (" ".join("".join(node.itertext()).split()) for node in nodes)
+    return list(dict.fromkeys(storable_text(text) for text in texts if text))
+
+
 def _read_chapter(builder: TextBuilder, archive: zipfile.ZipFile, name: str) -> None:
-    page = parse_page(decode(read_member(archive, name), html=True))
+    try:
+        page = parse_page(decode(read_member(archive, name), html=True))
+    except ParseError as error:
+        builder.leave_out(name, str(error), _GET_ANEW)
+        return
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
+        builder.leave_out(name, f"this chapter is damaged: {error}", _GET_ANEW)
+        return
     start = builder.add(page.text)
     builder.headings.extend(
         Heading(start + heading.offset, heading.level, heading.text) for heading in page.headings

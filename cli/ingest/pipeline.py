@@ -157,6 +157,8 @@ class Pipeline:
                         self._growing.add(offer.label)
                     if known.content_hash is None:
                         self._new.add(offer.label)
+                    elif not stored and known.content_hash in offer.earlier_hashes:
+                        self._report.read_again(offer.kind)
         return wanted
 
     def _forget(self, offers: Sequence[Offer]) -> None:

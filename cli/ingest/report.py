@@ -1,17 +1,26 @@
 """What a run did: counts, failures and what was missing."""
 
 import time
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from pgblend.cli.ingest.document import LeftOut
+
 # A file of a million broken lines must not fill the memory: the rest is only counted.
 _KEPT_PROBLEMS = 1000
+# Of what one reason holds for, so many are named on its line.
+_NAMED = 20
 _STATUSES = ("added", "replaced", "appended", "updated", "unchanged", "skipped", "failed", "pruned")
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A source that was not stored (`failed`), was passed over (`skipped`) or has a flaw."""
+    """A source that was not stored (`failed`), was passed over (`skipped`) or has a flaw.
+
+    A flaw is a part that is not read (`left out`), or a doubt (`warning`).
+    """
 
     kind: str
     source: str
@@ -33,6 +42,7 @@ class Report:
     cost_usd: float | None = None
     interrupted: bool = False
     problems: list[Problem] = field(default_factory=list)
+    reread: Counter[str] = field(default_factory=Counter)
     degraded: list[dict[str, str]] = field(default_factory=list)
     started: float = field(default_factory=time.monotonic)
 
@@ -47,6 +57,10 @@ class Report:
             self.problems.append(problem)
         if problem.kind in self.documents:
             self.documents[problem.kind] += 1
+
+    def read_again(self, kind: str) -> None:
+        """Count a document that did not change, but what reads its kind of file did."""
+        self.reread[kind] += 1
 
     def degrade(self, part: str, reason: str, hint: str) -> None:
         """Note what the run did without."""
@@ -68,6 +82,7 @@ class Report:
             "embedded": self.embedded,
             "embedded_others": self.embedded_others,
             "waiting": self.waiting,
+            "reread": dict(self.reread),
             "cost_usd": self.cost_usd,
             "seconds": round(time.monotonic() - self.started, 3),
             **{
@@ -78,6 +93,7 @@ class Report:
                 for name, kind in (
                     ("failures", "failed"),
                     ("skipped", "skipped"),
+                    ("left_out", "left out"),
                     ("warnings", "warning"),
                 )
             },
@@ -100,3 +116,18 @@ class Report:
             parts.append(f"{self.waiting:,} waiting for a vector")
         parts.append(f"{time.monotonic() - self.started:.1f} s")
         return f"{'would be: ' if self.dry_run else ''}{' · '.join(parts)}"
+
+
+def lines_of(left_out: Iterable[LeftOut]) -> list[str]:
+    """Write what was left out: a line for all parts of one reason and mend."""
+    parts: dict[tuple[str, str], list[str]] = {}
+    for each in left_out:
+        parts.setdefault((each.reason, each.mend), []).append(each.part)
+    return [f"{named(names)}: {reason}; {mend}" for (reason, mend), names in parts.items()]
+
+
+def named(names: Iterable[str]) -> str:
+    """Name things on one line, each once; of very many the first."""
+    each = list(dict.fromkeys(names))
+    more = [f"and {len(each) - _NAMED:,} more"] if len(each) > _NAMED else []
+    return ", ".join([*each[:_NAMED], *more])

@@ -14,18 +14,20 @@ from pgblend.cli.ingest.decode import decode
 from pgblend.cli.ingest.document import Document, ParseError, UnsupportedFormatError, storable_text
 from pgblend.cli.ingest.formats import (
     EXPORT_TYPES,
+    FIRST_VERSION,
     HTML,
     IMAGE,
     JSON,
     JSONL,
     LINEAR,
     MBOX,
-    PARSER_VERSION,
     PREFIXES,
     SLACK,
     SNIFFED_BYTES,
+    Reader,
     media_type_of,
     parse_file,
+    reader_of,
 )
 from pgblend.cli.ingest.html_pictures import digest_of_files
 from pgblend.cli.ingest.links import open_file, real_paths
@@ -46,13 +48,15 @@ from pgblend.cli.ingest.source_file import SourceFile
 
 # A file is parsed in memory; JSONL alone is read line by line.
 MAX_FILE_BYTES = 256 << 20
+_RECORDS = Reader("JSON", ((FIRST_VERSION, ""),))
 
 
 @dataclass(frozen=True)
 class Candidate:
     """One document to be: `content_hash` tells whether it changed, `parse` reads it.
 
-    One that `grows` gets the messages that it lacks; the others are replaced.
+    One that `grows` gets the messages that it lacks; the others are replaced. What earlier versions
+    read of the same bytes has one of `earlier_hashes`.
     """
 
     source_key: str
@@ -62,6 +66,8 @@ class Candidate:
     modified_at: datetime
     parse: Callable[[], Document]
     grows: bool = False
+    kind: str = ""
+    earlier_hashes: tuple[str, ...] = ()
 
 
 class Sources:
@@ -83,7 +89,7 @@ class Sources:
         self._roots = roots
         self._sync = sync
         self._fields = fields
-        self._fingerprint = f"{PARSER_VERSION} {fingerprint}"
+        self._fingerprint = fingerprint
         self._on_problem = on_problem
 
     def candidates(self, files: Iterable[SourceFile]) -> Iterator[Candidate]:
@@ -145,16 +151,16 @@ class Sources:
                 return
         uri = storable_text(file.path.as_uri())
         size, digest = len(data), hashlib.sha256(data).hexdigest()
-        how = media_type + self._pictures_of(media_type, data, folder)
+        how = self._pictures_of(media_type, data, folder)
         held = [data]
         del data  # parsed, the bytes of a large file are let go
         yield Candidate(
             source_key=file.source_key,
             label=file.label,
-            content_hash=self._hash(how, digest),
             size=size,
             modified_at=file.modified_at(),
             parse=lambda: parse_file(held.pop(), media_type, file.source_key, uri, folder),
+            **self._hashes(reader_of(media_type), how, digest),
         )
 
     def _pictures_of(self, media_type: str, data: bytes, folder: Path) -> str:
@@ -187,10 +193,10 @@ class Sources:
         return Candidate(
             source_key=key,
             label=f"{file.label}:{record.place}",
-            content_hash=self._hash(how, record.digest()),
             size=record.size(),
             modified_at=file.modified_at(),
             parse=lambda: record_document(value, self._fields, key, uri),
+            **self._hashes(_RECORDS, how, record.digest()),
         )
 
     def _conversations(
@@ -219,14 +225,22 @@ class Sources:
             yield Candidate(
                 source_key=key,
                 label=f"{file.label}#{each.key}",
-                content_hash=self._hash(media_type, each.digest),
                 size=each.size,
                 modified_at=file.modified_at(),
                 parse=parse,
                 grows=self._sync,
+                **self._hashes(reader_of(media_type), "", each.digest),
             )
 
-    def _hash(self, how: str, digest: str) -> str:
-        """Hash the bytes together with everything that decides what becomes of them."""
-        parts = json.dumps([self._fingerprint, how, digest])
-        return hashlib.sha256(parts.encode()).hexdigest()
+    def _hashes(self, reader: Reader, how: str, digest: str) -> dict[str, Any]:
+        """Hash the bytes together with everything that decides what becomes of them.
+
+        That is what reads them as well: it had other versions before, and thus other hashes.
+        """
+        now, *before = [
+            hashlib.sha256(
+                json.dumps([f"{version} {self._fingerprint}", name + how, digest]).encode()
+            ).hexdigest()
+            for version, name in reader.versions
+        ]
+        return {"content_hash": now, "kind": reader.kind, "earlier_hashes": tuple(before)}

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pgblend.cli.extras import how_to_install, missing
 from pgblend.cli.ingest.document import (
     Heading,
+    LeftOut,
     ParseError,
     Picture,
     Place,
@@ -27,6 +28,7 @@ class TextBuilder:
     breaks: list[int] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
     pictures: list[Picture] = field(default_factory=list)
+    left_out: list[LeftOut] = field(default_factory=list)
     _seen: set[bytes] = field(default_factory=set)
     _asked: set[str] = field(default_factory=set)
 
@@ -57,6 +59,10 @@ class TextBuilder:
     def start_page(self, number: int) -> None:
         """Say that what is added from now on stands on a page."""
         self.places.append(Place(self.length, page=number))
+
+    def leave_out(self, part: str, reason: str, mend: str) -> None:
+        """Note a part of the source that is not read, for the report."""
+        self.left_out.append(LeftOut(storable_text(part), reason, mend))
 
     def asks_first(self, name: str) -> bool:
         """Whether a picture of this name is asked for the first time: it need be read once."""

@@ -25,7 +25,7 @@ from pgblend.cli.ingest.language import language_finder
 from pgblend.cli.ingest.payload import Stored, document_payload
 from pgblend.cli.ingest.position import write_position
 from pgblend.cli.ingest.read_pictures import PictureReader
-from pgblend.cli.ingest.report import Problem
+from pgblend.cli.ingest.report import Problem, lines_of
 from pgblend.cli.ingest.settings import ChunkSettings, FieldMap, Limits
 from pgblend.cli.ingest.source_file import SourceFile
 from pgblend.cli.ingest.sources import Candidate, Sources
@@ -107,7 +107,11 @@ class Worker:
         """Offer a batch, send what is wanted of it, and say how many files are through."""
         if batch:
             offers = [
-                [item.source_key, item.label, item.content_hash, item.grows] for _, item in batch
+                [
+                    *(item.source_key, item.label, item.content_hash, item.grows),
+                    *(item.kind, item.earlier_hashes),
+                ]
+                for _, item in batch
             ]
             self._send({"offers": offers})
             answer = read_frame(self._requests)
@@ -194,7 +198,10 @@ class Worker:
             part += 1
         is_silent = count or wanted.stored or (self._dry_run and document.pictures)
         without_text = () if is_silent else ("there is no text in it",)
-        for warning in document.warnings or without_text:
+        left_out = lines_of(document.left_out)
+        for message in left_out:
+            self._problem(Problem("left out", wanted.candidate.label, message))
+        for warning in document.warnings or (() if left_out else without_text):
             self._problem(Problem("warning", wanted.candidate.label, warning))
 
     def _ask(self, question: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,73 @@
+"""What the report of `pgblend ingest` names: files, parts that are left out, and what is reread."""
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from pgblend.cli.ingest.report import named
+from pgblend.cli.ingest.store import read_collection
+
+WILD = Path(__file__).parents[1] / "wild"
+
+
+@pytest.fixture
+def ingest(pgblend, parse_valid):
+    def run(folder):
+        result = pgblend("ingest", str(folder), "--collection", "c", "--no-embed", "--json")
+        return result.exit_code, parse_valid(result, "ingest-report"), result.stderr
+
+    return run
+
+
+def test_a_chapter_that_is_missing_is_named_and_the_rest_is_read(ingest, connection):
+    code, report, stderr = ingest(WILD / "14_epub_missing_chapter")
+    (line,) = (line for line in stderr.splitlines() if "left out: " in line)
+    assert "missing_chapter.epub: OEBPS/b.xhtml: its archive lacks" in line
+    assert "get the book anew" in line
+    assert (code, report["documents"]["added"], len(report["left_out"])) == (0, 1, 1)
+    found = connection.execute("SELECT title FROM blend.lexical_search('Tarnbeck')").fetchall()
+    assert len(found) == 1
+
+
+def test_files_that_are_passed_over_are_named_with_what_to_do(ingest, tmp_path):
+    for name in ("offer.doc", "talk.ppt", "old.doc", "copy.7z", "copy.rar"):
+        (tmp_path / name).write_bytes(b"\xd0\xcf\x11\xe0")
+    code, report, stderr = ingest(tmp_path)
+    assert (code, report["documents"]["skipped"]) == (0, 5)
+    why = "skipped: unsupported format .doc: save it as .docx or PDF: "
+    assert f"{why}{tmp_path / 'offer.doc'}, {tmp_path / 'old.doc'}" in stderr
+    for name in ("talk.ppt", "copy.7z", "copy.rar"):
+        assert str(tmp_path / name) in stderr
+
+
+def test_very_many_names_are_counted():
+    assert named(map(str, range(22))).endswith("18, 19, and 2 more")
+
+
+def test_a_file_that_is_read_in_another_way_is_read_once_more(ingest, connection, tmp_path):
+    """The hash that an earlier version stored of the same bytes is known again."""
+    shutil.copy(WILD / "14_epub_missing_chapter" / "missing_chapter.epub", tmp_path / "book.epub")
+    (tmp_path / "a.txt").write_text("Plain text is read as ever.")
+    ingest(tmp_path)
+    settings = read_collection(connection, "c").chunk_settings
+
+    def first_hash(name, media_type):
+        digest = hashlib.sha256((tmp_path / name).read_bytes()).hexdigest()
+        parts = json.dumps([f"6 {settings!r} auto", media_type, digest])
+        return hashlib.sha256(parts.encode()).hexdigest()
+
+    for name, media_type in (("book.epub", "application/epub+zip"), ("a.txt", "text/plain")):
+        connection.execute(
+            "UPDATE pgblend_data.document SET content_hash = %s WHERE source_key = %s",
+            [first_hash(name, media_type), name],
+        )
+    _, report, stderr = ingest(tmp_path)
+    assert report["reread"] == {"EPUB": 1}
+    assert report["documents"]["unchanged"] == 1
+    assert "read once more, since this version reads such files in another way: 1 EPUB" in stderr
+    _, report, stderr = ingest(tmp_path)
+    assert (report["reread"], report["documents"]["unchanged"]) == ({}, 2)
+    assert "once more" not in stderr
