@@ -147,9 +147,7 @@ _FORMATS = (
     Format("text/csv", "CSV", ".csv .tsv", _lazy("parse_csv", "parse_csv")),
     Format("message/rfc822", "EMAIL", ".eml", _lazy("parse_mail", "parse_mail")),
     Format("application/vnd.ms-outlook", "EMAIL", ".msg", _lazy("parse_outlook", "parse_outlook")),
-    Format(
-        "application/epub+zip", "EPUB", ".epub", _lazy("parse_epub", "parse_epub"), version=7
-    ),
+    Format("application/epub+zip", "EPUB", ".epub", _lazy("parse_epub", "parse_epub"), version=7),
     Format(
         "application/vnd.oasis.opendocument.text", "ODT", ".odt", _lazy("parse_markup", "parse_odt")
     ),
