@@ -199,8 +199,8 @@ class Worker:
         is_silent = count or wanted.stored or (self._dry_run and document.pictures)
         without_text = () if is_silent else ("there is no text in it",)
         left_out = lines_of(document.left_out)
-        for message in left_out:
-            self._problem(Problem("left out", wanted.candidate.label, message))
+        for line in left_out:
+            self._problem(Problem("left out", wanted.candidate.label, line))
         for warning in document.warnings or (() if left_out else without_text):
             self._problem(Problem("warning", wanted.candidate.label, warning))
 
