@@ -9,6 +9,8 @@ from click.testing import CliRunner
 
 from pgblend.cli.main import COMMANDS, cli
 from pgblend.cli.reference import commands_as_markdown
+from pgblend.plpy.settings import catalog
+from support.setting_shapes import shape
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 MADE = "Made by `make docs` from {}; a test holds it to that.\n\n"
@@ -30,6 +32,11 @@ _COLUMNS = """
     FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum > 0
     WHERE c.relnamespace = 'blend'::regnamespace ORDER BY c.relkind, c.relname, a.attnum
 """
+_HOW_TO_READ = """\
+A setting whose type bears its own name is an object or an array of JSON; its shape stands below it,
+where a key with `?` may be left out.
+"""
+SHAPES = {one.name: shape(one.rule) for one in catalog.CATALOG.values()}
 _SCOPES = {
     "search": "Options of a search; also of a profile, a collection or the database",
     "collection": "Of a collection, or of the database for all",
@@ -63,7 +70,7 @@ def test_a_command_that_has_run_says_the_same() -> None:
 
 
 def test_settings(hold, catalogue: psycopg.Connection) -> None:
-    parts = ["# Settings\n", MADE.format("`setting_catalog()`").rstrip() + "\n"]
+    parts = ["# Settings\n", MADE.format("`setting_catalog()`").rstrip() + "\n", _HOW_TO_READ]
     scope = None
     for name, its_scope, kind, default, low, high, allowed, text in catalogue.execute(_SETTINGS):
         if its_scope != scope:
@@ -73,6 +80,8 @@ def test_settings(hold, catalogue: psycopg.Connection) -> None:
         values = f", one of `{'`, `'.join(allowed)}`" if allowed and kind == "text" else ""
         default = f", default `{default}`" if default != "null" else ""
         parts.append(f"### `{name}`\n\n{kind}{values}{limits}{default}. {_prose(text)}\n")
+        if kind == name:
+            parts.append(f"`{SHAPES[name]}`\n")
     hold("settings.md", "\n".join(parts))
 
 

@@ -14,6 +14,7 @@ import pytest
 from psycopg import sql
 
 from pgblend.cli.database import connect
+from pgblend.cli.server.gateway_process import log_address
 from support.documentation import HANDBOOK, ROOT
 from support.model_answers import chat_reply
 from support.model_provider import GatewayProcess, ModelProvider
@@ -56,6 +57,8 @@ def handbook_template(
         with connect(url) as admin:
             address = f'"{provided_gateway.url}"'
             admin.execute("SELECT blend.set_setting('gateway_url', %s)", [address])
+            log = f'"{log_address(provided_gateway.url)}"'  # as `pgblend up` sets it
+            admin.execute("SELECT blend.set_setting('log_address', %s)", [log])
         shell = Shell(tmp_path_factory.mktemp("handbook"), PGBLEND_DATABASE_URL=url)
         shutil.copytree(HANDBOOK, shell.folder / "handbook")
         shell.do("pgblend ingest handbook --collection handbook")

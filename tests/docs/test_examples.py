@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from support.command_lines import unknown_parts
-from support.documentation import ROOT, Example, clean, examples, matches, pages
+from support.documentation import ROOT, Example, clean, examples, hidden_steps, matches, pages
 from support.shell import Shell
 
 pytestmark = pytest.mark.local_model
@@ -93,6 +93,18 @@ def _wrong(shell: Shell, example: Example) -> str | None:
     assert (status != 0) == example.fails, f"line {example.line}: {example.code}{printed}"
     is_shown = example.output is None or matches(example.output, printed)
     return None if is_shown else printed or "(nothing)"
+
+
+@pytest.mark.parametrize("page", pages(), ids=name_of)
+def test_a_reader_sees_every_step(page: Path) -> None:
+    assert not hidden_steps(page.read_text(encoding="utf-8"))
+
+
+def test_a_comment_with_a_step_is_found() -> None:
+    text = (
+        "<!-- slow -->\n```sh\ntrue\n```\n<!-- sql\nSELECT 1;\n-->\n<!-- figures: of `make` -->\n"
+    )
+    assert hidden_steps(text) == ["sql\nSELECT 1;\n"]
 
 
 COMMANDS = [

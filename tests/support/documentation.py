@@ -3,8 +3,8 @@
 An example is a fenced block of the language sh, sql or python. A block of the language `text` that
 follows is its output, in which `…` stands for anything, on a line of its own for any lines.
 `<!-- fails -->` before a block says that it must end with an error, `<!-- slow -->` that slow tests
-alone run it (make frameworks, make all), `<!-- not run: WHY -->` that none does. A comment
-`<!-- sh` or `<!-- sql` holds an example that the reader does not see.
+alone run it (make frameworks, make all), `<!-- not run: WHY -->` that none does. The reader sees
+everything that runs: a comment that holds code is refused (`hidden_steps`).
 """
 
 import re
@@ -16,7 +16,7 @@ DOCS = ROOT / "docs"
 HANDBOOK = DOCS / "examples" / "handbook"
 _EXAMPLE = re.compile(
     r"(?:^<!-- (?P<mark>fails|slow|not run: [^\n]*) -->\n)?"
-    r"^(?:```|<!-- )(?P<language>sh|sql|python)\n(?P<code>.*?)^(?:```|-->)$"
+    r"^```(?P<language>sh|sql|python)\n(?P<code>.*?)^```$"
     r"(?:\n+```text\n(?P<output>.*?)^```$)?",
     re.DOTALL | re.MULTILINE,
 )
@@ -57,6 +57,12 @@ def examples(text: str) -> list[Example]:
         )
         for found in _EXAMPLE.finditer(text)
     ]
+
+
+def hidden_steps(text: str) -> list[str]:
+    """Return a page's comments that are more than a mark: the reader misses what they hold."""
+    comments = re.findall(r"^<!-- ?(.*?)-->", text, re.DOTALL | re.MULTILINE)
+    return [comment for comment in comments if "\n" in comment.strip()]
 
 
 def matches(shown: str, printed: str) -> bool:
