@@ -4,9 +4,6 @@ from importlib.resources import files
 
 from pgblend.cli.errors import ExitCode, UserError
 
-# Of 0.0.1; what it left is brought up by migrations/from_0010.
-FIRST_RELEASE = "0010"
-
 
 def known_revisions() -> list[str]:
     """Name the revisions of migrations/versions, oldest first."""
@@ -28,13 +25,11 @@ def how_to_upgrade(*, is_extension: bool) -> str:
 def check_revision(found: str, *, is_extension: bool = False) -> None:
     """Refuse a database of a newer or an older version: its routines take and give other things."""
     known = known_revisions()
-    if found not in (FIRST_RELEASE, *known):
-        is_newer = found > known[-1]
+    if found not in known:
         raise UserError(
             f"the database is at revision {found}, which this version of pgblend does not know",
-            hint="a newer pgblend has migrated it: install that version"
-            if is_newer
-            else "it is older than the first release: ingest into a new database",
+            hint="a newer pgblend has migrated it: install that version\n"
+            "or it was made before the first release: ingest into a new database",
             exit_code=ExitCode.DATABASE,
         )
     if found != known[-1]:

@@ -20,8 +20,8 @@ from sqlalchemy.exc import DBAPIError
 
 from pgblend.cli.database import connect
 from pgblend.cli.errors import UserError
-from pgblend.cli.revision import FIRST_RELEASE, check_revision, known_revisions
-from pgblend.migrations import from_0010, public_schema, search_path
+from pgblend.cli.revision import check_revision, known_revisions
+from pgblend.migrations import public_schema, search_path
 from pgblend.migrations.extensions import drop_created, refuse_extension
 from pgblend.migrations.preflight import EXTENSIONS, prepare_server
 from pgblend.migrations.replace_routines import (
@@ -74,13 +74,11 @@ def upgrade(database_url: str, revision: str = "head") -> None:
     """Apply revisions up to `revision`, then put what is public on the database's search_path."""
     with _session(database_url) as connection:
         refuse_extension(connection)
-        current = _current(connection)
+        _current(connection)
         target = _known(revision)
         public_schema.refuse_foreign(connection)
         _prepare(connection)
         connection.execute(text("CREATE SCHEMA IF NOT EXISTS pgblend_data"))
-        if current == FIRST_RELEASE:
-            from_0010.upgrade(connection)
         connection.commit()
         command.upgrade(_config(connection), target)
         if _current(connection) == _head() and differs(connection, _script(connection)):
@@ -102,8 +100,6 @@ def downgrade(database_url: str, revision: str) -> list[str]:
         current, target = _current(connection), _known(revision)
         if current is None:
             return stay
-        if current == FIRST_RELEASE:
-            check_revision(current)
         _prepare(connection)
         command.downgrade(_config(connection), target)
         if _current(connection) is None:
@@ -115,6 +111,8 @@ def downgrade(database_url: str, revision: str) -> list[str]:
             stay += [f"the roles {roles} stay: another database of the server uses them"] * bool(
                 roles
             )
+        else:
+            compile_program(connection)
         connection.commit()
     return stay
 
@@ -125,10 +123,9 @@ def status(database_url: str) -> Status:
         current = _current(connection)
         scripts = ScriptDirectory(str(_FOLDER))
         head = _head()
-        done = "base" if current in (None, FIRST_RELEASE) else current
         pending = [
             script.revision
-            for script in scripts.iterate_revisions(head, done)
+            for script in scripts.iterate_revisions(head, current or "base")
             if script.revision != current
         ]
         drift = current == head and differs(connection, _script(connection))
@@ -282,11 +279,6 @@ def _known(revision: str) -> str:
     names = known_revisions()
     if revision in {"head", "base", *names}:
         return revision
-    if revision == FIRST_RELEASE:
-        raise UserError(
-            f"there is no way to revision {revision}, that of pgblend 0.0.1",
-            hint="restore a dump that was made before `pgblend migrate up`, with that version",
-        )
     raise UserError(
         f"there is no revision {revision!r}", hint=f"revisions: base, {', '.join(names)}, head"
     )
@@ -296,6 +288,6 @@ def _current(connection: Connection) -> str | None:
     options = {"version_table_schema": "pgblend_data"}
     current = MigrationContext.configure(connection, opts=options).get_current_revision()
     connection.commit()
-    if current is not None and current not in (FIRST_RELEASE, *known_revisions()):
+    if current is not None and current not in known_revisions():
         check_revision(current)
     return current

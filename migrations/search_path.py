@@ -34,11 +34,6 @@ def remove(connection: Connection, schema: str) -> None:
     _set(connection, [kept for kept in _schemas(connection) if kept != schema], has_ours=False)
 
 
-def replace(connection: Connection, old: str, new: str) -> None:
-    """Put a schema into another's place on the database's search_path, if that is there."""
-    _set(connection, [new if schema == old else schema for schema in _schemas(connection)])
-
-
 def _schemas(connection: Connection) -> list[str]:
     value = connection.execute(_DATABASE_SETTING).scalar()
     if value is None:

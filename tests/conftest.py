@@ -23,7 +23,6 @@ from pgblend.cli.server.state import DATA_DIRECTORY_VARIABLE
 from pgblend.migrations import runner
 from support.database import Database, add_documents, add_space, embed_waiting
 from support.fault_table import pytest_runtest_makereport, pytest_terminal_summary
-from support.first_release import install_first_release, name_its_schema
 from support.janitor import Janitor
 from support.model_provider import GatewayProcess, ModelProvider
 from support.server import throwaway_server
@@ -193,23 +192,6 @@ def template(server: Server) -> Iterator[str]:
 def temporary_database(server: Server, template: str | None = None) -> Iterator[str]:
     """A database, empty or from a template; yields the superuser's URL."""
     with server.database(f"pgblend_test_{os.getpid()}_{next(_numbers)}", template) as url:
-        yield url
-
-
-@pytest.fixture(scope="session")
-def first_release(server: Server) -> Iterator[str]:
-    """A database as pgblend 0.0.1 leaves it, at revision 0010, to clone from."""
-    name = f"pgblend_first_release_{os.getpid()}"
-    with server.database(name) as url:
-        install_first_release(url)
-        yield name
-
-
-@pytest.fixture
-def first_release_url(server: Server, first_release: str) -> Iterator[str]:
-    """A fresh clone of that, as superuser."""
-    with temporary_database(server, first_release) as url:
-        name_its_schema(url)
         yield url
 
 

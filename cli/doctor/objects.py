@@ -38,14 +38,6 @@ _UNSECURED_TABLES = """
             OR EXISTS (SELECT FROM pg_catalog.pg_policy AS p WHERE p.polrelid = c.oid))
     ORDER BY 1
 """
-_BROKEN_KEYS = """
-    SELECT k.conname::text AS name, c.relname::text AS relation, p.relname::text AS parent
-    FROM pg_catalog.pg_constraint AS k
-    INNER JOIN pg_catalog.pg_class AS c ON c.oid = k.conrelid
-    INNER JOIN pg_catalog.pg_class AS p ON p.oid = k.confrelid
-    WHERE k.connamespace = pg_catalog.to_regnamespace('pgblend_data') AND NOT k.convalidated
-    ORDER BY 1
-"""
 # Ours, where the owner alone creates; the extensions', which are in the routines' search_path.
 _WRITABLE_SCHEMAS = """
     SELECT DISTINCT pg_catalog.quote_ident(n.nspname) AS name,
@@ -168,18 +160,6 @@ def row_security(connection: Connection) -> Iterator[Check]:
         yield Check("row security", "ok", "on")
 
 
-def broken_keys(connection: Connection) -> Iterator[Check]:
-    """Check that all rows belong to those that they name; an upgrade leaves others, and says so."""
-    for row in fetch_rows(connection, _BROKEN_KEYS):
-        yield Check(
-            f"key {row['name']}",
-            "problem",
-            f"rows of {row['relation']} may belong to no row of {row['parent']}",
-            "delete or mend what the upgrade listed, then: "
-            f"ALTER TABLE pgblend_data.{row['relation']} VALIDATE CONSTRAINT {row['name']}",
-        )
-
-
 def attached_tables(connection: Connection) -> Iterator[Check]:
     """Check that attached tables are followed: columns, triggers, rows and documents."""
     problems = fetch_rows(connection, "SELECT * FROM blend.check_attached_tables()")
@@ -209,7 +189,6 @@ CHECKS = (
     invalid_indexes,
     collation,
     row_security,
-    broken_keys,
     attached_tables,
     writable_schemas,
 )

@@ -113,7 +113,7 @@ def _ask(url: str) -> tuple[Report, str | None]:
 
 def _ask_database(connection: Connection) -> tuple[Report, str | None]:
     migrated = fetch_value(connection, HAS_REVISION)
-    has_settings = fetch_value(connection, HAS_SETTINGS)  # not before revision 0011
+    has_settings = fetch_value(connection, HAS_SETTINGS)
     has_spaces = fetch_value(connection, HAS_SPACES)
     has_summaries = fetch_value(connection, HAS_SUMMARIES)
     found = {

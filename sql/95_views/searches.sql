@@ -6,7 +6,19 @@
 CREATE OR REPLACE VIEW blend.searches WITH (security_barrier = true) AS
 WITH logged AS (
     SELECT
-        l.*,
+        l.search_id,
+        l.searched_at,
+        l.role_name,
+        l.query,
+        l.collections,
+        l.profile,
+        l.mode,
+        l.result_count,
+        l.milliseconds,
+        l.stages,
+        l.degraded,
+        l.top_score,
+        l.results,
         (SELECT pg_has_role('pgblend_admin', 'USAGE'))
         OR cardinality(l.collections) > 0
         AND cardinality(l.collections) < 50

@@ -4,19 +4,19 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
 from pgblend.cli.database import connect
-from pgblend.cli.revision import FIRST_RELEASE
 from pgblend.cli.server.cluster import Cluster
 from pgblend.migrations import runner
 from support.catalogue import revisions, schema
 from support.database import Database
-from support.first_release import install_first_release
 from support.model_provider import Behaviour, GatewayProcess, ModelProvider
+from support.release_tree import Tree, next_release
 from support.server import kill_server, temporary_cluster
 from support.waiting import wait_until
 
@@ -38,10 +38,13 @@ def url_of(cluster: Cluster) -> str:
     return make_conninfo("", **cluster.connection_parameters())  # type: ignore[arg-type]
 
 
-def start(url: str, *arguments: str) -> subprocess.Popen[str]:
-    """Start `pgblend ARGUMENTS` as a process."""
+def start(url: str, *arguments: str, tree: Tree | None = None) -> subprocess.Popen[str]:
+    """Start `pgblend ARGUMENTS` as a process, of a tree of its own where one is given."""
+    given = ["--database-url", url, *arguments]
     return subprocess.Popen(
-        [sys.executable, "-m", "pgblend.cli.main", "--database-url", url, *arguments],
+        tree.command(*given) if tree else [sys.executable, "-m", "pgblend.cli.main", *given],
+        env=tree.environment() if tree else None,
+        cwd=tree.root if tree else None,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -119,18 +122,20 @@ def test_a_killed_fill_goes_on_where_it_was(cluster: Cluster, what: str) -> None
     "kill -9 of migrate up, or of the server below it", "a whole revision; up goes on"
 )
 @pytest.mark.parametrize("what", ["command", "server"])
-def test_a_killed_migration_leaves_a_whole_revision(cluster: Cluster, what: str) -> None:
-    url = url_of(cluster)
-    install_first_release(url)
+def test_a_killed_migration_leaves_a_whole_revision(
+    cluster: Cluster, what: str, tmp_path: Path
+) -> None:
+    url, newer = url_of(cluster), next_release(tmp_path)
+    runner.upgrade(url)
     before = schema(url)
-    with psycopg.connect(url) as connection:
+    with connect(url) as connection:
         database = connection.info.dbname
-        connection.execute("SELECT pgblend.add_collection('kept')")
-        connection.execute("SELECT pgblend.ingest_document('kept', 'k', 'some words')")
+        connection.execute("SELECT add_collection('kept')")
+        connection.execute("SELECT ingest_document('kept', 'k', 'some words')")
     # The step cannot end before it is killed: what it writes last waits.
     locked = lock_held(url, "pgblend_data.alembic_version")
     with locked, psycopg.connect(url, autocommit=True) as watcher:
-        process = start(url, "migrate", "up")
+        process = start(url, "migrate", "up", tree=newer)
         waits = (
             "SELECT count(*) FROM pg_stat_activity WHERE datname = %s"
             " AND wait_event_type = 'Lock' AND query LIKE '%%alembic_version%%'"
@@ -142,13 +147,14 @@ def test_a_killed_migration_leaves_a_whole_revision(cluster: Cluster, what: str)
         others = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%%alembic_version%%'"
         mine = f"{others} AND pid <> pg_backend_pid() AND datname = %s"
         wait_until(lambda: Database(connection).value(mine, database) == 0)
-    assert runner.status(url)["current"] == FIRST_RELEASE
+    assert runner.status(url)["current"] == revisions()[-1]
     assert schema(url) == before
-    again = start(url, "migrate", "up")
+    again = start(url, "migrate", "up", tree=newer)
     _, errors = again.communicate()
     assert again.returncode == 0, errors
-    status = runner.status(url)
-    assert (status["current"], status["drift"]) == (revisions()[-1], False)
-    with connect(url) as connection:
+    status = newer.run("--database-url", url, "migrate", "status")
+    assert f"current: {newer.newest}\n" in status
+    assert "changed by hand: no" in status
+    with connect(url, check=False) as connection:
         found = Database(connection).column("SELECT source_key FROM lexical_search('words')")
     assert found == ["k"]

@@ -31,7 +31,7 @@ HELD = (
     " FROM pg_locks AS l WHERE l.locktype = 'advisory' AND l.pid <> pg_backend_pid()"
     " AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())"
 )
-# Those of 0.0.1, which anybody could guess.
+# Keys that anybody could guess.
 GUESSED = """
     SELECT pg_try_advisory_lock(k) FROM (
         SELECT 70939520000 + n AS k FROM generate_series(0, 63) AS n

@@ -52,14 +52,3 @@ def test_no_advice_leads_to_migrations(bare: Database, place: Place) -> None:
         bare.rows(said)
     mended = _mends(place, bare)
     assert (mended["program"], mended["search_path"]) == ("", "")
-
-
-def test_an_older_revision_is_updated(bare: Database, place: Place) -> None:
-    install(bare)
-    bare.rows("UPDATE pgblend_data.alembic_version SET version_num = '0010'")
-    assert UPDATE in _mends(place, bare)["migrations"]
-    url = place.url(bare.connection.info.dbname)
-    refused = CliRunner().invoke(cli, ["--database-url", url, "search", "x"])
-    assert refused.exit_code == 3
-    assert UPDATE in refused.stderr
-    assert "migrate up" not in refused.stderr

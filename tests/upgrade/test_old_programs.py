@@ -1,67 +1,26 @@
 """A newer pgblend migrates; the gateway and the door of the old one go on, its commands refuse.
 
-The newer one is this tree with a released revision more, a column more in the tables that the
+The newer one is this tree with a revision more, which has a column more in the tables that the
 gateway writes, and a routine that changed.
 """
 
 import os
-import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import psycopg
-import pytest
 from click.testing import CliRunner
 from psycopg.types.json import Jsonb
 
 from pgblend.cli.main import cli
-from pgblend.cli.revision import known_revisions
-from pgblend.migrations import runner
 from support.database import Database, add_documents, add_space, embed_waiting
 from support.model_provider import GatewayProcess, ModelProvider
+from support.release_tree import next_release
 from support.serve_process import DOOR_PASSWORD, ServeProcess, door_role, token_of
 from support.waiting import wait_until
 
-pytestmark = pytest.mark.slow
-
-ROOT = Path(__file__).resolve().parents[2]
-CHANGES = "".join(
-    f'    op.execute("ALTER TABLE pgblend_data.{table} ADD COLUMN newer text")\n'
-    for table in ("model_call", "search_log")
-)
 CALLS = "SELECT count(*) FROM pgblend_data.model_call WHERE outcome = 'ok'"
 FOUND = "SELECT chunk_id, score, degraded FROM blend.hybrid_search('wine in the cellar')"
-
-
-@pytest.fixture
-def newer_pgblend(tmp_path: Path) -> Callable[..., str]:
-    """Run the newer pgblend."""
-    package = tmp_path / "pgblend"
-    for name in ("cli", "migrations", "plpy", "sql"):
-        shutil.copytree(ROOT / name, package / name, ignore=shutil.ignore_patterns("__pycache__"))
-
-    def run(*arguments: str) -> str:
-        done = subprocess.run(
-            [sys.executable, "-m", "pgblend.cli.main", *arguments],
-            env=os.environ | {"PYTHONPATH": str(tmp_path)},
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    if known_revisions()[-1] not in runner.released():
-        run("migrate", "freeze")
-    run("migrate", "revise", "newer")
-    (revision,) = (package / "migrations" / "versions").glob("*_newer.py")
-    upgrade = "def upgrade() -> None:\n"
-    revision.write_text(revision.read_text().replace(upgrade, upgrade + CHANGES))
-    for body in (package / "sql").rglob("hybrid_search.sql"):
-        body.write_text(body.read_text().replace("-- hybrid_search: ", "-- hybrid_search: newer: "))
-    return run
 
 
 def in_a_new_session(url: str, query: str) -> list[tuple[object, ...]]:
@@ -74,7 +33,7 @@ def test_the_old_gateway_and_door_serve_the_new_database(
     database_url: str,
     url_as: Callable[..., str],
     server,  # type: ignore[no-untyped-def]
-    newer_pgblend: Callable[..., str],
+    tmp_path: Path,
 ) -> None:
     db = Database(connection)
     db.rows("SELECT add_collection('c')")
@@ -100,10 +59,11 @@ def test_the_old_gateway_and_door_serve_the_new_database(
             wait_until(lambda: db.value(CALLS))
             calls = db.value(CALLS)
 
-            newer_pgblend("--database-url", database_url, "migrate", "up")
-            newest = f"{int(known_revisions()[-1]) + 1:04d}"
-            status = newer_pgblend("--database-url", database_url, "migrate", "status")
-            assert newest in status
+            newer = next_release(tmp_path)
+            newer.run("--database-url", database_url, "migrate", "up")
+            assert f"current: {newer.newest}" in newer.run(
+                "--database-url", database_url, "migrate", "status"
+            )
 
             assert in_a_new_session(database_url, FOUND) == before
             again = client.post("/v1/search", json={"query": "wine"}).json()["results"]
@@ -111,7 +71,7 @@ def test_the_old_gateway_and_door_serve_the_new_database(
             wait_until(lambda: db.value(CALLS) > calls)
             refused = CliRunner().invoke(cli, ["--database-url", database_url, "search", "wine"])
             assert refused.exit_code == 3
-            assert f"at revision {newest}, which this version" in refused.stderr
+            assert f"at revision {newer.newest}, which this version" in refused.stderr
     with (
         ModelProvider() as provider,
         GatewayProcess("--cache-size", "0", provider=provider, environment=writes) as started_after,

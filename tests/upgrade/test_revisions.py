@@ -234,9 +234,9 @@ def test_a_database_of_a_newer_pgblend_is_left_alone(empty: str) -> None:
     assert schema(empty) == before
 
 
-def test_apply_needs_the_newest_revision(first_release_url: str) -> None:
+def test_apply_needs_the_newest_revision(empty: str) -> None:
     with pytest.raises(UserError, match="apply needs"):
-        runner.apply(first_release_url)
+        runner.apply(empty)
 
 
 def test_roles_that_are_not_superusers_are_told(connect_as, database_url: str) -> None:

@@ -7,7 +7,7 @@ from pgblend.migrations.replace_routines import execute_script, replace_routines
 from pgblend.migrations.scripts import read_script, read_tables, read_types, table_names
 from pgblend.sql import render
 
-revision = "0011"
+revision = "0001"
 down_revision = None
 branch_labels = None
 depends_on = None
