@@ -27,7 +27,16 @@ def echo_answer(document: dict[str, Any], output_format: str, answer: bool | Non
         _echo_terminal(document)
     for question in unanswered(document):
         click.echo(f"pgblend: no evidence for: {output.one_line(question)}", err=True)
+    for sentence in left_out(document):
+        text = output.one_line(sentence["text"])
+        click.echo(f"pgblend: left out ({sentence['reason']}): {text}", err=True)
     click.echo(f"pgblend: {verdict(document, answer)}", err=True)
+
+
+def left_out(document: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the sentences of an answer that no passage bears out."""
+    checks = document["checks"] or {"sentences": []}
+    return [sentence for sentence in checks["sentences"] if not sentence["kept"]]
 
 
 def unanswered(document: dict[str, Any]) -> list[str]:

@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pgblend.plpy.context.answer import CITATION, answer_sentences, check_answer, cited_sentence
+from pgblend.plpy.context.answer import checked_sentence, cited_sentence
+from pgblend.plpy.context.sentences import CITATION, answer_sentences, is_abstention
 
 # What may still become a citation.
 _OPEN = re.compile(r"\[\s*(?:\d|$)")
@@ -14,7 +15,8 @@ class CheckedSentences:
     """An answer's sentences that its passages bear out, in order, as `check_answer` writes them."""
 
     def __init__(self, parts: Sequence[Mapping[str, Any]], questions: int = 0) -> None:
-        self._parts, self._questions = parts, questions
+        self._texts = {part["citation"]: str(part["text"]) for part in parts}
+        self._questions = questions
         self._settled = 0
         self._line: int | None = None  # of the last sentence that was told
         self.text = ""
@@ -36,14 +38,13 @@ class CheckedSentences:
         yield from self._tell(self.text, len(self._sentences(self.text)))
 
     def _sentences(self, text: str) -> Sequence[Mapping[str, Any]]:
-        return answer_sentences(text, self._questions)
+        return [] if is_abstention(text) else answer_sentences(text, self._questions)
 
     def _tell(self, text: str, settled: int) -> Iterator[str]:
         if settled <= self._settled:
             return
-        lines = [sentence["line"] for sentence in self._sentences(text)]
-        checked = check_answer(text, self._parts, self._questions)["sentences"]
-        for line, sentence in list(zip(lines, checked, strict=False))[self._settled : settled]:
+        for found in self._sentences(text)[self._settled : settled]:
+            sentence, line = checked_sentence(found, self._texts), found["line"]
             if sentence["kept"]:
                 between = "" if self._line is None else " " if line == self._line else "\n"
                 yield between + cited_sentence(sentence)

@@ -5,85 +5,21 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pgblend.plpy.context.quotations import best_quotation, find_quotation, normalized_words
-
-# [1], [1, 2], [1: "words"; 2: "other words"]: straight or typographic quotation marks.
-QUOTED = r'(?:"[^\[\]]*?"|“[^”]*”|„[^“”]*[“”]|«[^»]*»)'
-ONE = rf"\d{{1,4}}(?:\s*:\s*{QUOTED}(?:\s*,\s*{QUOTED})*)?"
-CITATION = re.compile(rf"\[\s*{ONE}(?:\s*[,;]\s*{ONE})*\s*\]")
-NUMBER = re.compile(rf"(\d{{1,4}})(?:\s*:\s*({QUOTED}(?:\s*,\s*{QUOTED})*))?")
-QUOTATION = re.compile(QUOTED)
-# Citations are put aside as one character each, which no text has.
-FIRST_MARK = 0xF0000
-MARKS = "[\U000f0000-\U000ffffd]"
-# A citation behind the full stop belongs before it.
-BEHIND_STOP = re.compile(rf"([.!?…。\uff01\uff1f]+)((?:[ \t]*{MARKS})+)")
-BOUNDARY = re.compile(
-    rf"(?<=[.!?…])[ \t]+(?=[^\sa-zà-ÿ])|(?<=[。\uff01\uff1f])|(?<={MARKS})[ \t]+(?=[A-ZÀ-Þ])"
+from pgblend.plpy.context.quotations import (
+    addresses,
+    best_quotation,
+    code_spans,
+    find_quotation,
+    normalized_words,
+    stands_whole,
 )
-# Shorter pieces without a citation are list marks, abbreviations, initials of what follows.
-LEAST_WORDS = 3
+from pgblend.plpy.context.sentences import answer_sentences, is_abstention
+from pgblend.plpy.context.written_forms import LINK, PICTURE
 
-
-LABEL = re.compile(r"[\s*_-]*#([1-9])[\s*_]*[:.)]?[\s*_]*")
-
-
-def answer_sentences(answer: str, questions: int = 0) -> list[dict[str, Any]]:
-    """Return the sentences of an answer: text (without citations), citations, quotations, line.
-
-    `citations` are the passage numbers, each once; `quotations` are (passage number, words), and
-    (None, words) for quotation marks in the sentence itself; `line` counts the answer's lines. A
-    citation belongs to the sentence that it stands in or right behind. What looks like one but is
-    not, such as one that was cut off, stays text. Of a question of so many parts, `question` is the
-    number that the line, or one above it, begins with (#1:), None without one.
-    """
-    cited: list[str] = []
-
-    def put_aside(match: re.Match[str]) -> str:
-        cited.append(match.group())
-        return chr(FIRST_MARK + len(cited) - 1)
-
-    text = CITATION.sub(put_aside, re.sub(MARKS, "", answer))
-    text = BEHIND_STOP.sub(r"\2\1", text)
-    sentences = []
-    question = None
-    for number, line in enumerate(text.split("\n")):
-        label = LABEL.match(line)
-        if label and int(label[1]) <= questions:
-            question, line = int(label[1]), line[label.end() :]
-            if _is_abstention(line):
-                continue
-        begun, of_line = "", {"line": number, "question": question}
-        for piece in BOUNDARY.split(line.strip()):
-            begun = f"{begun} {piece}".strip()
-            if len(begun.split()) >= LEAST_WORDS or re.search(MARKS, begun):
-                sentences.append(_sentence(begun, cited) | of_line)
-                begun = ""
-        if begun:
-            sentences.append(_sentence(begun, cited) | of_line)
-    return sentences
-
-
-def _is_abstention(answer: str) -> bool:
-    """Tell whether the model says that it found no answer."""
-    return " ".join(answer.split()).strip(" .\"'*").casefold() == ABSTAINED_ANSWER
-
-
-def _sentence(text: str, cited: list[str]) -> dict[str, Any]:
-    """Take the citations out of a sentence."""
-    citations: dict[int, None] = {}
-    quotations: list[tuple[int | None, str]] = []
-    for mark in re.findall(MARKS, text):
-        for number, quoted in NUMBER.findall(cited[ord(mark) - FIRST_MARK][1:-1]):
-            citations[int(number)] = None
-            quotations += [(int(number), words[1:-1]) for words in QUOTATION.findall(quoted)]
-    text = " ".join(re.sub(rf"\s*{MARKS}", "", text).split())
-    quotations += [(None, words[1:-1]) for words in QUOTATION.findall(text)]
-    return {"text": text, "citations": list(citations), "quotations": quotations}
-
-
-ABSTAINED_ANSWER = "no answer"
 FIGURE = re.compile(r"\d+(?:[.,:]\d+)*")
+# 1,500 and 1500 are one figure.
+THOUSANDS = re.compile(r"(?<![\d.,])([1-9]\d{0,2})((?:[,'\u2019\u00a0\u202f]\d{3})+)(?![\d,])")
+LIST_MARK = re.compile(r"^[\s>*_]*(?:\d+[.)]|[-*•+\u2013])[*_]*\s+")
 CONTENT_WORD = re.compile(r"[^\W\d_]{4,}")
 # What a quotation must have to say something: so many letters and digits.
 LEAST_QUOTED = 6
@@ -98,10 +34,12 @@ def check_answer(
 
     `parts` have citation (number) and text. A sentence is kept where it cites a passage that is
     there. Every quotation in it must stand word for word in a passage that it cites (see
-    normalized_words), and so must every figure. Beside that, a quotation of at least 6 letters and
-    digits must stand there, or half of its longer words. Everything else is dropped, with the
-    reason: "no citation", "no such passage", "quotation not found", "figure not found", "words not
-    found".
+    find_quotation), and so must every figure. Each address and each piece of code (between
+    backticks or fences) must stand there whole. Beside that, a quotation of at least 6 letters and
+    digits must stand there, or half of its longer words; addresses alone are no sentence.
+    Everything else is dropped, with the reason: "no citation", "no such passage", "only an
+    address", "quotation not found", "address not found", "code not found", "figure not found",
+    "words not found".
 
     Returns answer, the kept sentences with [n] behind them, None where none is left. abstained: the
     model found no answer, or nothing is left. sentences have text, citations, quotations, kept and
@@ -109,8 +47,8 @@ def check_answer(
     quotations and quotations_found say how many.
     """
     texts = {part["citation"]: str(part["text"]) for part in parts}
-    sentences = [] if _is_abstention(answer) else answer_sentences(answer, questions)
-    checked = [_checked(sentence, texts) for sentence in sentences]
+    sentences = [] if is_abstention(answer) else answer_sentences(answer, questions)
+    checked = [checked_sentence(sentence, texts) for sentence in sentences]
     kept = [sentence for sentence in checked if sentence["kept"]]
     lines: dict[int, list[str]] = {}
     for sentence in kept:
@@ -123,7 +61,7 @@ def check_answer(
             {
                 name: value
                 for name, value in sentence.items()
-                if name != "line" and (questions or name != "question")
+                if name not in ("line", "is_code") and (questions or name != "question")
             }
             for sentence in checked
         ],
@@ -134,7 +72,7 @@ def check_answer(
     }
 
 
-def _checked(sentence: Mapping[str, Any], texts: Mapping[int, str]) -> dict[str, Any]:
+def checked_sentence(sentence: Mapping[str, Any], texts: Mapping[int, str]) -> dict[str, Any]:
     """Return a sentence with its quotations looked up, and whether it is kept."""
     citations = [number for number in sentence["citations"] if number in texts]
     quotations = []
@@ -144,32 +82,40 @@ def _checked(sentence: Mapping[str, Any], texts: Mapping[int, str]) -> dict[str,
         at = next(iter(found), number)
         lines = None if at is None or at not in found else list(found[at])
         quotations.append({"citation": at, "text": words, "lines": lines})
-    reason = _problem(sentence["text"], sentence["citations"], citations, quotations, texts)
+    reason = _problem(sentence, citations, quotations, texts)
     return {
         "text": sentence["text"], "citations": citations, "quotations": quotations,
         "kept": reason is None, "reason": reason,
-        "line": sentence["line"], "question": sentence["question"],
+        **{name: sentence[name] for name in ("line", "is_code", "question")},
     }  # fmt: skip
 
 
 def _problem(
-    text: str,
-    named: Sequence[int],
+    sentence: Mapping[str, Any],
     citations: Sequence[int],
     quotations: Sequence[Mapping[str, Any]],
     texts: Mapping[int, str],
 ) -> str | None:
     """Return why a sentence is dropped, None where it is kept."""
-    if not named:
+    text = str(sentence["text"])
+    if not sentence["citations"] or not _letters(text):
         return "no citation"
-    if not citations or not any(character.isalnum() for character in text):
-        return "no such passage" if not citations else "no citation"
+    if not citations:
+        return "no such passage"
+    if not sentence["is_code"] and not _letters(_without_addresses(text)):
+        return "only an address"
     if any(quotation["lines"] is None for quotation in quotations):
         return "quotation not found"
-    told = normalized_words("\n".join(texts[number] for number in citations))
-    claim = re.sub(r"^(?:\d+[.)]|[-*•])\s+", "", normalized_words(text))
-    figures = set(FIGURE.findall(told))
-    if any(figure not in figures for figure in FIGURE.findall(claim)):
+    passages = [texts[number] for number in citations]
+    if any(not _stands_in(address, passages) for address in addresses(text)):
+        return "address not found"
+    spans = [text] if sentence["is_code"] else code_spans(text)
+    if any(not _stands_in(span, passages, is_code=True) for span in spans):
+        return "code not found"
+    told = normalized_words("\n".join(passages))
+    claim = normalized_words(LIST_MARK.sub("", text))
+    figures = _figures(told)
+    if any(figure not in figures for figure in _figures(claim)):
         return "figure not found"
     if any(_letters(quotation["text"]) >= LEAST_QUOTED for quotation in quotations):
         return None
@@ -178,6 +124,23 @@ def _problem(
     if not words or len(words & there) < LEAST_SHARE * len(words):
         return "words not found"
     return None
+
+
+def _without_addresses(text: str) -> str:
+    """Return a sentence without its list mark, pictures, links and addresses."""
+    text = LINK.sub(" ", PICTURE.sub(" ", LIST_MARK.sub("", text)))
+    for address in addresses(text):
+        text = text.replace(address, " ", 1)
+    return text
+
+
+def _stands_in(piece: str, passages: Sequence[str], *, is_code: bool = False) -> bool:
+    return any(stands_whole(piece, passage, is_code=is_code) for passage in passages)
+
+
+def _figures(text: str) -> set[str]:
+    whole = THOUSANDS.sub(lambda found: found[1] + re.sub(r"\D", "", found[2]), text)
+    return {*FIGURE.findall(whole)}
 
 
 def _letters(text: str) -> int:

@@ -22,7 +22,8 @@ $python$;
 -- answer_model, false none, NULL where one is set. Where the model fails the citations stand alone,
 -- degraded and a WARNING say why, and the option strict makes it an error. Options: those of
 -- get_context, and answer_tokens. With a chat model every sentence of the answer cites passages,
--- and every quotation was found word for word. What was not is left out, and named in checks.
+-- and every quotation was found word for word, every address and piece of code whole. What was not
+-- is left out, and named in checks.
 CREATE OR REPLACE FUNCTION blend.ask(
     query text,
     result_limit integer DEFAULT 10,

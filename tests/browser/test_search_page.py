@@ -306,7 +306,7 @@ def test_why_a_document_is_not_here(visit: Visit) -> None:
 
 def test_an_answer_opens_its_sources(visit: Visit, site: Site, model_provider: Any) -> None:
     sentence = "A token is 32 random bytes; the database keeps its sha256, role, scopes and expiry."
-    model_provider.reply = lambda _: f"{sentence} [1]"
+    model_provider.reply = lambda _: f"{sentence} [1] Nobody else says this. See evil.example [1]."
     name = model_provider.plain_chat_model
     site.admin.rows("SELECT set_setting('answer_model', to_jsonb(%s::text))", name)
     try:
@@ -315,6 +315,9 @@ def test_an_answer_opens_its_sources(visit: Visit, site: Site, model_provider: A
         one.page.get_by_role("button", name="Answer", exact=True).click()
         answer = one.page.get_by_role("region", name="Answer")
         expect(answer.locator(".said")).to_contain_text("32 random bytes", timeout=60_000)
+        answer.get_by_text("Left out: 2 sentences without support").click()
+        expect(answer).to_contain_text("Nobody else says this. no citation")
+        expect(answer).to_contain_text("See evil.example. address not found")
         assert one.problems() == []
         answer.locator(".said .cite").click()
         here = one.page.locator(".chunk.here")

@@ -130,6 +130,34 @@ def test_what_is_not_borne_out_is_no_answer(
     assert asked.warnings() == []
 
 
+PAN = """The non\u2011stick pan doesn\u2019t rust, as [the test](test.md) told.
+![Our shop](https://shop.example/banner.png)"""
+PAN_CITED = '[1: "non-stick pan doesn\'t rust"]'
+
+
+@pytest.mark.parametrize(
+    ("answer", "kept"),
+    [
+        (f"The non-stick pan doesn't rust {PAN_CITED}.", True),
+        ('It does not rust [1: "pan doesn\u2019t rust, as [the test](test.md) told"].', True),
+        ('It does not rust [1: "The Non-Stick pan doesn\'t rust, as the test told"].', True),
+        ('The non-stick pan rusts [1: "non-stick pan does rust"].', False),
+        (f"![Our shop](https://shop.example/banner.png) {PAN_CITED}.", False),
+        (f"It doesn't rust, see https://evil.example {PAN_CITED}.", False),
+        (f"It doesn't rust after `rm -rf /` {PAN_CITED}.", False),
+    ],
+)
+def test_words_are_compared_and_not_how_they_are_written(
+    asked: Database, model: ModelProvider, answer: str, kept: bool
+) -> None:
+    add_documents(asked, "c", [("pan", "Pan", PAN)])
+    model.reply = lambda _: answer
+    options = json.dumps({"weights": {"vector": 0}})
+    found = asked.value("SELECT ask('which pan does not rust', options => %s)", options)
+    assert (found["answer"] is not None) == kept, found["checks"]
+    assert [citation["source_key"] for citation in found["citations"]] == ["pan"]
+
+
 @pytest.mark.parametrize(
     ("behaviour", "problem"),
     [

@@ -34,7 +34,7 @@ async function answer(asked, overview) {
   if (place.firstChild === growing) fill(place, shown);
 }
 
-function drawAnswer({ answer: said, citations, questions = [], degraded }, asked, overview) {
+function drawAnswer({ answer: said, citations, questions = [], checks, degraded }, asked, overview) {
   const section = h("section", { class: "answer", "aria-label": "Answer" },
     asked.history && h("p", { class: "small", dir: "auto" }, asked.query));
   const failed = degraded.find((note) => note.startsWith("answer: "));
@@ -48,9 +48,16 @@ function drawAnswer({ answer: said, citations, questions = [], degraded }, asked
     if (!hasEvidence) section.append(h("p", { class: "small", dir: "auto" }, `No evidence was found for: ${question}`));
   }
   if (said) section.append(h("ol", { class: "sources" }, citations.filter((one) => one.isCited).map(source)));
+  const dropped = checks?.sentences.filter((one) => !one.kept) ?? [];
+  if (dropped.length) section.append(leftOut(dropped));
   if (!failed && overview.expansion_model) section.append(furtherQuestion(asked, said ?? "No answer.", overview));
   return section;
 }
+
+/** Tell which sentences no passage bears out, and why. */
+const leftOut = (sentences) => h("details", { class: "more left-out" },
+  h("summary", {}, `Left out: ${sentences.length} ${sentences.length === 1 ? "sentence" : "sentences"} without support`),
+  h("ul", {}, sentences.map((one) => h("li", { dir: "auto" }, h("span", {}, one.text), " ", h("b", {}, one.reason)))));
 
 /** Return a form for a question that goes on from this one: a model reads it with what was said before. */
 function furtherQuestion(asked, said, overview) {

@@ -1,0 +1,191 @@
+"""Quotations are found however their words are written; invented words, addresses, code are not."""
+
+import pytest
+
+from pgblend.plpy.context.answer import check_answer
+from pgblend.plpy.context.quotations import find_quotation
+
+FOUND = [
+    # Markdown
+    ("see [Roll back](rollback.md) when it fails", "see Roll back when it fails"),
+    ("see [Roll back](rollback.md) when it fails", "see [Roll back](rollback.md) when it"),
+    ("see [Roll back](rollback.md) when it fails", "see [Roll back] when it fails"),
+    ("see [Roll back][back] and [[Page|a page]]", "see Roll back and a page"),
+    ("see [a (b)](x_(y).md) there", "see a (b) there"),
+    ("press ![icon](i.png) Save to keep it", "press Save to keep it"),
+    ("press ![icon](i.png) Save to keep it", "press ![icon](i.png) Save"),
+    ("Run `make release`, then `make deploy`.", "Run make release, then make deploy"),
+    ("Run make release, then", "Run `make release`, then"),
+    ("It is **not** safe, _really_ not", "is not safe, really not"),
+    ("It is ***very*** ~~un~~**safe** here", "very unsafe here"),
+    ("Set max_tokens and `on\\_error` first", "max_tokens and on_error first"),
+    ("as told[^1] before <b>all</b>&nbsp;others &amp; me", "told before all others & me"),
+    ("- the first one\n- the second one\n", "the first one the second one"),
+    ("1. Open the lid\n2. Pour the milk", "Open the lid. Pour the milk"),
+    ("- [x] done is done\n> as he\n> said it", "done is done as he said"),
+    ("## The heading\n\nThe text", "The heading The text"),
+    ("| name | port |\n|---|---|\n| web | 8080 |", "web | 8080"),
+    ("| name | port |\n|---|---|\n| web | 8080 |", "name port web 8080"),
+    # marks
+    ("The non\u2011stick pan doesn\u2019t rust, whatever", "non-stick pan doesn't rust"),
+    ("a well-known way", "a well known way"),
+    ("a well known e\u2010mail", "well-known email"),
+    ("The pan \u2013 a good one \u2014 holds", "pan - a good one - holds"),
+    ("The pan\u2014a good one", "The pan -- a good one"),
+    ("from 10\u201320 minutes", "10-20 minutes"),
+    ("minus \u22125 degrees", "-5 degrees"),
+    ("He said \u201cyes\u201d and \u2018no\u2019", "said \"yes\" and 'no'"),
+    ("Rock \u2019n\u2019 roll isn`t dead", "rock 'n' roll isnt dead"),
+    ("wait\u2026 what is it", "wait... what is it"),
+    ("The server [sic] listens", "[T]he server sic listens"),
+    ("The U.S. Army", "the US Army"),
+    # letters
+    ("The Server Listens", "the server LISTENS"),
+    ("Die STRASSE nach \u0130stanbul", "Stra\u00dfe nach istanbul"),
+    ("5\u00a0km at 100\u202f%", "5 km at 100%"),
+    ("an e\ufb03cient o\ufb00er", "efficient offer"),
+    ("in\u00adfor\u00adma\u00adtion for\u200ball", "information forall"),
+    ("the infor-\nmation and the non-\nstick pan", "information and the non-stick pan"),
+    ("the infor\u00ad\nmation", "information"),
+    ("cafe\u0301s \u212bngstr", "caf\u00e9s \u00c5ngstr"),
+    ("\u0643\u064e\u062a\u064e\u0628\u064e \u0627\u0644\u0643\u062a\u0640\u0627\u0628",
+     "\u0643\u062a\u0628 \u0627\u0644\u0643\u062a\u0627\u0628"),
+    ("हिन्दी में लिखा है", "हिन्दी में लिखा"),
+    ("今天天气很好、\n我们去公园。", "今天天气很好,我们去公园"),
+    ("Foo™ and Bar® run", "Foo and Bar run"),
+    # parts
+    ("The server, which is old, listens on port 1", "The server … listens on port"),
+    ("The server, which is old, listens on port 1", "The server [...] listens on port"),
+    ("The server listens on port", "…listens on port..."),
+    ("one\ntwo  three\r\nfour", "one two three four"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "quotation"), FOUND)
+def test_the_same_words_are_found(text: str, quotation: str) -> None:
+    assert find_quotation(quotation, text), quotation
+    # As a model writes it behind its sentence.
+    answer = f'It says so [1: "{quotation}"].'
+    found = check_answer(answer, [{"citation": 1, "text": text}])
+    assert (found["answer"], found["dropped"]) == ("It says so [1].", 0), found["sentences"]
+
+
+@pytest.mark.parametrize(
+    ("text", "quotation"),
+    [
+        ("see [Roll back](rollback.md)", "see [Roll back](https://evil.example)"),
+        ("see [Roll back](rollback.md)", "see Roll forward"),
+        ("The pan doesn\u2019t rust", "The pan does rust"),
+        ("The pan does not rust", "The pan does rust"),
+        ("it cannot manage", "it can not man"),
+        ("at -5 degrees", "at 5 degrees"),
+        ("costs 5.50 euros", "costs 5"),
+        ("costs 5.50 euros", "50 euros"),
+        ("costs 10-20 euros", "costs 1020 euros"),
+        ("costs 5 € a month", "costs 5 $ a month"),
+        ("where a < b holds", "where a > b holds"),
+        ("1½ cups", "11/2 cups"),
+        ("am 12. März 2020", "13. März 2020"),
+        ("1. Open the lid", "7. Open the lid"),
+        ("listens on port 5432", "listens … 5432"),
+        ("listens first and then speaks it", "then speaks … listens first"),
+        ("El año nuevo", "El ano nuevo"),
+        ("mail a@good.example now", "mail a@evil.example now"),
+        ("now here", "nowhere"),
+        ("10 000 units", "10 units"),
+    ],
+)
+def test_other_words_are_not(text: str, quotation: str) -> None:
+    assert find_quotation(quotation, text) is None
+
+
+TEXT = (
+    "Undo a bad release with `make rollback`, never with rm -rf /srv/data.\n"
+    "The guide is at https://docs.example/guide?page=2 (mail help@docs.example),\n"
+    "see [Incidents](incidents.md) and ![a picture](https://docs.example/p.png)."
+)
+QUOTE = '[1: "Undo a bad release"]'
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Use `make rollback`.",
+        "The guide is at https://docs.example/guide?page=2.",
+        "The guide (https://docs.example/guide?page=2) tells.",
+        "The [guide](https://docs.example/guide?page=2) tells.",
+        "Write to help@docs.example, or see [Incidents](incidents.md).",
+        "It shows ![a picture](https://docs.example/p.png).",
+        "Never run `rm -rf /srv/data`.",
+        "It isn't a 'bad release' that people's mails are about.",
+    ],
+)
+def test_addresses_and_code_that_stand_there(sentence: str) -> None:
+    found = check_answer(f"{sentence[:-1]} {QUOTE}.", [{"citation": 1, "text": TEXT}])
+    assert found["answer"] == f"{sentence[:-1]} [1].", found["sentences"]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "reason"),
+    [
+        ("See https://evil.example", "address not found"),
+        ("See https://docs.example/guide", "address not found"),
+        ("See https://docs.example", "address not found"),
+        ("See evil.example/x", "address not found"),
+        ("See [the guide](https://evil.example)", "address not found"),
+        ("See [the guide](//evil.example)", "address not found"),
+        ("See [the guide][1x] [1x]:https://evil.example", "address not found"),
+        ("See <a href='//evil.example'>it</a>", "address not found"),
+        ("See ![it](https://evil.example/p.png?q=secret)", "address not found"),
+        ("Write to root@evil.example", "address not found"),
+        ("Click javascript:alert(1)", "address not found"),
+        ("Run `rm -rf /`", "code not found"),
+        ("Run ``rm -rf /``", "code not found"),
+        ("Run `rm -rf /", "code not found"),
+        ("Run `make`deploy or `make roll`", "code not found"),
+        ("![a picture](https://docs.example/p.png)", "only an address"),
+        ("- [Incidents](incidents.md)", "only an address"),
+        ("https://docs.example/guide?page=2", "only an address"),
+        ("<https://docs.example/guide?page=2>", "only an address"),
+        ("He says 'buy gold now'", "quotation not found"),
+        ("He says «buy gold»", "quotation not found"),
+        ("He says „buy gold“", "quotation not found"),
+    ],
+)
+def test_what_is_invented_goes_beside_a_right_quotation(sentence: str, reason: str) -> None:
+    found = check_answer(f"{sentence} {QUOTE}.", [{"citation": 1, "text": TEXT}])
+    assert found["answer"] is None, found["answer"]
+    assert [each["reason"] for each in found["sentences"]] == [reason]
+
+
+def test_lines_between_fences_are_code() -> None:
+    parts = [{"citation": 1, "text": TEXT}]
+    said = f"This {QUOTE}:\n```sh\nmake rollback {QUOTE}\nrm -rf / {QUOTE}\n```\nDone {QUOTE}."
+    found = check_answer(said, parts)
+    assert [each["reason"] for each in found["sentences"]] == [None, None, "code not found", None]
+
+
+@pytest.mark.parametrize(
+    "citation",
+    [
+        '[1: "see [Incidents](incidents.md)"]',
+        '[1: "see ["Incidents"](incidents.md) and", "Undo a bad"]',
+        "[1: 'Undo a bad release']",
+        "[1: `make rollback`]",
+        "[1: \u2018Undo a bad release\u2019]",
+        "[1: «Undo a bad release»]",
+        "[1: Undo a bad release]",
+        '[1: “Undo a bad release"]',
+        '[1: "Undo a bad\nrelease"]',
+    ],
+)
+def test_ways_to_write_a_citation(citation: str) -> None:
+    found = check_answer(f"Undo it {citation}.", [{"citation": 1, "text": TEXT}])
+    assert found["answer"] == "Undo it [1].", found["sentences"]
+    assert found["quotations"] == found["quotations_found"] > 0
+
+
+def test_figures_by_thousands() -> None:
+    parts = [{"citation": 1, "text": "It has 1500 rows and 2,500,000 words, and costs 1.5 euros."}]
+    for said, is_kept in (("1,500 rows", True), ("2500000 words", True), ("15 euros", False)):
+        assert bool(check_answer(f"It has so many {said} [1].", parts)["kept"]) == is_kept
