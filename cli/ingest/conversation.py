@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from pgblend.cli.ingest.attached import Contents
 from pgblend.cli.ingest.document import Document, Message, ParseError, storable_value
 
 _SAMPLE = 4000
@@ -15,7 +16,7 @@ _SAMPLE = 4000
 class Conversation:
     """A channel, an issue or a mail thread: its key within the export, and what reads it.
 
-    Its `identity` is the same in every export.
+    Its `identity` is the same in every export. `contents` are the files of its messages.
     """
 
     key: str
@@ -23,6 +24,7 @@ class Conversation:
     digest: str
     size: int
     read: Callable[[], Document]
+    contents: Callable[[], Contents] = Contents
 
 
 def conversation(

@@ -16,7 +16,12 @@ class ParseError(Exception):
 
 
 class UnsupportedFormatError(ParseError):
-    """A file in a format that has no parser."""
+    """A file in a format that has no parser; `mend` is what people do to have it read."""
+
+    def __init__(self, reason: str, mend: str = "") -> None:
+        super().__init__(f"{reason}: {mend}" if mend else reason)
+        self.reason = reason
+        self.mend = mend or "save it in a format that is read, such as PDF or plain text"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,14 @@
 """Which parser reads which file."""
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path, PurePath
 
 from pgblend.cli.extras import how_to_install, missing
+from pgblend.cli.ingest.attached import EMAIL, OUTLOOK, ZIP
 from pgblend.cli.ingest.decode import decode, is_binary
 from pgblend.cli.ingest.document import (
     Document,
@@ -35,11 +37,19 @@ MARKDOWN, HTML, JSON, JSONL, TEXT = (
 IMAGE = "image/*"
 # Exports of messages: a file gives many documents.
 SLACK, LINEAR, MBOX = "application/x-slack-export", "application/x-linear", "application/mbox"
-_EXPORT_VERSIONS: dict[str, int] = {}
+_EXPORT_VERSIONS = {MBOX: 7}
 EXPORT_TYPES = {SLACK: "SLACK", LINEAR: "LINEAR", MBOX: "EMAIL"}
 PREFIXES = {SLACK: "slack", LINEAR: "linear", MBOX: "mail"}
 SNIFFED_BYTES = 8192
 _MBOX_START = b"From "
+# How mails begin in folders whose files' names say nothing, such as those of Maildir.
+_MAIL_START = re.compile(
+    rb"(Return-Path|Delivered-To|Received|X-[\w-]+|From|Date|Message-ID|MIME-Version):[ \t]", re.I
+)
+_MAIL_HEADERS = tuple(
+    re.compile(rb"^" + name + rb":[ \t]", re.I | re.M)
+    for name in (b"From", b"Date", b"(To|Subject)")
+)
 _CODE = "text/x-source"
 _OFFICE = "application/vnd.openxmlformats-officedocument."
 
@@ -145,8 +155,31 @@ _FORMATS = (
         extra="documents",
     ),
     Format("text/csv", "CSV", ".csv .tsv", _lazy("parse_csv", "parse_csv")),
-    Format("message/rfc822", "EMAIL", ".eml", _lazy("parse_mail", "parse_mail")),
-    Format("application/vnd.ms-outlook", "EMAIL", ".msg", _lazy("parse_outlook", "parse_outlook")),
+    Format(
+        EMAIL,
+        "EMAIL",
+        ".eml .emlx",
+        _lazy("parse_mail", "parse_mail"),
+        version=7,
+        before=TEXT,
+    ),
+    Format(OUTLOOK, "EMAIL", ".msg", _lazy("parse_outlook", "parse_outlook"), version=7),
+    Format(
+        "text/calendar",
+        "CALENDAR",
+        ".ics",
+        _lazy("parse_calendar", "parse_calendar"),
+        version=7,
+        before=TEXT,
+    ),
+    Format(
+        "multipart/related",
+        "HTML",
+        ".mht .mhtml",
+        _lazy("parse_mht", "parse_mht"),
+        version=7,
+        before=TEXT,
+    ),
     Format("application/epub+zip", "EPUB", ".epub", _lazy("parse_epub", "parse_epub"), version=7),
     Format(
         "application/vnd.oasis.opendocument.text", "ODT", ".odt", _lazy("parse_markup", "parse_odt")
@@ -178,7 +211,7 @@ _BY_MEDIA_TYPE = {format.media_type: format for format in _FORMATS}
 # Formats whose bytes, even where they are text, are not what a reader sees.
 _UNSUPPORTED_SUFFIXES = (
     ".doc .ppt .odp .svg .ico .mp3 .mp4 .wav .avi "
-    ".mov .zip .gz .tgz .bz2 .xz .zst .7z .rar .tar .z .lzma .sqlite .db .parquet .npz .npy .pyc "
+    ".mov .gz .tgz .bz2 .xz .zst .7z .rar .tar .z .lzma .sqlite .db .parquet .npz .npy .pyc "
     ".so .exe .dll .woff .woff2 .ttf"
 )
 _UNSUPPORTED = frozenset(_UNSUPPORTED_SUFFIXES.split())
@@ -189,7 +222,7 @@ _MENDS = {
         (".doc", "save it as .docx or PDF"),
         (".ppt", "save it as .pptx or PDF"),
         (".odp", "save it as .pptx or PDF"),
-        (".zip .gz .tgz .bz2 .xz .zst .7z .rar .tar .z .lzma", "unpack it"),
+        (".gz .tgz .bz2 .xz .zst .7z .rar .tar .z .lzma", "unpack it"),
         (".mp3 .mp4 .wav .avi .mov", "add what is said as a text or as subtitles"),
     )
     for suffix in suffixes.split()
@@ -201,14 +234,21 @@ def media_type_of(path: PurePath, head: bytes) -> str:
     suffix = path.suffix.lower()
     if suffix == ".mbox" or (not suffix and head.startswith(_MBOX_START)):
         return MBOX
+    if suffix == ".zip":
+        return ZIP
     if suffix in _UNSUPPORTED:
-        mend = f": {_MENDS[suffix]}" if suffix in _MENDS else ""
-        raise UnsupportedFormatError(f"unsupported format {suffix}{mend}")
+        raise UnsupportedFormatError(f"unsupported format {suffix}", _MENDS.get(suffix, ""))
     if suffix in _BY_SUFFIX:
         return _BY_SUFFIX[suffix].media_type
     if is_binary(head[:SNIFFED_BYTES]):
         raise UnsupportedFormatError("unsupported format: binary data")
-    return TEXT
+    return EMAIL if _is_mail(head) else TEXT
+
+
+def _is_mail(head: bytes) -> bool:
+    """Whether a text begins with the headers of a mail."""
+    headers = head.replace(b"\r\n", b"\n").partition(b"\n\n")[0]
+    return bool(_MAIL_START.match(head)) and all(each.search(headers) for each in _MAIL_HEADERS)
 
 
 def reader_of(media_type: str) -> Reader:

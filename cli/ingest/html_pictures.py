@@ -29,17 +29,19 @@ def add_pictures(
     start: int = 0,
     folder: str = "",
     lasting: bool = False,
+    named: bool = False,
 ) -> None:
     """Note a page's pictures; its text begins at `start` of the builder's.
 
     `folder` is the page's own where a document has several, so that each file is read once.
-    Files of a `lasting` source are read again when their turn comes, not kept until then.
+    With `named` the files have addresses as names, not paths. Files of a `lasting` source are read
+    again when their turn comes, not kept until then.
     """
     for offset, source in page.images:
         if source[: len(_DATA)].lower() == _DATA:
             data, again = data_uri(source), None
         else:
-            path = local_path(source)
+            path = source if named else local_path(source)
             data = read_file(path) if path and builder.asks_first(f"{folder}/{path}") else None
             again = partial(_read_again, read_file, path) if lasting else None
         if data:

@@ -1,31 +1,56 @@
-"""Mail: one message of a file, with its headers, its readable part and the names of attachments."""
+"""Mail: one message of a file, with its headers, its text and what is attached to it."""
 
 import email
 import email.policy
+import re
 from contextlib import suppress
 from datetime import UTC
 from email.errors import MessageError
 from email.message import EmailMessage
 from email.utils import getaddresses, parsedate_to_datetime
 
+from pgblend.cli.ingest.attached import Contents
 from pgblend.cli.ingest.decode import decode
 from pgblend.cli.ingest.document import Document, Message, ParseError, storable_text
-from pgblend.cli.ingest.parse_html import parse_html
+from pgblend.cli.ingest.mail_parts import SMIME, MailParts, is_signed, mail_parts
 
-_SMIME = frozenset(("application/pkcs7-mime", "application/x-pkcs7-mime"))
-_MOST_ATTACHMENTS = 100
+_MOST_NAMES = 100
 # Addresses, dates and ids are short; what is longer is no header worth keeping.
 _LONGEST_HEADER = 1000
+# Apple's .emlx: the mail's length on a line of its own before it, and a property list behind it.
+_EMLX = re.compile(rb"\s*(\d{1,12})[ \t]*\r?\n")
 
 
 def parse_mail(data: bytes) -> Document:
     """Read an .eml file."""
-    message = read_mail(data)
+    return mail_document(read_mail(data))
+
+
+def contents(data: bytes) -> Contents:
+    """Return the files that are attached to a mail."""
+    return mail_contents(read_mail(data))
+
+
+def mail_contents(message: EmailMessage) -> Contents:
+    """Return the files of a mail; each knows whose they are."""
+    about = {
+        "mail": header(message, "Subject"),
+        "from": header(message, "From"),
+        "date": mail_time(message),
+    }
+    files = mail_parts(message).attached
+    return Contents({key: value for key, value in about.items() if value}, files)
+
+
+def mail_document(message: EmailMessage) -> Document:
+    """Return the document of a mail; what is attached to it are others."""
+    parts = mail_parts(message)
     return Document(
         title=header(message, "Subject"),
-        text=mail_text(message),
-        metadata=mail_metadata(message) | {"attachments": attachment_names(message)},
-        messages=(to_message(message, header(message, "Message-ID")),),
+        text=parts.text,
+        metadata=mail_metadata(message) | {"attachments": attachment_names(parts)},
+        messages=(to_message(message, parts, header(message, "Message-ID")),),
+        left_out=tuple(parts.left_out),
     )
 
 
@@ -34,6 +59,8 @@ def read_mail(data: bytes) -> EmailMessage:
     unicode_marks = (b"\xff\xfe", b"\xfe\xff", b"\xef\xbb\xbf")
     if data.startswith(unicode_marks):
         data = decode(data).encode()
+    if match := _EMLX.match(data):
+        data = data[match.end() :][: int(match.group(1))]
     message = email.message_from_bytes(data, policy=email.policy.default)
     assert isinstance(message, EmailMessage)
     if not message.keys():
@@ -43,14 +70,16 @@ def read_mail(data: bytes) -> EmailMessage:
     return message
 
 
-def to_message(message: EmailMessage, message_id: str, context: str = "") -> Message:
+def to_message(
+    message: EmailMessage, parts: MailParts, message_id: str, context: str = ""
+) -> Message:
     """Turn a mail into a message for grouping."""
     people = ", ".join(filter(None, (header(message, "From"), header(message, "To"))))
     return Message(
         id=message_id,
         author=mail_author(message),
         time=mail_time(message),
-        text="\n\n".join(filter(None, (header(message, "Subject"), mail_text(message)))),
+        text="\n\n".join(filter(None, (header(message, "Subject"), parts.text))),
         context=context or message_id,
         metadata={"mailAddresses": mail_addresses(people)},
     )
@@ -73,9 +102,16 @@ def header(message: EmailMessage, name: str) -> str:
     try:
         value = str(message.get(name, ""))
     except (MessageError, ValueError, LookupError, IndexError, AttributeError, TypeError):
-        raw = (str(value) for key, value in message.raw_items() if key.lower() == name.lower())
-        value = next(raw, "")
+        value = _raw_header(message, name)
+    if "\ufffd" in value:  # letters that no one encoded
+        with suppress(ParseError, UnicodeError):
+            value = decode(_raw_header(message, name).encode("utf-8", "surrogateescape"))
     return storable_text(" ".join(value.split())[:_LONGEST_HEADER])
+
+
+def _raw_header(message: EmailMessage, name: str) -> str:
+    raw = (str(value) for key, value in message.raw_items() if key.lower() == name.lower())
+    return next(raw, "")
 
 
 def mail_author(message: EmailMessage) -> str:
@@ -97,40 +133,12 @@ def mail_time(message: EmailMessage) -> str:
     return ""
 
 
-def mail_text(message: EmailMessage) -> str:
-    """Return the body: the plain part, else the HTML part as text."""
-    body = message.get_body(("plain", "html"))
-    if body is None:
-        return ""
-    text = _content(body)
-    if body.get_content_type() == "text/html":
-        text = parse_html(text)[0]
-    return storable_text(text).replace("\r\n", "\n").replace("\r", "\n").strip()
-
-
-def attachment_names(message: EmailMessage) -> list[str]:
-    """Return the file names of what is attached."""
-    names = []
-    for part in message.walk():
-        with suppress(ValueError, LookupError, TypeError, AttributeError, IndexError):
-            name = part.get_filename()
-            if name:
-                names.append(storable_text(str(name))[:_LONGEST_HEADER])
-    return names[:_MOST_ATTACHMENTS]
+def attachment_names(parts: MailParts) -> list[str]:
+    """Return the names of the files that are attached."""
+    return [each.name for each in parts.attached][:_MOST_NAMES]
 
 
 def _is_encrypted(message: EmailMessage) -> bool:
     """Whether a mail is encrypted by PGP or S/MIME; a signed one is not."""
     kind = message.get_content_type()
-    return kind == "multipart/encrypted" or (
-        kind in _SMIME and "signed" not in header(message, "Content-Type")
-    )
-
-
-def _content(part: object) -> str:
-    """Decode a part; one of an unknown or wrong encoding as well as it goes."""
-    assert isinstance(part, EmailMessage)
-    with suppress(LookupError, ValueError, KeyError, AttributeError):
-        return str(part.get_content())
-    payload = part.get_payload(decode=True)
-    return decode(payload, html=True) if isinstance(payload, bytes) else ""
+    return kind == "multipart/encrypted" or (kind in SMIME and not is_signed(message))

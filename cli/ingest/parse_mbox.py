@@ -5,14 +5,17 @@ import email.policy
 import hashlib
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
+from pgblend.cli.ingest.attached import Contents
 from pgblend.cli.ingest.conversation import Conversation, sample_text
-from pgblend.cli.ingest.document import Document, Message, ParseError
+from pgblend.cli.ingest.document import Document, LeftOut, Message, ParseError
 from pgblend.cli.ingest.links import open_file
+from pgblend.cli.ingest.mail_parts import MailParts, mail_parts
 from pgblend.cli.ingest.parse_mail import header, mail_time, read_mail, to_message
 
 Open = Callable[[], BinaryIO]
@@ -22,6 +25,10 @@ MAX_MAIL_BYTES = 64 << 20
 _ID_DIGITS = 32
 _ANSWER = re.compile(r"^\s*((re|aw|sv|antw|fw|fwd|wg)(\[\d+\])?:\s*)+", re.IGNORECASE)
 _ID = re.compile(r"<[^<>\s]+>")
+_HAS_FILE = re.compile(
+    rb"filename|name\*?=|^begin [0-7]{3} |message/rfc822|pkcs7-mime|ms-tnef|text/calendar",
+    re.I | re.M,
+)
 _QUOTED_FROM = re.compile(rb"^>(>*From )", re.MULTILINE)
 
 
@@ -121,31 +128,57 @@ def _conversation(opened: Open, thread: list[Entry]) -> Conversation:
         digest.hexdigest(),
         sum(entry.end - entry.start for entry in thread),
         lambda: _read(opened, thread),
+        lambda: _contents(opened, thread),
     )
+
+
+def _mails(opened: Open, thread: list[Entry]) -> Iterator[tuple[Entry, bytes | None]]:
+    """Yield the mails of a thread; of one that is too large no bytes."""
+    with opened() as stream:
+        for entry in thread:
+            if entry.end - entry.start > MAX_MAIL_BYTES:
+                yield entry, None
+                continue
+            stream.seek(entry.start)
+            yield entry, _QUOTED_FROM.sub(rb"\1", stream.read(entry.end - entry.start))
+
+
+def _contents(opened: Open, thread: list[Entry]) -> Contents:
+    """Return the files of a thread's mails; few mails have any, so most are not parsed."""
+    parts = MailParts()
+    for _, data in _mails(opened, thread):
+        if data and _HAS_FILE.search(data):
+            with suppress(ParseError):
+                for each in mail_parts(read_mail(data)).attached:
+                    parts.attach(each.name, each.data)
+    subject = _ANSWER.sub("", thread[0].subject)
+    about = {"mail": subject, "date": thread[0].time}
+    return Contents({key: value for key, value in about.items() if value}, parts.attached)
 
 
 def _read(opened: Open, thread: list[Entry]) -> Document:
     messages: list[Message] = []
-    warnings: list[str] = []
-    with opened() as stream:
-        for entry in thread:
-            if entry.end - entry.start > MAX_MAIL_BYTES:
-                warnings.append(f"a mail larger than {MAX_MAIL_BYTES >> 20} MB was left out")
-                continue
-            stream.seek(entry.start)
-            data = _QUOTED_FROM.sub(rb"\1", stream.read(entry.end - entry.start))
-            try:
-                mail = read_mail(data)
-            except ParseError as error:
-                warnings.append(f"mail {entry.message_id or entry.start}: {error}")
-                continue
-            message_id = entry.message_id or hashlib.sha256(data).hexdigest()[:_ID_DIGITS]
-            messages.append(to_message(mail, message_id, thread[0].message_id or "thread"))
+    left_out: list[LeftOut] = []
+    for entry, data in _mails(opened, thread):
+        name = f"mail {entry.message_id or entry.start}"
+        if data is None:
+            reason = f"it is larger than {MAX_MAIL_BYTES >> 20} MB"
+            left_out.append(LeftOut(name, reason, "save its files by themselves"))
+            continue
+        try:
+            mail = read_mail(data)
+        except ParseError as error:
+            left_out.append(LeftOut(name, str(error), "save it as a file of its own"))
+            continue
+        message_id = entry.message_id or hashlib.sha256(data).hexdigest()[:_ID_DIGITS]
+        parts = mail_parts(mail)
+        left_out += parts.left_out
+        messages.append(to_message(mail, parts, message_id, thread[0].message_id or "thread"))
     subject = _ANSWER.sub("", thread[0].subject)
     return Document(
         title=subject,
         text=sample_text(messages),
         metadata={"date": thread[0].time} if thread[0].time else {},
         messages=tuple(messages),
-        warnings=tuple(warnings[:10]),
+        left_out=tuple(left_out),
     )

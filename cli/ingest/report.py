@@ -118,7 +118,7 @@ class Report:
         return f"{'would be: ' if self.dry_run else ''}{' · '.join(parts)}"
 
 
-def lines_of(left_out: Iterable[LeftOut]) -> list[str]:
+def told(left_out: Iterable[LeftOut]) -> list[str]:
     """Write what was left out: a line for all parts of one reason and mend."""
     parts: dict[tuple[str, str], list[str]] = {}
     for each in left_out:

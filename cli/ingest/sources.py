@@ -3,15 +3,23 @@
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from pgblend.cli.extras import how_to_install, missing
+from pgblend.cli.ingest.attached import MOST_DEPTH, ZIP, Attached, Contents, contents
 from pgblend.cli.ingest.conversation import Conversation
 from pgblend.cli.ingest.decode import decode
-from pgblend.cli.ingest.document import Document, ParseError, UnsupportedFormatError, storable_text
+from pgblend.cli.ingest.document import (
+    Document,
+    LeftOut,
+    Link,
+    ParseError,
+    UnsupportedFormatError,
+    storable_text,
+)
 from pgblend.cli.ingest.formats import (
     EXPORT_TYPES,
     FIRST_VERSION,
@@ -42,7 +50,7 @@ from pgblend.cli.ingest.records import (
     record_key,
     records_of,
 )
-from pgblend.cli.ingest.report import Problem
+from pgblend.cli.ingest.report import Problem, told
 from pgblend.cli.ingest.settings import FieldMap
 from pgblend.cli.ingest.source_file import SourceFile
 
@@ -68,6 +76,26 @@ class Candidate:
     grows: bool = False
     kind: str = ""
     earlier_hashes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Whole:
+    """Where a document comes from: a file, or what is so many files deep within it.
+
+    `about` are metadata of the mail or archive around it, `name` is its own there.
+    """
+
+    file: SourceFile
+    key: str
+    label: str
+    name: str = ""
+    about: dict[str, Any] = field(default_factory=dict)
+    depth: int = 0
+
+    def within(self, name: str, about: dict[str, Any]) -> "_Whole":
+        """Return the place of a file within this one."""
+        key, label = f"{self.key}#{name}", f"{self.label}#{name}"
+        return _Whole(self.file, key, label, name, about, self.depth + 1)
 
 
 class Sources:
@@ -121,12 +149,7 @@ class Sources:
         with open_file(path, self._roots) as stream:
             media_type = media_type_of(path, stream.read(SNIFFED_BYTES))
             stream.seek(0)
-            if media_type == IMAGE and not self._pictures:
-                raise UnsupportedFormatError(
-                    "a picture, and nothing reads pictures: name a model (pgblend config set "
-                    "vision_model NAME, with a gateway), or install tesseract"
-                    + (f"; and {how_to_install('documents')}" if missing("documents") else "")
-                )
+            self._check_pictures(media_type)
             if media_type == JSONL:
                 yield from self._records(file, lines_of(bounded_lines(stream)))
                 return
@@ -149,25 +172,106 @@ class Sources:
             if records is not None:
                 yield from self._records(file, iter(records))
                 return
-        uri = storable_text(file.path.as_uri())
-        size, digest = len(data), hashlib.sha256(data).hexdigest()
-        how = self._pictures_of(media_type, data, folder)
-        held = [data]
+        if media_type == ZIP:
+            yield from self._members(_Whole(file, file.source_key, file.label), data)
+            return
+        whole = [data]
         del data  # parsed, the bytes of a large file are let go
+        yield from self._documents(_Whole(file, file.source_key, file.label), whole, media_type)
+
+    def _documents(self, of: _Whole, held: list[bytes], media_type: str) -> Iterator[Candidate]:
+        """Yield a file's document, and those of the files that are attached to it.
+
+        The bytes are taken out of `held` when they are parsed.
+        """
+        within = _contents(media_type, held[0]) if of.depth < MOST_DEPTH else Contents()
+        files, left_out = self._readable(within.files)
+        (folder,) = real_paths([of.file.path.parent]) if not of.depth else (None,)
+        uri = storable_text(of.file.path.as_uri())
+        size, digest = len(held[0]), hashlib.sha256(held[0]).hexdigest()
+        how = self._pictures_of(media_type, held[0], folder)
+        if of.about:
+            how += json.dumps(of.about, sort_keys=True)
+
+        def parse() -> Document:
+            document = parse_file(held.pop(), media_type, of.key, uri, folder)
+            if of.depth and document.title == PurePath(of.key).name:
+                document = replace(document, title=of.name)
+            metadata = of.about | document.metadata
+            return _tied(replace(document, metadata=metadata), of.key, files, left_out)
+
         yield Candidate(
-            source_key=file.source_key,
-            label=file.label,
+            source_key=of.key,
+            label=of.label,
             size=size,
-            modified_at=file.modified_at(),
-            parse=lambda: parse_file(held.pop(), media_type, file.source_key, uri, folder),
+            modified_at=of.file.modified_at(),
+            parse=parse,
             **self._hashes(reader_of(media_type), how, digest),
         )
+        for each, kind in files:
+            yield from self._attached(of.within(each.name, within.about), each, kind)
 
-    def _pictures_of(self, media_type: str, data: bytes, folder: Path) -> str:
+    def _attached(self, of: _Whole, file: Attached, media_type: str) -> Iterator[Candidate]:
+        """Yield the documents of an attached file; one that is broken is reported."""
+        try:
+            if media_type == ZIP:
+                yield from self._members(of, file.data)
+            else:
+                yield from self._documents(of, [file.data], media_type)
+        except ParseError as error:
+            self._on_problem(Problem("failed", of.label, str(error)))
+
+    def _members(self, of: _Whole, data: bytes) -> Iterator[Candidate]:
+        """Yield the documents of an archive's files; those that are not read are reported."""
+        left_out: list[LeftOut] = []
+        for each in contents(ZIP, data).files:
+            files, others = self._readable([each])
+            left_out += others
+            for file, kind in files:
+                if of.depth < MOST_DEPTH:
+                    about = {"archive": PurePath(of.key).name}
+                    yield from self._attached(of.within(file.name, of.about | about), file, kind)
+                else:
+                    reason = f"it lies more than {MOST_DEPTH} archives deep"
+                    left_out.append(LeftOut(file.name, reason, "unpack it"))
+        for line in told(left_out):
+            self._on_problem(Problem("left out", of.label, line))
+
+    def _readable(
+        self, files: Iterable[Attached]
+    ) -> tuple[list[tuple[Attached, str]], list[LeftOut]]:
+        """Tell the formats of files within another one, and which cannot be read."""
+        found: list[tuple[Attached, str]] = []
+        left_out: list[LeftOut] = []
+        for each in files:
+            try:
+                media_type = media_type_of(PurePath(each.name), each.data[:SNIFFED_BYTES])
+                self._check_pictures(media_type)
+            except UnsupportedFormatError as error:
+                left_out.append(LeftOut(each.name, error.reason, error.mend))
+                continue
+            if media_type == MBOX:
+                mend = "save it as a file of its own"
+                left_out.append(LeftOut(each.name, "a mailbox within another file", mend))
+            else:
+                found.append((each, media_type))
+        return found, left_out
+
+    def _check_pictures(self, media_type: str) -> None:
+        if media_type == IMAGE and not self._pictures:
+            raise UnsupportedFormatError(
+                "a picture, and nothing reads pictures",
+                "name a model (pgblend config set vision_model NAME, with a gateway), or install "
+                "tesseract"
+                + (f"; and {how_to_install('documents')}" if missing("documents") else ""),
+            )
+
+    def _pictures_of(self, media_type: str, data: bytes, folder: Path | None) -> str:
         """Say what else the text depends on: what reads a picture, the pictures of a page."""
         if media_type == IMAGE:
             return self._pictures
-        return digest_of_files(data, folder) if media_type == HTML and self._pictures else ""
+        has_files = media_type == HTML and self._pictures and folder
+        return digest_of_files(data, folder) if has_files and folder else ""
 
     def _issues(self, file: SourceFile, entries: list[Any]) -> Iterator[dict[str, Any]]:
         """Yield the issues of a Linear export; an entry that is none is reported by its place."""
@@ -212,25 +316,37 @@ class Sources:
                 else f"{file.source_key}#{each.key}"
             )
 
-            def parse(each: Conversation = each, key: str = key) -> Document:
+            of = _Whole(file, key, f"{file.label}#{each.key}")
+            within = each.contents()
+            files, left_out = self._readable(within.files)
+
+            def parse(
+                each: Conversation = each,
+                key: str = key,
+                files: Sequence[tuple[Attached, str]] = files,
+                left_out: Sequence[LeftOut] = left_out,
+            ) -> Document:
                 document = each.read()
-                return replace(
+                document = replace(
                     document,
                     source_key=key,
                     uri=document.uri or uri,
                     media_type=media_type,
                     metadata={"type": EXPORT_TYPES[media_type]} | document.metadata,
                 )
+                return _tied(document, key, files, left_out)
 
             yield Candidate(
                 source_key=key,
-                label=f"{file.label}#{each.key}",
+                label=of.label,
                 size=each.size,
                 modified_at=file.modified_at(),
                 parse=parse,
                 grows=self._sync,
                 **self._hashes(reader_of(media_type), "", each.digest),
             )
+            for attached, kind in files:
+                yield from self._attached(of.within(attached.name, within.about), attached, kind)
 
     def _hashes(self, reader: Reader, how: str, digest: str) -> dict[str, Any]:
         """Hash the bytes together with everything that decides what becomes of them.
@@ -244,3 +360,26 @@ class Sources:
             for version, name in reader.versions
         ]
         return {"content_hash": now, "kind": reader.kind, "earlier_hashes": tuple(before)}
+
+
+def _contents(media_type: str, data: bytes) -> Contents:
+    """Return the files within a file; what is broken says so when it is parsed."""
+    try:
+        return contents(media_type, data)
+    except ParseError:
+        return Contents()
+
+
+def _tied(
+    document: Document,
+    key: str,
+    files: Sequence[tuple[Attached, str]],
+    left_out: Sequence[LeftOut],
+) -> Document:
+    """Tie a mail to the documents of its files, and say which have none."""
+    links = tuple(Link(0, f"{key}#{each.name}", "key", "attachment") for each, _ in files)
+    return replace(
+        document,
+        links=(*document.links, *links),
+        left_out=(*document.left_out, *left_out),
+    )

@@ -25,7 +25,7 @@ from pgblend.cli.ingest.language import language_finder
 from pgblend.cli.ingest.payload import Stored, document_payload
 from pgblend.cli.ingest.position import write_position
 from pgblend.cli.ingest.read_pictures import PictureReader
-from pgblend.cli.ingest.report import Problem, lines_of
+from pgblend.cli.ingest.report import Problem, told
 from pgblend.cli.ingest.settings import ChunkSettings, FieldMap, Limits
 from pgblend.cli.ingest.source_file import SourceFile
 from pgblend.cli.ingest.sources import Candidate, Sources
@@ -198,7 +198,7 @@ class Worker:
             part += 1
         is_silent = count or wanted.stored or (self._dry_run and document.pictures)
         without_text = () if is_silent else ("there is no text in it",)
-        left_out = lines_of(document.left_out)
+        left_out = told(document.left_out)
         for line in left_out:
             self._problem(Problem("left out", wanted.candidate.label, line))
         for warning in document.warnings or (() if left_out else without_text):

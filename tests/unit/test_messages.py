@@ -369,4 +369,4 @@ def test_mbox_without_mails_and_with_broken_ones(tmp_path):
     path.write_bytes(b"From x\n\nbody without headers\n\n" + mail(1, "S", "Text"))
     first, second = (each.read() for each in parse_mbox(path))
     assert (first.messages, len(second.messages)) == ((), 1)
-    assert first.warnings[0].endswith("no mail: it has no headers")
+    assert first.left_out[0].reason == "no mail: it has no headers"

@@ -1,0 +1,26 @@
+"""ZIP archives: the files in them, one after another."""
+
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+from pgblend.cli.ingest.attached import Attached, Contents
+from pgblend.cli.ingest.document import storable_text
+from pgblend.cli.ingest.office_file import open_archive, read_member
+
+# What macOS puts beside each file.
+_RESOURCES = "__MACOSX"
+
+
+def contents(data: bytes) -> Contents:
+    """Return the files of an archive; hidden ones are left out, as in folders."""
+    return Contents(files=_files(data))
+
+
+def _files(data: bytes) -> Iterator[Attached]:
+    with open_archive(data) as archive:
+        for member in archive.infolist():
+            parts = PurePosixPath(member.filename.replace("\\", "/")).parts
+            is_hidden = any(part.startswith(".") or part == _RESOURCES for part in parts)
+            if not member.is_dir() and not is_hidden:
+                name = "/".join(part for part in parts if part != "/")
+                yield Attached(storable_text(name), read_member(archive, member.filename))
