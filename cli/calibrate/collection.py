@@ -167,6 +167,13 @@ def refresh(connection: Connection) -> list[Calibration]:
     return [one for one in found if one is not None]
 
 
+def told_fit(result: Calibration) -> str:
+    """Say in a line what relevance means in a collection now, and what a curve still needs."""
+    if result.missing is None:
+        return f"calibrated {result.collection}: relevance is a probability"
+    return f"{result.collection}: relevance is {result.basis}, a curve needs {result.missing}"
+
+
 def _without_curve(target: Target, queries: int, missing: str) -> Calibration:
     basis = "prior" if target.model in PRIORS else "p_value"
     nothing = (None, None, None, None)

@@ -17,6 +17,9 @@ from pgblend.cli.gateway.fallback import first_answer
 from pgblend.cli.gateway.observer import Observer
 from pgblend.cli.gateway.providers import Providers
 from pgblend.plpy.models.answer import whole_letters
+from pgblend.plpy.models.secrets import mask_secrets
+
+_MOST_REFUSAL = 200  # characters
 
 Answer = dict[str, Any]
 
@@ -124,6 +127,11 @@ def _answer(model: str, answer: Any) -> Answer:
     except (AttributeError, IndexError, KeyError, TypeError):
         raise bad_answer(f"{model} gave an answer without a message") from None
     if not isinstance(text, str):
+        refusal = getattr(choice.message, "refusal", None)
+        if refusal or reason == "content_filter":
+            said = " ".join(mask_secrets(whole_letters(str(refusal or ""))).split())
+            why = said[:_MOST_REFUSAL] or "its provider's content filter stopped it"
+            raise bad_answer(f"{model} refused to answer: {why}")
         raise bad_answer(f"{model} gave an answer without a text ({str(reason)[:40]})")
     message = {"role": "assistant", "content": whole_letters(text)}
     return {

@@ -97,7 +97,10 @@ class Expander:
             options["response_format"] = response_format(request.sub_questions > 0)
         call = ChatRequest(model, messages, options, task=task)
         answer = await self._chat.answer_of(call, model, deadline)
-        return str(answer["choices"][0]["message"]["content"])
+        choice = answer["choices"][0]
+        if task == "expansion" and choice["finish_reason"] == "length":
+            raise bad_answer(f"{model} gave no whole expansion: it was cut off at {tokens} tokens")
+        return str(choice["message"]["content"])
 
 
 def _prompt(task: Task, request: ExpansionRequest, language: str) -> Prompt:

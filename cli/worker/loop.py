@@ -230,11 +230,11 @@ class Worker:
             return
         self._calibrates_at = now + _CALIBRATE_SECONDS
         require("eval")
-        from pgblend.cli.calibrate.collection import refresh
+        from pgblend.cli.calibrate.collection import refresh, told_fit
 
         try:
             for one in refresh(connection):
-                self._say(f"calibrated {one.collection}: relevance is {one.basis}")
+                self._say(told_fit(one))
         except (UserError, psycopg.Error) as error:  # vectors wait for nothing of this
             self._say(f"relevance could not be fitted anew: {translate(error) or error}")
 

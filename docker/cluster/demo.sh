@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # demo.sh PGBLEND: a coordinator with three shards behind pgbouncer; one of them stops, and comes back.
 #
-# Four servers of its own in a folder that goes away at the end, on ports from PGBLEND_DEMO_PORT
+# Four servers and a gateway in a folder that goes away at the end, on ports from PGBLEND_DEMO_PORT
 # (55430). Needs PostgreSQL with PL/Proxy, and pgbouncer: make demo-cluster installs them, as root.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -9,6 +9,8 @@ cd "$(dirname "$0")/../.."
 pgblend=$1
 first=${PGBLEND_DEMO_PORT:-55430}
 pooler=$((first + 9))
+gateway=$((first + 8))
+gateway_process=
 bin=${PGBLEND_POSTGRESQL_BIN:-$(find /usr/lib/postgresql -mindepth 2 -maxdepth 2 -name bin | sort -V | tail -n 1)}
 folder=$(mktemp -d)
 password=$(od -An -N12 -tx1 /dev/urandom | tr -d ' \n')
@@ -24,6 +26,7 @@ start() { as_server "$bin/pg_ctl" -D "$folder/${names[$1]}" -l "$folder/${names[
 stop() { as_server "$bin/pg_ctl" -D "$folder/${names[$1]}" -m fast -w -s stop; }
 
 finish() {
+    [ -z "$gateway_process" ] || kill "$gateway_process" 2>/dev/null || true
     [ ! -f "$folder/bouncer.pid" ] || kill "$(cat "$folder/bouncer.pid")" 2>/dev/null || true
     for number in "${!names[@]}"; do stop "$number" 2>/dev/null || true; done
     rm -rf "$folder"
@@ -79,8 +82,14 @@ else
     cp docs/*.md "$pages"
     query='embedding space'
 fi
-step "pgblend ingest: each document comes to its shard"
-at_coordinator ingest "$pages" --collection manual --no-embed
+step "pgblend gateway: a model that runs here; the coordinator asks it for vectors"
+"$pgblend" gateway --port "$gateway" --preload --ready-file "$folder/gateway.json" 2>"$folder/gateway.log" &
+gateway_process=$!
+for _ in {1..60}; do [ ! -s "$folder/gateway.json" ] || break; sleep 1; done
+at_coordinator config set gateway_url "http://127.0.0.1:$gateway"
+
+step "pgblend ingest: each document comes to its shard, with vectors"
+at_coordinator ingest "$pages" --collection manual
 at_coordinator shards status
 
 ask() { at_coordinator query "$query" -n 3 --collection manual 2>&1; }

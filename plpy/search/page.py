@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from pgblend.plpy.fusion.pool import Fused
-from pgblend.plpy.ports import Holder
+from pgblend.plpy.ports import Holder, Passage
+from pgblend.plpy.refine.choose import Dropped
 from pgblend.plpy.search.passages import StoredPassages
 from pgblend.plpy.search.pool import Pool, Ranking
 from pgblend.plpy.search.stages import Search
@@ -124,4 +125,28 @@ def copies_on_page(
             if document_id != pool.document_ids[item]
         ]
         for item, content in zip(page, contents, strict=True)
+    ]
+
+
+def near_copies(
+    page: Sequence[int], pool: Fused, dropped: Dropped, texts: Mapping[int, Passage]
+) -> list[list[dict[str, Json]]]:
+    """Return for each item of a page the other documents left out as nearly the same text.
+
+    As copies_on_page names them, with the `likeness` of the texts (the setting dedup_similarity).
+    """
+    left_out: dict[Json, dict[int, dict[str, Json]]] = {}  # by the chunk that was kept
+    for item, why in dropped.items():
+        passage = texts.get(pool.chunk_ids[item])
+        if why["reason"] == "similar" and passage is not None:
+            document = {name: getattr(passage, name) for name in _OF_DOCUMENT}
+            of_kept = left_out.setdefault(why["duplicate_of"], {})
+            of_kept.setdefault(passage.document_id, {**document, "likeness": why["likeness"]})
+    return [
+        [
+            document
+            for document_id, document in left_out.get(pool.chunk_ids[item], {}).items()
+            if document_id != pool.document_ids[item]
+        ]
+        for item in page
     ]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pgblend.plpy.ports import Passage
 from pgblend.plpy.search.lists import Gathered
-from pgblend.plpy.search.page import Page, copies_on_page
+from pgblend.plpy.search.page import Page, copies_on_page, near_copies
 from pgblend.plpy.search.passages import StoredPassages
 from pgblend.plpy.search.pool import Pool, Ranking
 from pgblend.plpy.search.snippets import shown_snippets
@@ -133,6 +133,9 @@ def page_details(
     if settings.dedup != "off":
         contents = {text.chunk_id: text.content for text in shown if text and text.may_repeat}
         copies = copies_on_page(page.items, fused, contents, stored.holders)
+    if settings.dedup == "near" and ranking.dropped:
+        near = near_copies(page.items, fused, ranking.dropped, stored.known_texts)
+        copies = [exact + others for exact, others in zip(copies, near, strict=True)]
     of_all = details_of_all(search, gathered, ranking.basis)
     keys = pool.keys(page.items, ranking.points)
     changes = pool.ruled.changes if pool.ruled else {}

@@ -64,8 +64,13 @@ def check_settings(db: Database, settings: Json, scopes: Collection[str], place:
         setting = CATALOG.get(name)
         if setting is None or setting.scope not in scopes:
             known = sorted(one.name for one in CATALOG.values() if one.scope in scopes)
+            from difflib import get_close_matches  # of few calls
+
+            shown = name[:_MOST_SHOWN]
+            nearest = " and ".join(get_close_matches(shown, known, n=2, cutoff=0))
             raise UserError(
-                f'{place} has no setting "{name[:_MOST_SHOWN]}"', f"Known are: {', '.join(known)}"
+                f'{place} has no setting "{shown}"',
+                f"The nearest are {nearest}. Known are: {', '.join(known)}",
             )
         problem = value_problem(db, setting, value)
         if problem is not None:

@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import figures
 from corpora import DATA
 from plots import draw
-from systems.server_database import measured_server
+from systems.server_database import measured_server, server_url
 from targets import compared, markdown
 
 HERE = Path(__file__).resolve().parent
@@ -111,7 +111,9 @@ def server_of(given: argparse.Namespace) -> Iterator[str]:
 def arguments(given: list[str] | None = None) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(description="All benches, in one table.")
-    parser.add_argument("--server", help="a superuser's URL without a database (its own otherwise)")
+    parser.add_argument(
+        "--server", type=server_url, help="a superuser's URL without a database (its own otherwise)"
+    )
     parser.add_argument("--passages", type=int, default=100_000, help="of wiki_en, for times")
     parser.add_argument("--filter-passages", type=int, default=20_000, help="for filters")
     parser.add_argument("--corpora", nargs="*", default=QUALITY, help="judged sets, or mixed")

@@ -20,7 +20,7 @@ path.insert(0, str(Path(__file__).resolve().parents[1]))
 import figures
 from corpora import Question, wiki
 from systems.blend import SPACE, Blend
-from systems.server_database import measured_server
+from systems.server_database import measured_server, server_url
 from timing import backend_ms
 
 SIZES = (5_000, 100_000)
@@ -86,7 +86,7 @@ def measured(blend: Blend, questions: list[Question]) -> dict[str, list[float]]:
 def main() -> None:
     """Run the sizes named on the command line."""
     parser = argparse.ArgumentParser(description="The first search of a connection.")
-    parser.add_argument("--server", help="a superuser's URL without a database")
+    parser.add_argument("--server", type=server_url, help="a superuser's URL without a database")
     parser.add_argument("passages", nargs="*", type=int)
     given = parser.parse_args()
     rows: list[figures.Row] = []

@@ -31,7 +31,7 @@ from systems import DEPTH, System
 from systems.blend import ARM, ARMS, PATIENT, PATIENT_WORDS, SPACE, Blend
 from systems.hand_written import HandWritten, HandWrittenTextsearch
 from systems.langchain import Langchain
-from systems.server_database import measured_server
+from systems.server_database import measured_server, server_url
 from timing import in_turn, private_mb, several_clients, summary_of
 
 from support.word_lists import add_word_lists
@@ -180,7 +180,7 @@ def in_session(system: Any) -> Iterator[Search]:
 def main() -> None:
     """Run the sizes named on the command line."""
     parser = argparse.ArgumentParser(description="hybrid_search beside its arms and peers.")
-    parser.add_argument("--server", help="a superuser's URL without a database")
+    parser.add_argument("--server", type=server_url, help="a superuser's URL without a database")
     parser.add_argument("--long", type=int, help="so many passages of 1,500 characters too")
     parser.add_argument("--clients", action="store_true", help="with eight clients")
     parser.add_argument("--alone", action="store_true", help="without peers")

@@ -24,6 +24,8 @@ import psycopg
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from systems.server_database import server_url
+
 from pgblend.cli.database import connect
 from pgblend.migrations import runner
 from support.database import Database
@@ -111,7 +113,7 @@ def beside_slow_searches(url: str, provider: ModelProvider) -> dict[str, float]:
 def main() -> None:
     """Measure on a server of its own, or on the one named."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--server", help="URL of a server; one is made without it")
+    parser.add_argument("--server", type=server_url, help="URL of a server; one is made without it")
     arguments = parser.parse_args()
     own = throwaway_server() if arguments.server is None else nullcontext(None)
     with own as parameters, ModelProvider() as provider:

@@ -25,7 +25,7 @@ from systems import System
 from systems.blend import Blend, BlendWords
 from systems.hand_written import HandWritten, HandWrittenTextsearch
 from systems.langchain import Langchain
-from systems.server_database import measured_server
+from systems.server_database import measured_server, server_url
 from timing import in_turn, summary_of
 
 LANCE, SQLITE = "LanceDB hybrid", "SQLite FTS5 + sqlite-vec"
@@ -131,7 +131,7 @@ def ndcg_at_10(corpus: Corpus, found: dict[str, list[str]]) -> float:
 def main() -> None:
     """Run the corpora named on the command line."""
     parser = argparse.ArgumentParser(description="pgblend beside its peers.")
-    parser.add_argument("--server", help="a superuser's URL without a database")
+    parser.add_argument("--server", type=server_url, help="a superuser's URL without a database")
     parser.add_argument("corpora", nargs="*", default=CORPORA)
     given = parser.parse_args()
     rows = []

@@ -18,7 +18,7 @@ path.insert(0, str(Path(__file__).resolve().parents[1]))
 import figures
 from corpora import wiki
 from systems.blend import PATIENT, Blend
-from systems.server_database import measured_server
+from systems.server_database import measured_server, server_url
 
 WARM = 10
 TIMED = """
@@ -70,7 +70,7 @@ plpy.notice(repr([whole * 1e3, (spent["ports"] - within["statements"]) * 1e3]))
 def main() -> None:
     """Run the size named on the command line."""
     parser = argparse.ArgumentParser(description="What the ports cost on one node.")
-    parser.add_argument("--server", help="a superuser's URL without a database")
+    parser.add_argument("--server", type=server_url, help="a superuser's URL without a database")
     parser.add_argument("passages", nargs="?", type=int, default=100_000)
     given = parser.parse_args()
     with nullcontext() if given.server else measured_server() as parts:

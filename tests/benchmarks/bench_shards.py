@@ -33,7 +33,7 @@ from psycopg.conninfo import conninfo_to_dict
 from shard_trips import Trip, trips_since, watch_trips
 from systems import DEPTH, ROWS
 from systems.blend import ARMS, PATIENT, Blend
-from systems.server_database import measured_server
+from systems.server_database import measured_server, server_url
 from systems.sharded import Sharded
 from timing import backend_ms, milliseconds, several_clients, summary
 
@@ -342,7 +342,7 @@ def measured(server: str, given: argparse.Namespace, samples: dict[str, Any]) ->
 def main() -> None:
     """Measure everything; what there is so far is written after each part."""
     parser = argparse.ArgumentParser(description="Shards beside one node.")
-    parser.add_argument("--server", help="a superuser's URL without a database")
+    parser.add_argument("--server", type=server_url, help="a superuser's URL without a database")
     parser.add_argument("--passages", type=int, default=200_000)
     parser.add_argument("--shards", type=int, nargs="+", default=(1, 2, 4))
     parser.add_argument("--questions", type=int, default=500, help="for equal rows; 990 at most")

@@ -27,6 +27,7 @@ from corpora import BLOCK, Question, mixed, mixtures
 from numpy.typing import NDArray
 from pgvector.psycopg import register_vector
 from psycopg.conninfo import make_conninfo
+from systems.server_database import server_url
 from timing import backend_ms
 
 from pgblend.migrations import runner
@@ -124,7 +125,9 @@ def _dcg(gains: Sequence[int]) -> float:
 def main() -> None:
     """Measure the storages and sizes named on the command line."""
     parser = argparse.ArgumentParser(description="Storages of an embedding space.")
-    parser.add_argument("--server", required=True, help="a superuser's URL without a database")
+    parser.add_argument(
+        "--server", type=server_url, required=True, help="a superuser's URL without a database"
+    )
     parser.add_argument("--storages", nargs="+", choices=STORAGES, default=STORAGES)
     parser.add_argument("passages", nargs="+", type=int)
     given = parser.parse_args()

@@ -30,7 +30,7 @@ from bench_first_search import BARE
 from corpora import Question, wiki
 from systems import DEPTH, ROWS
 from systems.blend import HYBRID, PATIENT, PATIENT_WORDS, WORDS, Blend
-from systems.server_database import measured_server
+from systems.server_database import measured_server, server_url
 from timing import backend_ms
 
 QUESTIONS = 100
@@ -135,7 +135,7 @@ def run(statement: str, *values: Callable[[Question], str]) -> Callable[..., obj
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Where the time of a search goes.")
-    parser.add_argument("--server", help="a superuser's URL without a database")
+    parser.add_argument("--server", type=server_url, help="a superuser's URL without a database")
     parser.add_argument("--passages", type=int, default=100_000)
     parser.add_argument("--seconds", type=int, default=20)
     given = parser.parse_args()

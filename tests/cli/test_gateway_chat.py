@@ -43,6 +43,26 @@ def test_a_whole_answer(gateway: GatewayProcess, model_provider: ModelProvider) 
     assert model_provider.headers[0]["authorization"] == f"Bearer {DEFAULT_TOKEN}"
 
 
+@pytest.mark.parametrize(
+    ("behaviour", "told"),
+    [
+        (
+            Behaviour(refusal="I can't help with that."),
+            "refused to answer: I can't help with that.",
+        ),
+        (Behaviour(refusal="no", finish_reason="content_filter"), "refused to answer: no"),
+        (Behaviour(garbage=True), "an answer that cannot be read"),
+    ],
+)
+def test_what_a_model_gave_instead_of_an_answer_is_said(
+    gateway: GatewayProcess, model_provider: ModelProvider, behaviour: Behaviour, told: str
+) -> None:
+    model_provider.behaviour = behaviour
+    answer = chat(gateway)
+    assert answer.status_code == 502
+    assert told in answer.json()["error"]["message"]
+
+
 def test_a_streamed_answer(gateway: GatewayProcess, model_provider: ModelProvider) -> None:
     *pieces, done = events(chat(gateway, stream=True))
     assert done == "[DONE]"

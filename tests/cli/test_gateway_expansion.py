@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from support.model_provider import GatewayProcess, ModelProvider
+from support.model_provider import Behaviour, GatewayProcess, ModelProvider
 
 MODEL = ModelProvider.chat_model
 QUERY = "how do I deploy to production"
@@ -47,6 +47,21 @@ def test_a_model_that_takes_a_schema(
     assert asked["response_format"]["type"] == "json_schema"
     assert asked["messages"][1] == {"role": "user", "content": QUERY}
     assert asked["temperature"] == 0
+
+
+def test_an_expansion_that_was_cut_is_dropped(
+    gateway: GatewayProcess, model_provider: ModelProvider
+) -> None:
+    model_provider.reply = lambda body: (
+        '{"lexicalQueries": ["deploy"], "vectorQueries": ["how to de'
+    )
+    model_provider.behaviours["chat"] = Behaviour(finish_reason="length")
+    answer = post(gateway, "expand", "an expansion that is cut")
+    assert answer.status_code == 502
+    assert "no whole expansion: it was cut off at 700 tokens" in answer.json()["error"]["message"]
+    # A passage that ends in the middle is a passage still.
+    model_provider.reply = lambda body: "To deploy an expansion that is cut, run the"
+    assert post(gateway, "hyde", "an expansion that is cut").json()["hyde"]
 
 
 CHAT = [

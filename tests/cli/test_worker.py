@@ -276,12 +276,13 @@ def test_counting_waits_for_nobody(gateway_connection, library, database_url):
 def test_relevance_is_fitted_anew(work, gateway_connection, library):
     query = "SELECT passages FROM pgblend_data.calibration"
     library(*(f"walrus {number}" for number in range(25)))
-    assert "calibrated c: relevance is p_value" in work("--once", "--concurrency", "1")[2]
+    told = work("--once", "--concurrency", "1")[2]
+    assert "c: relevance is p_value, a curve needs 30 queries" in told
     assert value(gateway_connection, query) == 25
     library("one more")
-    assert "calibrated" not in work("--once", "--concurrency", "1")[2]
+    assert "relevance" not in work("--once", "--concurrency", "1")[2]
     library(*(f"seal {number}" for number in range(10)))
-    assert "calibrated c" in work("--once", "--concurrency", "1")[2]
+    assert "c: relevance is p_value" in work("--once", "--concurrency", "1")[2]
     assert value(gateway_connection, query) == 36
 
 

@@ -125,15 +125,18 @@ def sample(schema: dict[str, Any], text: str, name: str = "value") -> Any:
     return {"integer": 1, "number": 0.5, "boolean": True}.get(str(kind), f"{text} {name}")
 
 
-def chat_answer(body: dict[str, Any], reply: str) -> dict[str, Any]:
-    """Return a chat completion in OpenAI's shape."""
+def chat_answer(
+    body: dict[str, Any], reply: str, finish_reason: str = "stop", refusal: str = ""
+) -> dict[str, Any]:
+    """Return a chat completion in OpenAI's shape; with a refusal it has no text."""
+    said = {"content": None, "refusal": refusal} if refusal else {"content": reply}
     return {
         **_frame(body, "chat.completion"),
         "choices": [
             {
                 "index": 0,
-                "message": {"role": "assistant", "content": reply},
-                "finish_reason": "stop",
+                "message": {"role": "assistant", **said},
+                "finish_reason": finish_reason,
             }
         ],
         "usage": _usage(body, reply),

@@ -63,6 +63,8 @@ class Behaviour:
     missing_vectors: int = 0  # leaves out this many at the end
     not_a_number: bool = False  # the first component of each vector is NaN
     directionless: str = ""  # texts with this word get the zero vector
+    finish_reason: str = "stop"  # of a chat answer: length where it was cut
+    refusal: str = ""  # what a chat model says in place of an answer
     poison: str = ""  # a call whose input has this word is refused with status 400
 
 
@@ -133,7 +135,8 @@ class _Handler(BaseHTTPRequestHandler):
                 events = chat_events(body, reply, self.server.provider.pieces)
                 self._send_events(events, behaviour.drop_halfway)
             else:
-                self._send(200, chat_answer(body, reply))
+                ending = behaviour.finish_reason, behaviour.refusal
+                self._send(200, chat_answer(body, reply, *ending))
 
     def _send_nonsense(self, behaviour: Behaviour) -> bool:
         if behaviour.garbage:

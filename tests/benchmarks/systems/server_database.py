@@ -1,5 +1,6 @@
 """The PostgreSQL server of the benches, and their databases on it."""
 
+import argparse
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -14,6 +15,23 @@ _READ = """
     SELECT count(pg_prewarm(c.oid)) FROM pg_class AS c
     WHERE c.relkind IN ('r', 'i', 't') AND c.relnamespace <> 'pg_catalog'::regnamespace
 """
+
+
+def server_url(text: str) -> str:
+    """Return the URL of a server that answers a superuser, as the type of an option."""
+    try:
+        with psycopg.connect(f"{text}/postgres", connect_timeout=10) as connection:
+            is_superuser = connection.info.parameter_status("is_superuser") == "on"
+    except psycopg.Error as error:
+        why = str(error).strip()
+    else:
+        why = "" if is_superuser else "its role is no superuser"
+    if why:
+        wanted = (
+            "expected a superuser's URL without a database, postgresql://postgres@localhost:5432"
+        )
+        raise argparse.ArgumentTypeError(f"{text!r} cannot be used: {why}\n{wanted}")
+    return text
 
 
 def measured_server() -> AbstractContextManager[dict[str, str]]:
