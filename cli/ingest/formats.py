@@ -129,7 +129,7 @@ def _parse_text(data: bytes) -> Document:
 _FORMATS = (
     Format(TEXT, "TEXT", ".txt .text .log .rst .org .tex .adoc", _parse_text, find_links),
     Format(MARKDOWN, "MARKDOWN", ".md .markdown .mdown .mkd", _parse_markdown, find_links),
-    Format(HTML, "HTML", ".html .htm .xhtml", _parse_html),
+    Format(HTML, "HTML", ".html .htm .xhtml", _parse_html, version=7),
     Format(JSON, "JSON", ".json", _parse_json),
     Format(JSONL, "JSON", ".jsonl .ndjson", _parse_text),
     Format("application/pdf", "PDF", ".pdf", _lazy("parse_pdf", "parse_pdf"), extra="documents"),

@@ -1,4 +1,4 @@
-"""HTML: readable text without scripts, styles and navigation."""
+"""HTML: what a reader of the page can see, without scripts, styles and navigation."""
 
 import re
 from dataclasses import dataclass, field
@@ -6,19 +6,22 @@ from dataclasses import dataclass, field
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from pgblend.cli.ingest.document import Heading, Link, ParseError, Table
+from pgblend.cli.ingest.page_furniture import is_control, is_furniture
 from pgblend.cli.ingest.tables import TableRows, with_captions
 from pgblend.cli.ingest.title import stated_title, top_heading
 
+# What stands in <audio> and <video> is for browsers without them; a <datalist> shows while typing.
 _DROPPED_NAMES = (
-    "head script style noscript template nav svg math iframe object canvas select button audio "
-    "video dialog"
+    "head script style noscript template audio video datalist annotation annotation-xml rp "
+    "noframes noembed"
 )
 _BLOCK_NAMES = (
     "address article aside blockquote body caption dd details div dl dt fieldset figcaption figure "
-    "footer form h1 h2 h3 h4 h5 h6 header hr html legend li main ol p pre section summary table "
-    "tbody tfoot thead tr ul"
+    "dialog footer form h1 h2 h3 h4 h5 h6 header hgroup hr html iframe legend li main menu "
+    "nav object ol option p pre search section select summary svg table tbody textarea tfoot thead "
+    "tr ul"
 )
-_LINE_NAMES = "li dt dd tr tbody thead tfoot caption div body html"
+_LINE_NAMES = "li dt dd tr tbody thead tfoot caption div body html option select svg textarea"
 # End by themselves, so that opening many does not nest.
 _UNNESTED_NAMES = (
     "area base br col embed hr img input link meta source track wbr p li dt dd tr td th thead "
@@ -29,10 +32,29 @@ _BLOCKS = frozenset(_BLOCK_NAMES.split())
 # Blocks that stand apart by a blank line; the others begin on a new line.
 _PARAGRAPHS = _BLOCKS - frozenset(_LINE_NAMES.split())
 _UNNESTED = frozenset(_UNNESTED_NAMES.split())
+_LINE_STARTS = frozenset(("hr", "button", "text"))
+_LISTS = frozenset(("ol", "ul", "menu"))
+_PREFORMATTED = frozenset(("pre", "textarea"))
+# What is put after the text of an element.
+_AFTER = {"q": "\u201d", "rt": ")"}
+# Elements that may be navigation.
+_FURNITURE_NAMES = "nav header footer aside section div form table ul ol p center span tr dialog a"
+_FURNITURE = frozenset(_FURNITURE_NAMES.split())
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 _SPACES = re.compile(r"\s+")
+# LaTeX2HTML puts its links between comments, in no element of their own.
+_NAVIGATION_PANEL = re.compile(
+    r"<!--\s*Navigation Panel\s*-->.*?<!--\s*End of Navigation Panel\s*-->", re.DOTALL
+)
+_MARK = re.compile(r"\s*[\u00b6\U0001f517]\s*$")
 _TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)")
 _MAX_DEPTH = 10_000
+_SHADOW = ("shadowrootmode", "shadowroot")
+# Fields whose value a reader sees, else what stands there until one is typed.
+_SHOWN_FIELDS = frozenset(
+    ("", "text", "search", "email", "url", "tel", "number", "date", "datetime-local", "month")
+)
+_BUTTONS = frozenset(("button", "submit", "reset"))
 
 
 @dataclass(frozen=True)
@@ -60,6 +82,7 @@ def parse_html(source: str) -> tuple[str, str, tuple[Heading, ...]]:
 def parse_page(source: str) -> Page:
     """Return what a page says."""
     _check_depth(source)
+    source = _NAVIGATION_PANEL.sub("", source) if "avigation Panel" in source else source
     tree = LexborHTMLParser(source)
     writer = _Writer()
     if tree.root is not None:
@@ -120,6 +143,46 @@ def _plain(node: LexborNode) -> str:
 
 
 @dataclass
+class _Numbers:
+    """The numbers of a list: the next one, what is added for each, and how it is written."""
+
+    next: int | None = None
+    step: int = 1
+    style: str = "1"
+
+    def mark(self, value: str) -> str:
+        """Return the mark of the next item; `value` is its own number, if it has one."""
+        if self.next is None:
+            return "- "
+        if _NUMBER.fullmatch(value):
+            self.next = int(value)
+        number = self.next
+        self.next += self.step
+        return f"{_written(number, self.style)}. "
+
+
+def _written(number: int, style: str) -> str:
+    """Write the number of an item as letters or a Roman number, where the list says so."""
+    if style in "aA" and 0 < number <= 26:
+        return chr(ord(style) + number - 1)
+    if style in "iI" and 0 < number < 4000:
+        text = "".join(
+            digits[int(digit)] for digit, digits in zip(f"{number:04}", _ROMAN, strict=True)
+        )
+        return text if style == "i" else text.upper()
+    return str(number)
+
+
+_NUMBER = re.compile(r"-?\d{1,6}")
+_ROMAN = (
+    ("", "m", "mm", "mmm"),
+    ("", "c", "cc", "ccc", "cd", "d", "dc", "dcc", "dccc", "cm"),
+    ("", "x", "xx", "xxx", "xl", "l", "lx", "lxx", "lxxx", "xc"),
+    ("", "i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix"),
+)
+
+
+@dataclass
 class _Writer:
     """Collects text; line ends asked for are written once text follows, and never doubled."""
 
@@ -135,6 +198,9 @@ class _Writer:
     images: list[tuple[int, str]] = field(default_factory=list)
     new_images: list[str] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
+    # Pages within the page: nodes last as long as the trees that they are of.
+    inner: list[LexborHTMLParser] = field(default_factory=list)
+    numbers: list[_Numbers] = field(default_factory=list)
     open_tables: list[_OpenTable] = field(default_factory=list)
 
     def write(self, text: str) -> None:
@@ -150,6 +216,11 @@ class _Writer:
             self.space = words.endswith(" ")
         elif words:
             self.space = True
+
+    def write_after(self, mark: str) -> None:
+        """Add a mark to the text before it."""
+        self.space = False
+        self._append(mark)
 
     def break_line(self, count: int) -> None:
         """Ask for line ends before the next text, unless it is the first of a list item."""
@@ -214,51 +285,136 @@ def _write(root: LexborNode, writer: _Writer) -> None:
         if leaving:
             _leave(node, tag, writer, heading_start)
             continue
-        if tag in _DROPPED:
+        if _is_left_out(node, tag):
             continue
         if tag in _HEADINGS:
             writer.break_line(2)
             heading_start = writer.position()
         if tag == "a" and (target := (node.attributes.get("href") or "").strip()):
             writer.links.append(Link(writer.position(), target[:2001], "path"))
-        if tag == "img":
-            # Where a picture is loaded when it comes into view, src is what stands there before.
-            source = node.attributes.get("data-src") or node.attributes.get("src") or ""
-            writer.new_images.append(source.strip())
-        _enter(tag, writer)
+        _enter(tag, node, writer)
         if tag == "table":
             writer.open_table(node)
         elif tag == "tr" and writer.open_tables:
             writer.open_tables[-1].rows.append((writer.position(), node))
         stack.append((node, True))
-        stack.extend((child, False) for child in reversed(list(node.iter(include_text=True))))
+        stack.extend((child, False) for child in reversed(_children(node, tag, writer)))
 
 
-def _enter(tag: str, writer: _Writer) -> None:
+def _is_left_out(node: LexborNode, tag: str) -> bool:
+    """Whether an element is not seen, or is not what the page is about."""
+    if tag in _DROPPED:
+        return not _is_shadow(node, tag)
+    if tag == "button":
+        return is_control(node.text())
+    if tag == "title":  # of a drawing: what a pointer over it shows
+        return True
+    return tag in _FURNITURE and is_furniture(node, tag)
+
+
+def _is_shadow(node: LexborNode, tag: str) -> bool:
+    """Whether a template is the shadow root of the element that it stands in: it is shown."""
+    return tag == "template" and any(name in node.attributes for name in _SHADOW)
+
+
+def _children(node: LexborNode, tag: str, writer: _Writer) -> list[LexborNode]:
+    """Return what stands in an element; that of frames and shadow roots has a tree of its own."""
+    source = None
+    if tag == "template":
+        source = (node.html or "").partition(">")[2].rpartition("</template")[0]
+    elif tag == "iframe":
+        source = node.attributes.get("srcdoc") or ""
+    elif tag == "slot" and _has_light_children(node):
+        return []
+    if source is None:
+        return list(node.iter(include_text=True))
+    tree = LexborHTMLParser(source)
+    writer.inner.append(tree)
+    return [tree.body] if tree.body is not None else []
+
+
+def _has_light_children(slot: LexborNode) -> bool:
+    """Whether a slot may be filled by the element around: what stands in it is shown if not."""
+    return "name" not in slot.attributes
+
+
+def _enter(tag: str, node: LexborNode, writer: _Writer) -> None:
     if tag in _BLOCKS:
         writer.place_images()
         writer.break_line(2 if tag in _PARAGRAPHS else 1)
-    if tag == "li":
-        writer.bullet = "- "
+    if tag in _LISTS:
+        writer.numbers.append(_numbers(node, tag))
+    elif tag == "li":
+        value = node.attributes.get("value") or ""
+        writer.bullet = writer.numbers[-1].mark(value) if writer.numbers else "- "
     elif tag in ("td", "th"):
         writer.start_cell()
     elif tag == "br":
         writer.break_line(1)
-    elif tag == "pre":
+    elif tag in _PREFORMATTED:
         writer.preformatted += 1
-    elif tag == "hr":
-        writer.break_line(2)
+    elif tag in _LINE_STARTS:
+        writer.break_line(2 if tag == "hr" else 1)
+    else:
+        _enter_inline(tag, node, writer)
+
+
+def _enter_inline(tag: str, node: LexborNode, writer: _Writer) -> None:
+    """Write what elements show that is in their attributes, or put around their text."""
+    attributes = node.attributes
+    if tag == "img":
+        # Where a picture is loaded when it comes into view, src is what stands there before.
+        source = attributes.get("data-src") or attributes.get("src") or ""
+        writer.new_images.append(source.strip())
+    if tag in ("img", "area"):
+        writer.write(f" {attributes.get('alt') or ''} ")
+    elif tag == "input":
+        writer.write(f" {_field_text(node)} ")
+    elif tag == "optgroup":
+        writer.break_line(1)
+        writer.write(attributes.get("label") or "")
+    elif tag == "q":
+        writer.write("\u201c")
+    elif tag == "rt":
+        writer.write("(")
+
+
+def _field_text(node: LexborNode) -> str:
+    """Return what a reader sees of an input."""
+    attributes = node.attributes
+    kind = (attributes.get("type") or "").lower()
+    if kind == "image":
+        return attributes.get("alt") or ""
+    value = attributes.get("value") or ""
+    if kind in _BUTTONS:
+        return "" if is_control(value) else value
+    return value or attributes.get("placeholder") or "" if kind in _SHOWN_FIELDS else ""
+
+
+def _numbers(node: LexborNode, tag: str) -> _Numbers:
+    if tag != "ol":
+        return _Numbers()
+    attributes = node.attributes
+    step = -1 if "reversed" in attributes else 1
+    start = attributes.get("start") or ""
+    count = sum(child.tag == "li" for child in node.iter()) if step < 0 else 1
+    first = int(start) if _NUMBER.fullmatch(start) else count
+    return _Numbers(first, step, attributes.get("type") or "1")
 
 
 def _leave(node: LexborNode, tag: str, writer: _Writer, heading_start: int) -> None:
     if tag == "table":
         writer.close_table()
-    elif tag == "pre":
+    elif tag in _PREFORMATTED:
         writer.preformatted -= 1
+    elif tag in _LISTS:
+        writer.numbers.pop()
     elif tag == "li":
         writer.bullet = ""
+    elif tag in _AFTER:
+        writer.write_after(_AFTER[tag])
     if tag in _HEADINGS:
-        text = _SPACES.sub(" ", node.text()).strip()
+        text = _MARK.sub("", _SPACES.sub(" ", node.text())).strip()
         if text:
             writer.headings.append(Heading(heading_start, int(tag[1]), text))
     if tag in _BLOCKS:

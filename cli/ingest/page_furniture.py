@@ -1,0 +1,196 @@
+"""What of a page of the web is not its subject: navigation, menus, banners about cookies.
+
+Elements and roles say so, else the names that programs which make sites give to classes; what
+such a name is given to must also consist of links, since a restaurant has a menu too.
+"""
+
+import re
+
+from selectolax.lexbor import LexborNode
+
+_ROLES = frozenset(("navigation", "menubar", "menu", "search", "doc-pagelist"))
+_NAMES = re.compile(
+    r"(?:^|[-_])(?:"
+    r"(?:top|sub|site|side|main|page|post|doc|prev|header|footer|mw|wy|bottom)?nav"
+    r"(?:bar|igation|header|footer|list|panel|path|row|links?|tree|item|s)?"
+    r"|menu(?:bar|s)?|sidebar|sidenav|breadcrumbs?|crumbs?|pagination|pager|prevnext|prev-next"
+    r"|related|skip(?:-?(?:link|nav|to-content))?|jump-link|toctree|tabs|footer|topbar|toolbar"
+    r"|site-header|masthead|widgets?|widget-area|share|sharing|social|editsection|catlinks|printfooter|portlet"
+    r"|table-of-contents|on-this-page|lang(?:uage)?s?(?:-(?:switcher|list|links))?|siteinfo"
+    r")(?:$|[-_])"
+)
+_CONSENT = re.compile(r"cookie|consent|gdpr|onetrust|cmplz|cybot", re.IGNORECASE)
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+# So much of a block's text is in links where it is a menu.
+_LINKED = 0.6
+_LONGEST_BANNER = 2000
+_LONGEST_ROW = 400
+# The name of a site and its motto, beside its menu.
+_LONGEST_BRAND = 200
+_RELATIONS = frozenset(("next", "prev", "previous", "up", "start", "contents", "index", "first"))
+_RELATION_KEYS = frozenset("nphu")
+# What rows of links say that lead through a manual, in the languages that manuals are read in.
+_STEP_WORDS = (
+    "next prev previous up home top back first last contents index toc start forward "
+    "weiter zurück nach oben startseite inhalt inhaltsverzeichnis suivant précédent sommaire "
+    "accueil siguiente anterior inicio arriba índice avanti indietro successivo precedente "
+    "volgende vorige próximo nächste vorherige nächstes vorheriges "
+    "chapter page section article post topic lesson part kapitel seite node"
+)
+_STEPS = frozenset(_STEP_WORDS.split())
+_WORD = re.compile(r"[^\W\d_]+")
+_PERMALINKS = frozenset(
+    ("\u00b6", "#", "\u00a7", "\U0001f517", "permalink", "permalink to this heading")
+)
+_EDITS = frozenset(
+    ("edit this page", "edit on github", "view page source", "view source", "improve this page")
+)
+_CONTROL_WORDS = (
+    "copy copied copy-code copy-to-clipboard close dismiss menu open-menu close-menu toggle "
+    "toggle-navigation toggle-menu toggle-sidebar expand collapse search hide show back-to-top "
+    "scroll-to-top print share edit \u00d7 x ok toggle-theme toggle-dark-mode primary-menu "
+    "on-this-page table-of-contents accept accept-all"
+)
+_CONTROLS = frozenset(_CONTROL_WORDS.split())
+_ROWS = frozenset(("p", "div", "table", "ul", "ol", "center", "span", "tr"))
+_TOPS = frozenset(("html", "body", "main", "article"))
+
+
+def is_furniture(node: LexborNode, tag: str) -> bool:
+    """Whether an element is there for finding one's way, not for what the page is about."""
+    if tag in _TOPS:
+        return False
+    attributes = node.attributes
+    if tag == "nav" or attributes.get("role") in _ROLES:
+        return not _has_main_heading(node)
+    if tag in ("header", "footer"):
+        return _is_of_site(node)
+    if tag == "a":
+        return _is_mark(node)
+    names = f"{attributes.get('class') or ''} {attributes.get('id') or ''}".strip()
+    if names and _CONSENT.search(names) and _is_banner(node):
+        return True
+    if names and any(_NAMES.search(name) for name in _plain_names(names)):
+        return _leads_elsewhere(node) and not _has_main_heading(node)
+    return tag in _ROWS and (_is_row_of_steps(node) or _is_menu_above(node, tag))
+
+
+def is_control(text: str) -> bool:
+    """Whether a button only works the page: Copy, Close, Menu."""
+    return "-".join(text.casefold().split()) in _CONTROLS
+
+
+def _plain_names(names: str) -> list[str]:
+    return [_CAMEL.sub("-", name).lower() for name in names.split()]
+
+
+def _has_main_heading(node: LexborNode) -> bool:
+    if node.css_first("main, article") is not None:
+        return True
+    own = len(node.css("h1"))
+    return bool(own) and own == len(node.parser.css("h1"))
+
+
+def _is_of_site(node: LexborNode) -> bool:
+    """Whether a header or footer is that of the site, and not of an article."""
+    above = node.parent
+    while above is not None and above.tag not in ("body", "html"):
+        if above.tag in ("main", "article", "section", "blockquote", "aside"):
+            return False
+        above = above.parent
+    if _has_main_heading(node):
+        return False
+    has_menu = node.css_first("nav, [role=navigation], [role=search], form") is not None
+    is_brand = node.tag == "header" and has_menu and _own_size(node) < _LONGEST_BRAND
+    return is_brand or _linked_share(node) >= _LINKED
+
+
+def _own_size(node: LexborNode) -> int:
+    """Return how much text an element has that is in no menu."""
+    return _size(node) - sum(map(_size, node.css("nav, form, ul, [role=navigation]")))
+
+
+def _is_mark(link: LexborNode) -> bool:
+    """Whether a link is but the mark beside a heading that leads to it, or leads past a menu."""
+    text = " ".join(link.text().split()).casefold()
+    target = link.attributes.get("href") or ""
+    if text in _EDITS or "#" not in target:
+        return text in _EDITS
+    names = link.attributes.get("class") or ""
+    return text in _PERMALINKS or "skip" in names or text.startswith(("skip to", "jump to"))
+
+
+def _is_banner(node: LexborNode) -> bool:
+    if node.tag in ("a", "span", "p", "h1", "h2", "h3", "code", "li", "td"):
+        return False
+    is_asked = node.css_first("button, input, a, [role=button]") is not None
+    return is_asked and len(node.text()) < _LONGEST_BANNER and not _has_main_heading(node)
+
+
+def _leads_elsewhere(node: LexborNode) -> bool:
+    """Whether an element consists of links, or has titles beside those to the next pages."""
+    if _linked_share(node) >= _LINKED:
+        return True
+    return _size(node) < _LONGEST_ROW and any(map(_is_step, node.css("a")))
+
+
+def _linked_share(node: LexborNode) -> float:
+    """Return how much of an element's text below its titles is in links; 1 where there is none."""
+    titles = sum(map(_size, node.css("h1, h2, h3, h4, h5, h6, legend")))
+    size = _size(node) - titles
+    linked = sum(_size(link) for link in node.css("a, button, label, input, option"))
+    return linked / size if size > 0 else 1.0
+
+
+def _size(node: LexborNode) -> int:
+    return len("".join(node.text().split()))
+
+
+def _is_row_of_steps(node: LexborNode) -> bool:
+    """Whether an element is a row such as "Prev | Up | Home | Next", with the pages' titles."""
+    links = node.css("a")
+    if not 1 < len(links) <= 12 or len(node.text()) > _LONGEST_ROW:
+        return False
+    steps = sum(map(_is_step, links))
+    own = _own_words(node, links)
+    return (steps >= 2 or (steps == 1 and len(links) == 2)) and own <= _STEPS
+
+
+def _is_step(link: LexborNode) -> bool:
+    attributes = link.attributes
+    if (attributes.get("rel") or "").lower() in _RELATIONS:
+        return True
+    if (attributes.get("accesskey") or "").lower() in _RELATION_KEYS:
+        return True
+    words = set(_WORD.findall(link.text().casefold()))
+    return bool(words) and words <= _STEPS
+
+
+def _own_words(node: LexborNode, links: list[LexborNode]) -> set[str]:
+    """Return the words of an element that are in none of its links."""
+    text = node.text(separator=" ").casefold()
+    for link in links:
+        text = text.replace(link.text(separator=" ").casefold(), " ", 1)
+    return set(_WORD.findall(text))
+
+
+def _is_menu_above(node: LexborNode, tag: str) -> bool:
+    """Whether a list of nothing but links stands above the page's first heading."""
+    if tag not in ("ul", "ol"):
+        return False
+    items = [child for child in node.iter() if child.tag == "li"]
+    if len(items) < 3 or _linked_share(node) < 0.95:
+        return False
+    above: LexborNode | None = node
+    while above is not None and above.tag not in ("body", "html"):
+        if above.tag in ("main", "article", "section"):
+            return False
+        sibling = above.prev
+        while sibling is not None:
+            if sibling.tag in ("h1", "h2") or (
+                sibling.tag and not sibling.tag.startswith("-") and sibling.css_first("h1, h2")
+            ):
+                return False
+            sibling = sibling.prev
+        above = above.parent
+    return True
