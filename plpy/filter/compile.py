@@ -2,11 +2,12 @@
 
 import json
 import re
+import unicodedata
 from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
 
-from pgblend.plpy.filter.parse import FIELDS
+from pgblend.plpy.filter.parse import FIELDS, is_date
 
 RANGES = {"lt": "<", "lte": "<=", "gt": ">", "gte": ">="}
 # What is compared with a date's day, which begins at the first and ends before the second.
@@ -61,7 +62,10 @@ class Compiler:
             return f"({self.condition((operator, field, kind, True))}) IS NOT TRUE"
         if kind.startswith("metadata"):
             return self.compare_json(operator, self.metadata(field), kind, value)
-        compared = self.compare(operator, FIELDS[field][1], kind, value)
+        column = FIELDS[field][1]
+        if field == "$title":  # what one machine names and another types, in one form of Unicode
+            column, value = f"normalize({column}, NFKC)", in_one_form(value)
+        compared = self.compare(operator, column, kind, value)
         if field == "$date":
             other = self.compare(operator, UNDATED, kind, value)
             return f"({compared} OR d.modified_at IS NULL AND {other})"
@@ -89,6 +93,8 @@ class Compiler:
 
         A scalar contains (@>) its equal and nothing else, an array contains each of its elements.
         """
+        if kind == "metadata date" and operator in ("eq", "in"):
+            return self.compare_moments(field, value if operator == "in" else [value])
         if operator == "eq":
             return f"{field} @> {self.bind(json_text(value))}::jsonb"
         if operator == "in":
@@ -106,6 +112,27 @@ class Compiler:
             text = f"pgblend._iso_timestamp{text}"
         compared = self.compare(operator, text, kind.removeprefix("metadata "), value)
         return f"(jsonb_typeof({field}) = 'string' AND {compared})"
+
+    def compare_moments(self, field: str, values: list[Any]) -> str:
+        """Return a condition on a jsonb value: it is one of some values, or an array that has one.
+
+        Texts that tell points in time are equal where these are, as lt and gte have it.
+        """
+        dates = [one for one in values if isinstance(one, str) and is_date(one)]
+        others = [one for one in values if one not in dates]
+        moment = self.compare_date("in", "m.moment", dates)
+        found = f"""EXISTS (
+            SELECT FROM (
+                SELECT pgblend._iso_timestamp(e.text) AS moment
+                FROM jsonb_array_elements_text(CASE jsonb_typeof({field})
+                    WHEN 'array' THEN {field}
+                    WHEN 'string' THEN jsonb_build_array({field})
+                    ELSE '[]' END) AS e (text)
+                OFFSET 0) AS m
+            WHERE {moment})"""
+        if not others:
+            return found
+        return f"({self.compare_json('in', field, 'metadata', others)} OR {found})"
 
     def compare(self, operator: str, field: str, kind: str, value: Any) -> str:
         """Return a condition on an expression of a kind."""
@@ -155,6 +182,13 @@ class Compiler:
 def is_day(text: str) -> bool:
     """Tell whether a point in time is a date without a time."""
     return len(text) == len("2026-01-31")
+
+
+def in_one_form(value: Any) -> Any:
+    """Return texts that are compared with titles in compatibility form, other values as given."""
+    if isinstance(value, list):
+        return [in_one_form(one) for one in value]
+    return unicodedata.normalize("NFKC", value) if isinstance(value, str) else value
 
 
 MOST_ALTERNATIVES = 2000

@@ -147,9 +147,10 @@ def parse_entry(key: str, value: Any, depth: int) -> tuple[Any, ...]:
 def comparison(key: str, operator: str, field: str, kind: str, value: Any) -> tuple[Any, ...]:
     """Return the node of one operator."""
     value = operand(key, operator, kind, value)
-    ordered = kind == "metadata" and operator in ("lt", "lte", "gt", "gte")
-    if ordered and isinstance(value, str) and is_date(value):
-        kind = "metadata date"
+    if kind == "metadata" and operator in ("eq", "ne", "in", "lt", "lte", "gt", "gte"):
+        values = value if isinstance(value, list) else [value]
+        if any(isinstance(one, str) and is_date(one) for one in values):
+            kind = "metadata date"
     return (operator, field, kind, value)
 
 

@@ -268,10 +268,10 @@ class LexicalArm:
 
 
 def has_every_word(terms: QueryTerms, counts: Counts) -> bool:
-    """Tell whether passages have every lexeme, names of documents and synonyms aside."""
+    """Tell whether passages have every lexeme; names, options and synonyms aside."""
     covered = {lexeme for _, lexeme in terms.covered} if terms.stand_ins else ()
     pairs = zip(terms.lexemes, counts.df, strict=True)
-    return all(df for one, df in pairs if not one.startswith("==") and one not in covered)
+    return all(df for one, df in pairs if one[:2] not in ("==", "=-") and one not in covered)
 
 
 def known_share(terms: QueryTerms, counts: Counts, idf: Sequence[float]) -> float:

@@ -18,11 +18,12 @@ def lexeme_idf(lexeme: str, df: int, n: int) -> float:
     """Return a lexeme's inverse document frequency, where `df` of `n` passages have it.
 
     A document's name ("==…") counts as if one passage had it, however many documents are called so:
-    it comes before its words. Where none has it, it counts as nothing, and no score changes.
+    it comes before its words. Where none has it, it counts as nothing, and no score changes; nor
+    does a command's option ("=-…") that none has.
     """
     if lexeme.startswith("=="):
         return bm25_idf(n, 1) if df else 0.0
-    return bm25_idf(n, df)
+    return bm25_idf(n, df) if df or not lexeme.startswith("=-") else 0.0
 
 
 def own_df(counts: Counts) -> Sequence[int]:
@@ -39,12 +40,13 @@ def query_idf(configs: Sequence[str], lexemes: Sequence[str], counts: Counts) ->
         return [lexeme_idf(*each, counts.n) for each in zip(lexemes, counts.df, strict=True)]
     of_words = language_idf(configs, lexemes, counts)
     return [
-        lexeme_idf(lexeme, df, counts.n) if lexeme.startswith("==") else value
+        lexeme_idf(lexeme, df, counts.n) if lexeme.startswith(OF_NO_LANGUAGE) else value
         for lexeme, df, value in zip(lexemes, counts.language_df, of_words, strict=True)
     ]
 
 
 DRAWN = 100
+OF_NO_LANGUAGE = ("==", "=-")
 
 
 def language_idf(configs: Sequence[str], lexemes: Sequence[str], counts: Counts) -> list[float]:
@@ -54,11 +56,12 @@ def language_idf(configs: Sequence[str], lexemes: Sequence[str], counts: Counts)
     by 100 passages: a word in 100 of 240 German passages is no rarer among 10,000 others. It stands
     for df in bm25_idf. Of two translations of a passage the one in the query's language is meant: a
     language's idf is times the square root of the share of the query's lexemes that it has, over
-    the largest such share. A document's name ("==…") says nothing of the query's language.
+    the largest such share. A document's name ("==…") and a command's option ("=-…") say nothing of
+    the query's language.
     """
     known: dict[str, tuple[int, int]] = {}  # lexemes that are there, of how many
     for config, lexeme, df in zip(configs, lexemes, counts.language_df, strict=True):
-        if not lexeme.startswith("=="):
+        if not lexeme.startswith(OF_NO_LANGUAGE):
             there, of_all = known.get(config, (0, 0))
             known[config] = there + (df > 0), of_all + 1
     most, of_most = max(known.values(), key=lambda one: one[0] / one[1], default=(0, 1))

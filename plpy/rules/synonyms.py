@@ -87,7 +87,8 @@ def word_pairs(config: str, synonyms: Sequence[Synonyms]) -> Iterator[tuple[str,
 
 def sequences(db: Database, config: str, texts: Sequence[str]) -> list[Lexemes]:
     """Return the lexemes of texts in their order; without the configuration none."""
-    short = [" ".join(word[:_LONGEST] for word in indexable_text(text).split()) for text in texts]
+    spaced = (indexable_text(text, config) for text in texts)
+    short = [" ".join(word[:_LONGEST] for word in text.split()) for text in spaced]
     rows = db.run(_SEQUENCES, ["text", "text[]"], config, short)
     found = rows[0]["sequences"] if rows else [""] * len(texts)
     return [tuple(lines.split("\n")) if lines else () for lines in found]

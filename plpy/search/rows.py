@@ -13,6 +13,7 @@ from pgblend.plpy.search.snippets import shown_snippets
 from pgblend.plpy.search.stages import Search
 from pgblend.plpy.session import Json
 from pgblend.plpy.session import Row as ChunkRow
+from pgblend.plpy.text.query import excluded_texts
 
 if TYPE_CHECKING:
     from pgblend.plpy.search.found import Ranked
@@ -180,6 +181,8 @@ def details_of_all(search: Search, gathered: Gathered, basis: str | None) -> dic
     """Return what the details of every row say: how the search was made."""
     plan = search.plan
     of_all: dict[str, Json] = {"mode": plan.settings.mode}
+    if excluded := excluded_texts(search.request.query or ""):
+        of_all["excluded"] = excluded
     if search.search_id:
         of_all["search_id"] = search.search_id
     if plan.not_run:

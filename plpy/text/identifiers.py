@@ -3,11 +3,14 @@
 import re
 from functools import lru_cache
 
+from pgblend.plpy.text.forms import unicode_form
+
 LONGEST = 100
 # Plain words and numbers, which hold no identifier, are passed over as quickly as can be.
 PART = r"0-9A-Za-z_À-ɏͰ-ԯ./\\:@#+~$-"
 PLAIN = rf"(?:[A-Za-z][a-z]*|[0-9]+)[.:]*(?![{PART}]|\(\))"
 TOKEN = rf"{PLAIN}|([{PART}]+(?:\(\))?)"  # compiled by whom it serves
+OPTION = r"(--?[A-Za-z][\w-]*)[.:]*"
 
 
 def identifiers(text: str, with_parts: bool) -> list[str]:
@@ -16,10 +19,11 @@ def identifiers(text: str, with_parts: bool) -> list[str]:
     An identifier joins its parts with `_ . / \\ : @ # + ~ -` (ERR-1042, foo.bar_baz(), /etc/fstab,
     v1.2.3), changes its case between words (CamelCase), is called (run()) or is like C++. Ordinary
     compounds (well-known, and/or, 3.14, e.g., mRNA) are none. `with_parts` adds what can be looked
-    for on its own: names in a path or a dotted name that are identifiers themselves.
+    for on its own: names in a path or a dotted name that are identifiers themselves. So is an
+    option of a command, with its dashes (--force, -x).
     """
     found: set[str] = set()
-    for token in set(re.findall(TOKEN, text)):
+    for token in set(re.findall(TOKEN, unicode_form(text))):
         if 1 < len(token) <= LONGEST:
             found.update(names_in(token, with_parts))
     return sorted(found)
@@ -28,6 +32,8 @@ def identifiers(text: str, with_parts: bool) -> list[str]:
 @lru_cache(maxsize=20_000)
 def names_in(token: str, with_parts: bool) -> tuple[str, ...]:
     """Return the identifiers of one token; remembered, since a text's tokens come again."""
+    if option := re.fullmatch(OPTION, token):
+        return (option[1].lower(),)
     bare = stripped(token)
     if not (is_identifier(bare) or (token.endswith("()") and len(bare) > 1)):
         return ()
@@ -35,7 +41,12 @@ def names_in(token: str, with_parts: bool) -> tuple[str, ...]:
     if with_parts:
         parts = re.split(r"[./\\:@#]+", bare) + re.split(r"[/\\]", bare)[-1:]
         names += [part for part in parts if is_identifier(part)]
-    return tuple(name.casefold() for name in names)
+    return tuple(map(small, names))
+
+
+def small(name: str) -> str:
+    """Return a name in small letters, of whatever language: all of i, dotted or not, are one."""
+    return name.casefold().replace("i\u0307", "i").replace("\u0131", "i")
 
 
 def stripped(token: str) -> str:
@@ -61,7 +72,8 @@ def is_identifier(token: str) -> bool:
         return True
     if "/" in token:
         return token.startswith("/") or token.count("/") > 1 or "." in token
-    return "." in token and min(map(len, token.split("."))) > 1
+    lengths = [len(part) for part in token.split(".")]
+    return len(lengths) > 1 and min(lengths) > 0 and max(lengths) > 1
 
 
 LONGEST_NAME = 255
@@ -69,7 +81,7 @@ LONGEST_NAME = 255
 
 def whole_name(text: str) -> str:
     """Return a name in one case with single spaces; "" for what is too long for a name."""
-    return " ".join(text.casefold().split()) if len(text) <= LONGEST_NAME else ""
+    return " ".join(small(unicode_form(text)).split()) if len(text) <= LONGEST_NAME else ""
 
 
 LETTER = re.compile(r"[^\W\d_]")

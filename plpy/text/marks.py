@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from pgblend.plpy.text.query import query_groups
+from pgblend.plpy.text.query import has_operators, query_groups
 from pgblend.plpy.text.vocabulary import Vocabulary, beginning_of, folded
 from pgblend.plpy.text.words import RUN, SYLLABLE, indexable_text, may_have_runs
 
@@ -60,14 +60,14 @@ def words_like(page: str, vocabulary: Vocabulary, lexemes: Iterable[str]) -> set
     return words
 
 
-def read_query(query: str) -> tuple[str, list[list[str]]]:
+def read_query(query: str, config: str) -> tuple[str, list[list[str]]]:
     """Return what a query looks for, without exclusions, and the words of its phrases."""
-    # without operators there is nothing to parse
-    if '"' not in query and "-" not in query and "or" not in query.lower().split():
+    if not has_operators(query):  # there is nothing to parse
         return query, []
     parsed = query_groups(query)
     phrases = [phrase for group in parsed["groups"] for phrase in group["phrases"]]
-    return parsed["words"], [spaced_words(indexable_text(one)).split() for one in phrases]
+    texts = (indexable_text(one, config) for one in phrases)
+    return parsed["words"], [spaced_words(text).split() for text in texts]
 
 
 class Marker:
@@ -123,13 +123,15 @@ class Marker:
         return sorted(set(hits))
 
     def _pair_hits(self, text: str) -> list[Hit]:
-        """Return where wanted pairs of syllables stand; a run of one syllable is no pair."""
+        """Return where wanted pairs of syllables stand, and single ones."""
         hits = []
         for run in re.finditer(RUN, text):
             if not any(pair in run[0] for pair in self.pairs):
                 continue
             starts = [run.start() + one.start() for one in re.finditer(SYLLABLE, run[0])]
-            for start, end in zip(starts, [*starts[2:], run.end()], strict=False):
+            ends = [*starts[1:], run.end()]
+            pairs = zip(starts, ends[1:], strict=False)
+            for start, end in (*zip(starts, ends, strict=True), *pairs):
                 if (pair := text[start:end]) in self.pairs:
                     hits.append((start, end, self.pairs[pair]))
         return hits

@@ -5,14 +5,16 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from pgblend.plpy.session import Database, Row
-from pgblend.plpy.text.identifiers import identifiers, whole_name
-from pgblend.plpy.text.query import query_groups
+from pgblend.plpy.text.identifiers import identifiers, small, whole_name
+from pgblend.plpy.text.query import has_operators, query_groups
+from pgblend.plpy.text.words import RUN, SYLLABLE
 
-_OPERATORS = r'(?i)["-]|\bor\b'
 # The end of I'm, don't and you'll, which would rank as a rare letter.
 _ENDS = r"(?i)([^\W\d_])['\u2019](m|d|s|t|ll|re|ve)\b"
 _ONE_WORD_WITH_SIGNS = r"(?s)(?=.*[^\W_][\W_])\S+"
 _LEXEMES = "SELECT q.* FROM pgblend._query_lexemes($1, ARRAY[$2], $3) AS q"
+_CONDITION = "SELECT pgblend._query_condition($1, $2, $3)::text AS condition"
+_QUOTED = r"'((?:[^']|'')*)'"
 _OPERANDS = "SELECT o.* FROM pgblend._query_operands($1, $2, $3) AS o"
 
 
@@ -46,7 +48,7 @@ class Asked(NamedTuple):
 
 def asked_of(query: str) -> Asked:
     """Return what a query asks for, before any language is known."""
-    if not re.search(_OPERATORS, query):
+    if not has_operators(query):
         return Asked(query, query, [])
     parts = query_groups(query)
     return Asked(query, parts["words"], parts["groups"])
@@ -67,10 +69,14 @@ def parsed(db: Database, asked: Asked, words: Row) -> Parsed:
     them. So this many times its idf (and a tenth, for long passages) outweighs them all, however
     often they are repeated. Names of documents ("==…") come far before all of these, so that fusion
     keeps them first. They are the identifiers, and the query as a whole beside them or where it is
-    one word with signs (fake-memo).
+    one word with signs (fake-memo). Options of commands ("=--force", "=-x") weigh as words do, and
+    so does an excluded word as an option: what has it as it stands is meant.
     """
     counts = zip(words["lexemes"], words["counts"], strict=True)
     boosts = {lexeme: 11.0 * count / (10 + count) for lexeme, count in counts}
+    options = [name for name in identifiers(asked.words, False) if name[0] == "-"]
+    options += [option for group in asked.groups for option in map(as_option, group["excluded"])]
+    boosts |= {f"={name}": 1.0 for name in options if name}
     boosts |= _names(db, asked, words)
     operands = list(_operands(db, words["config_name"], asked.groups))
     if len({alternative for alternative, *_ in operands}) < len(asked.groups):
@@ -81,7 +87,7 @@ def parsed(db: Database, asked: Asked, words: Row) -> Parsed:
 
 def _names(db: Database, asked: Asked, words: Row) -> dict[str, float]:
     """Return identifiers and names as lexemes, and how many times its idf each weighs."""
-    codes = identifiers(asked.words, False)
+    codes = [name for name in identifiers(asked.words, False) if name[0] != "-"]
     if not codes and not re.fullmatch(_ONE_WORD_WITH_SIGNS, asked.query):
         return {}
     boost = max(1.0, 11 * sum(words["counts"]) / 10)
@@ -97,13 +103,19 @@ def _names(db: Database, asked: Asked, words: Row) -> dict[str, float]:
     return {**{f"={code}": boost for code in codes}, **names}
 
 
+def as_option(excluded: str) -> str:
+    """Return an excluded word as the option that it may be; "" where it can be none."""
+    return f"-{small(excluded)}" if re.fullmatch(r"[A-Za-z][\w-]*", excluded) else ""
+
+
 def _operands(
     db: Database, config: str, groups: Sequence[dict[str, list[str]]]
 ) -> Iterator[Operand]:
     """Return what must hold of a passage, alternative by alternative: phrases and exclusions.
 
     One of several alternatives that has no phrase asks for any of its words. Where none has phrases
-    or exclusions, that would say no more than the lexemes do.
+    or exclusions, that would say no more than the lexemes do. A word is not excluded where it
+    stands as an option, with the dash.
     """
     if not any(group["phrases"] or group["excluded"] for group in groups):
         return
@@ -119,8 +131,46 @@ def _operands(
     ]
     texts, is_words = [text for *_, text in asked], [kind == "words" for _, kind, _ in asked]
     rows = db.run(_OPERANDS, ["text", "text[]", "boolean[]"], config, texts, is_words)
-    found = [(*asked[row["place"]][:2], row["operand"]) for row in rows]
+    of_rows = [(*asked[row["place"]], row["operand"]) for row in rows]
+    found = [
+        (number, kind, _unless_option(operand, kind, text))
+        for number, kind, text, operand in of_rows
+    ]
     with_phrases = {number for number, kind, _ in found if kind == "phrase"}
     for number, kind, operand in found:
         if kind != "words" or number not in with_phrases:
             yield number, operand, kind == "excluded"
+
+
+def literal_condition(db: Database, query: str, config: str) -> str:
+    """Return what a query asks of bodies as a tsquery: all of its words, nothing it excludes."""
+    asked = [
+        (number, kind, text)
+        for number, group in enumerate(query_groups(query)["groups"], 1)
+        for kind in ("words", "phrases", "excluded")
+        for text in group[kind]
+    ]
+    texts = [text for *_, text in asked]
+    rows = db.run(_OPERANDS, ["text", "text[]", "boolean[]"], config, texts, [False] * len(texts))
+    if not rows:
+        return ""
+    found = [(row["operand"], *asked[row["place"]]) for row in rows]
+    operands = [
+        (number, _unless_option(re.sub(_QUOTED, _weighed, operand), kind, text), kind == "excluded")
+        for operand, number, kind, text in found
+    ]
+    types, values = ["integer[]", "tsquery[]", "boolean[]"], zip(*operands, strict=True)
+    condition: str = db.run(_CONDITION, types, *map(list, values))[0]["condition"]
+    return condition
+
+
+def _weighed(match: re.Match[str]) -> str:
+    """Return a tsquery's lexeme with the weight of bodies; single syllables are indexed with C."""
+    runs = re.fullmatch(RUN, match[1]) and re.findall(SYLLABLE, match[1])
+    return f"{match[0]}:{'CD' if runs and len(runs) == 1 else 'D'}"
+
+
+def _unless_option(operand: str, kind: str, text: str) -> str:
+    """Return an operand; of an excluded word, that it stands and is no option."""
+    option = as_option(text) if kind == "excluded" else ""
+    return f"({operand}) & !'={option}'" if option else operand

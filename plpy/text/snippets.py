@@ -6,13 +6,14 @@ from typing import NamedTuple
 
 from pgblend.plpy.session import Database
 from pgblend.plpy.text.marks import Hit, Marker, read_query, spaced_page, words_like
+from pgblend.plpy.text.placed import placed_form
 from pgblend.plpy.text.vocabulary import Meaning, look_up, open_vocabulary, read_meaning
 from pgblend.plpy.text.window import best_span, cut_window
 
 MOST = 250
 """Characters of a snippet, without its marks."""
 
-_SEAM = "\0"  # no text in PostgreSQL has it
+_SEAM = "\n"
 _SIGNS = '&<>"'
 
 
@@ -56,17 +57,20 @@ def _snippets(
     They are looked through as one text.
     """
     page = _SEAM.join(texts)
-    hits, whole = [], []
-    words, phrases = read_query(sought.query or "")
+    hits: Sequence[Hit] = []
+    whole: Sequence[Hit] = []
+    words, phrases = read_query(sought.query or "", config_name)
     meaning = sought.meaning or read_meaning(db, config_name, words)
     if lexemes := dict.fromkeys([*meaning.lexemes, *sought.corrections]):
         vocabulary = open_vocabulary(db, config_name, meaning.version)
-        spaced = spaced_page(page)
+        form = placed_form(page, config_name)
+        spaced = spaced_page(form.text)
         found = words_like(spaced, vocabulary, lexemes)
         look_up(db, config_name, vocabulary, found.union(*phrases))
         marker = Marker(lexemes, phrases, vocabulary)
-        hits = marker.hits(page, spaced, found)
-        whole = marker.phrase_hits(page, hits)
+        of_form = marker.hits(form.text, spaced, found)
+        whole = form.in_text(marker.phrase_hits(form.text, of_form))
+        hits = form.in_text(of_form)
     start = first = 0
     for text in texts:
         end = start + len(text)

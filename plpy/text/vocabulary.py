@@ -74,7 +74,7 @@ def read_meaning(db: Database, config_name: str, words: str) -> Meaning:
     """Return what words look for; without words or the configuration nothing."""
     if len(words) > _LONGEST:
         words = " ".join(word[:_LONGEST] for word in words.split())
-    asked = indexable_text(words)
+    asked = indexable_text(words, config_name)
     rows = db.run(_MEANING, ["text", "text"], config_name, asked) if asked.strip() else ()
     return Meaning(rows[0]["version"], rows[0]["lexemes"]) if rows else Meaning("", ())
 

@@ -1,8 +1,10 @@
 """Text made ready for a parser: scripts without word spaces, indexable parts; its language."""
 
 import re
+from collections import Counter
 from itertools import pairwise
 
+from pgblend.plpy.text.forms import word_form
 from pgblend.plpy.text.identifiers import identifiers
 
 # A syllable: a base with its marks, vowels that are written before it and conjuncts.
@@ -32,6 +34,7 @@ CLOSING = r"[\u2019\u201d\u3009\u300b\u300d\u300f\u3011\u3015\uff09\uff63]*"
 _OTHERS = bytes({*range(256)} - {0xE0, 0xE1, *range(0xE3, 0xF1)})
 # Not compiled here: that takes 3 ms, which few sessions need.
 RUN = f"{CHARACTER}+"
+MOST_PLACES = 255  # of a lexeme in a tsvector
 SYLLABLE = f"{THAI}|{LAO}|{MYANMAR}|{KHMER}|{CHARACTER}"
 
 
@@ -56,30 +59,48 @@ def spaced_bigrams(text: str) -> str:
     return re.sub(RUN, pairs, text) if may_have_runs(text) else text
 
 
-def indexable_text(text: str) -> str:
-    """Write < > / \\ - as spaces, and scripts without word spaces as pairs of syllables.
+def indexable_text(text: str, config: str = "") -> str:
+    """Return a text as the parser gets it under a text search configuration.
 
-    So words within < > are no tags, the parts of paths and compounds are words, and 1042 in
-    ERR-1042 is no negative number. The SQL function of that name says the same for queries, where
-    it is inlined; a test compares both.
+    It is in one form (word_form). < > / \\ - are spaces, and scripts without word spaces pairs of
+    syllables. So words within < > are no tags, the parts of paths and compounds are words, and 1042
+    in ERR-1042 is no negative number. The SQL function of that name says the same for queries,
+    where plain text is not sent here; a test compares both.
     """
+    text = word_form(text, config)
     for character in "<>/\\-":
         text = text.replace(character, " ")
     return text if text.isascii() else spaced_bigrams(text)
 
 
-def index_parts(title: str, heading: str, content: str, own_start: int) -> list[str]:
+def syllables(text: str) -> Counter[str]:
+    """Return the single syllables of runs, which have pairs alone, and how often each stands."""
+    if not may_have_runs(text):
+        return Counter()
+    runs = (re.findall(SYLLABLE, run) for run in re.findall(RUN, text))
+    return Counter(one for run in runs if len(run) > 1 for one in run)
+
+
+def index_parts(
+    title: str, heading: str, content: str, own_start: int, config: str = ""
+) -> list[str]:
     """Return title, heading, content, and content before own_start as the parser gets them.
 
-    Last come the identifiers of the first three as a tsvector's text. "=" stands before each; they
-    have weight C and position 1, so they have places in no phrase.
+    Last come, as a tsvector's text of weight C, which counts for no length, the identifiers of the
+    first three, with "=" before each, and the syllables of their runs. Identifiers have position 1,
+    so they have places in no phrase.
     """
-    quoted = (
+    text = f"{title} {heading} {content}"
+    quoted = [
         "'=" + name.replace("\\", "\\\\").replace("'", "''") + "':1C"
-        for name in identifiers(f"{title} {heading} {content}", True)
-    )
+        for name in identifiers(text, True)
+    ]
+    if not text.isascii():
+        for one, count in syllables(word_form(text, config)).items():
+            places = ",".join(f"{place}C" for place in range(1, min(count, MOST_PLACES) + 1))
+            quoted.append(f"'{one}':{places}")
     parts = (title, heading, content, content[:own_start])
-    return [*map(indexable_text, parts), " ".join(quoted)]
+    return [*(indexable_text(part, config) for part in parts), " ".join(quoted)]
 
 
 def cut_at_word(text: str, length: int) -> str:

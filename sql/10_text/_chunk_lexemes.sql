@@ -1,11 +1,12 @@
 -- _index_parts: title, heading, content and its part before own_start as the parser gets them, and
--- the identifiers of all as a tsvector's text.
+-- identifiers and single syllables of all as a tsvector's text.
 -- One call for a chunk, where five cost more than to_tsvector itself. NULL gives NULL.
 CREATE OR REPLACE FUNCTION pgblend._index_parts(
     title text,
     heading text,
     content text,
-    own_start integer
+    own_start integer,
+    config_name text
 )
 RETURNS text[]
 LANGUAGE plpython3u
@@ -14,7 +15,7 @@ STRICT
 AS $python$
 from pgblend.plpy.text.words import index_parts
 
-return index_parts(title, heading, content, own_start)
+return index_parts(title, heading, content, own_start, config_name)
 $python$;
 
 -- _name_lexemes: the lexemes of a document's names, for its first chunk: weight C, whole names with
@@ -40,7 +41,7 @@ LEXEMES = """
             SELECT '''==' || replace(replace(n.name, '\\', '\\\\'), '''', '''''') || ''':1'
             FROM unnest($3) AS n (name)), ' ')::tsvector
         || ts_delete(
-            to_tsvector($1, pgblend._indexable_text($2)), tsvector_to_array($4)),
+            to_tsvector($1, pgblend._indexable_text($2, $1)), tsvector_to_array($4)),
         'C') AS lexemes"""
 
 words, *names = name_field(source_key)
@@ -53,7 +54,7 @@ $python$;
 -- _chunk_lexemes: one row: the lexemes of a chunk, from title, heading and text, and the last
 -- position among them that repeats the chunk before.
 -- Weights are A, B and D; identifiers follow with weight C and "=" before them, which no parser
--- gives. Words that its context alone has stand before all others, with weight C: they count for no
+-- gives, and single syllables of scripts without word spaces. Words that its context alone has stand before all others, with weight C: they count for no
 -- length. Up to own_position stands what the document has already from the chunks
 -- before: the context, the title, a heading that goes on, and the text before own_start. A
 -- document's names (_name_lexemes) are its first chunk's alone. NULL, but of heading and context,
@@ -76,7 +77,8 @@ STABLE PARALLEL UNSAFE
 ROWS 1
 BEGIN ATOMIC
     WITH part AS MATERIALIZED (
-        SELECT pgblend._index_parts(title, coalesce(heading, ''), content, own_start) AS texts
+        SELECT pgblend._index_parts(
+            title, coalesce(heading, ''), content, own_start, config::text) AS texts
     ),
 
     word AS MATERIALIZED (
@@ -100,7 +102,7 @@ BEGIN ATOMIC
             CASE
                 WHEN context IS NULL THEN ''
                 ELSE setweight(ts_delete(
-                    to_tsvector(config, pgblend._indexable_text(context)),
+                    to_tsvector(config, pgblend._indexable_text(context, config)),
                     tsvector_to_array(w.title || w.heading || w.body)
                 ), 'C')
             END AS around

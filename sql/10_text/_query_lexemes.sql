@@ -19,7 +19,7 @@ DECLARE
 BEGIN
     FOREACH config_name IN ARRAY coalesce(config_names, '{}') LOOP
         config := pgblend._regconfig(config_name);
-        vector := to_tsvector(config, pgblend._indexable_text(words));
+        vector := to_tsvector(config, pgblend._indexable_text(words, config));
         IF stop_words <> '{}' THEN
             vector := ts_delete(vector, tsvector_to_array(
                 to_tsvector(config, array_to_string(stop_words, ' '))));

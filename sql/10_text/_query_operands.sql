@@ -20,8 +20,8 @@ BEGIN
     CROSS JOIN LATERAL (
         SELECT CASE
             WHEN t.is_words THEN pgblend._lexeme_tsquery(
-                tsvector_to_array(to_tsvector(config, pgblend._indexable_text(t.text))))
-            ELSE phraseto_tsquery(config, pgblend._indexable_text(t.text)) END AS operand
+                tsvector_to_array(to_tsvector(config, pgblend._indexable_text(t.text, config))))
+            ELSE phraseto_tsquery(config, pgblend._indexable_text(t.text, config)) END AS operand
     ) AS o
     WHERE numnode(o.operand) > 0
     ORDER BY t.place;

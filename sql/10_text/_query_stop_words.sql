@@ -12,7 +12,7 @@ BEGIN
     RETURN (
         WITH word AS MATERIALIZED (
             SELECT w.lexeme AS text
-            FROM unnest(to_tsvector('simple', pgblend._indexable_text(words))) AS w
+            FROM unnest(to_tsvector('simple', pgblend._indexable_text(words, 'simple'))) AS w
         )
 
         SELECT coalesce((

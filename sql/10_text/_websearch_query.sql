@@ -1,6 +1,8 @@
--- _websearch_query: a query as websearch_to_tsquery reads it, asking the bodies of passages alone.
+-- _websearch_query: what a query asks of the bodies of passages alone: all its words and phrases, or
+-- those of one of its alternatives, and nothing that it excludes.
 -- Words are those of _indexable_text, and have weight D: titles, headings and identifiers are not
--- looked at. NULL gives NULL; stop words alone give an empty query, without a NOTICE.
+-- looked at, but for single syllables and options of commands, which have C. NULL gives NULL; stop
+-- words alone give an empty query, without a NOTICE.
 CREATE OR REPLACE FUNCTION pgblend._websearch_query(config_name text, query text)
 RETURNS tsquery
 LANGUAGE plpython3u
@@ -8,10 +10,7 @@ STABLE PARALLEL UNSAFE
 STRICT
 SET client_min_messages = warning
 AS $python$
-from pgblend.plpy.text.query import websearch_text
+from pgblend.plpy.text.parse import literal_condition
 
-return db.run(
-    "SELECT regexp_replace(websearch_to_tsquery(pgblend._regconfig($1), $2)::text,"
-    " '(''([^'']|'''')*'')', '\\1:D', 'g') AS condition",
-    ["text", "text"], config_name, websearch_text(query))[0]["condition"]
+return literal_condition(db, query, config_name)
 $python$;

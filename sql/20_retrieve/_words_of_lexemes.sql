@@ -18,8 +18,10 @@ BEGIN
             SELECT
                 w.place,
                 lower(w.word) AS word,
-                tsvector_to_array(to_tsvector(config, pgblend._indexable_text(w.word))) AS lexemes
-            FROM regexp_split_to_table(query, '[^[:alnum:]]+') WITH ORDINALITY AS w (word, place)
+                tsvector_to_array(to_tsvector(config, w.word)) AS lexemes
+            FROM regexp_split_to_table(
+                pgblend._indexable_text(query, config), '[^[:alnum:][:digit:]]+'
+            ) WITH ORDINALITY AS w (word, place)
         )
 
         SELECT coalesce((

@@ -16,12 +16,12 @@ STRICT
 SET client_min_messages = warning
 AS $function$
 DECLARE
-    written text := pgblend._indexable_text(entity_name);
-    phrase tsquery := phraseto_tsquery(pgblend._regconfig(config_name), written);
+    config regconfig := pgblend._regconfig(config_name);
+    phrase tsquery := phraseto_tsquery(config, pgblend._indexable_text(entity_name, config));
 BEGIN
     IF numnode(phrase) = 0 THEN
-        RETURN to_tsvector('simple', pgblend._indexable_text(words))
-            @@ phraseto_tsquery('simple', written);
+        RETURN to_tsvector('simple', pgblend._indexable_text(words, 'simple'))
+            @@ phraseto_tsquery('simple', pgblend._indexable_text(entity_name, 'simple'));
     END IF;
     RETURN lexemes @@ phrase;
 END;

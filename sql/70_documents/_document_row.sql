@@ -13,7 +13,7 @@ CREATE OR REPLACE FUNCTION pgblend._document_row(
 )
 RETURNS pgblend_data.document
 LANGUAGE plpgsql
-STABLE PARALLEL SAFE
+STABLE PARALLEL UNSAFE
 AS $function$
 BEGIN
     IF coalesce(source_key, '') = '' THEN
@@ -34,7 +34,7 @@ BEGIN
     END IF;
     RETURN ROW(
         NULL, target.id, pgblend._bucket(target.id, source_key), source_key, uri,
-        coalesce(title, ''), coalesce(language, target.text_search_config), media_type,
+        coalesce(pgblend._uncontrolled(title), ''), coalesce(language, target.text_search_config), media_type,
         coalesce(metadata, '{}'), NULL, NULL,
         coalesce(content_hash, encode(sha256(convert_to(content, 'UTF8')), 'hex')), modified_at,
         NULL)::pgblend_data.document;

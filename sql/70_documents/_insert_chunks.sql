@@ -11,6 +11,7 @@ return approximate_tokens(content)
 $python$;
 
 -- _insert_chunks: add chunks to documents, in the order given; returns how many.
+-- Their texts lose control characters (_uncontrolled); offsets are those of the text that came.
 -- A chunk's `document` is the place of its document among document_ids, from 1; those of a NULL, or
 -- of a document that is not there, are left out. Each document's chunk_index begins at first_index.
 -- Chunks of a configuration that is not there (any more) are left to the trigger, which refuses
@@ -43,7 +44,10 @@ BEGIN
         SELECT
             n.*, t.*,
             first_index - 1 + row_number() OVER chunks_before AS chunk_index,
-            coalesce(n.own_start, 0) AS text_start,
+            pgblend._uncontrolled(n.content) AS text,
+            pgblend._uncontrolled(n.heading) AS own_heading,
+            pgblend._uncontrolled(n.context) AS own_context,
+            coalesce(length(pgblend._uncontrolled(left(n.content, n.own_start))), 0) AS text_start,
             n.heading = lag(n.heading, 1, t.last_heading) OVER chunks_before AS heading_goes_on
         FROM unnest(chunks) WITH ORDINALITY AS n
         INNER JOIN target AS t ON t.place = n.document
@@ -54,15 +58,15 @@ BEGIN
         start_offset, end_offset, start_line, end_line, pages, token_count, piece_tokens, metadata,
         text_search_config, lexemes, own_position, context)
     SELECT
-        n.id, n.chunk_index, n.collection_id, n.bucket, n.content, n.heading,
+        n.id, n.chunk_index, n.collection_id, n.bucket, n.text, n.own_heading,
         coalesce(n.kind, 'doc'), n.text_start, n.start_offset, n.end_offset, n.start_line,
-        n.end_line, n.pages, coalesce(n.token_count, pgblend._approximate_tokens(n.content)),
+        n.end_line, n.pages, coalesce(n.token_count, pgblend._approximate_tokens(n.text)),
         n.piece_tokens, coalesce(n.metadata, '{}'), n.text_search_config, l.lexemes, l.own_position,
-        n.context
+        n.own_context
     FROM new AS n
     CROSS JOIN LATERAL pgblend._chunk_lexemes(
-        n.config, n.source_key, n.title, n.heading, n.heading_goes_on, n.content, n.text_start,
-        n.chunk_index::integer, n.context) AS l
+        n.config, n.source_key, n.title, n.own_heading, n.heading_goes_on, n.text, n.text_start,
+        n.chunk_index::integer, n.own_context) AS l
     ORDER BY n.id, n.ordinality;
     GET DIAGNOSTICS added = ROW_COUNT;
     RETURN added;

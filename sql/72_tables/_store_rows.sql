@@ -27,7 +27,8 @@ BEGIN
             target,
             ARRAY(
                 SELECT ROW(
-                    NULL, target.id, pgblend._bucket(target.id, r.key), r.key, r.uri, r.title,
+                    NULL, target.id, pgblend._bucket(target.id, r.key), r.key, r.uri,
+                    pgblend._uncontrolled(r.title),
                     pgblend._document_language(target.text_search_config, r.title, r.content),
                     NULL, r.metadata, NULL, NULL,
                     encode(sha256(convert_to(r.content, 'UTF8')), 'hex'), r.modified_at,

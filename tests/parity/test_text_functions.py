@@ -1,3 +1,5 @@
+# ruff: noqa: RUF001
+
 from typing import Any
 
 import pytest
@@ -29,7 +31,15 @@ def group(words: str = "", phrases: str = "", excluded: str = "") -> dict[str, l
         ("", "", []),
         (" \t\n", "", []),
         ("a b", "a b", [group("a|b")]),
-        ('a "b c" -d', "a b c", [group("a", "b c", "d")]),
+        ('a "b c" -de', "a b c", [group("a", "b c", "de")]),
+        (
+            "ls -l -1 --all -Dx=1 - -- a",
+            "ls -l -1 --all -Dx=1 - -- a",
+            [group("ls|-l|-1|--all|-Dx=1|-|--|a")],
+        ),
+        ("rm —force", "rm --force", [group("rm|--force")]),
+        ("“b c” «d» ‘e f’ don’t", "b c d e f don’t", [group("don’t", "b c|d|e f")]),
+        ('("b c") 5" d', '( b c ) 5" d', [group('(|)|5"|d', "b c")]),
         ('-"b c"', "", [group("", "", "b c")]),
         ("a or b", "a b", [group("a"), group("b")]),
         ("a OR b or", "a b", [group("a"), group("b")]),
@@ -39,7 +49,7 @@ def group(words: str = "", phrases: str = "", excluded: str = "") -> dict[str, l
         ("order", "order", [group("order")]),
         ('"never closed', "never closed", [group("", "never closed")]),
         ("a - b", "a - b", [group("a|-|b")]),
-        ("--a", "", [group("", "", "a")]),
+        ("--a", "--a", [group("--a")]),
         ("a-b", "a-b", [group("a-b")]),
         ("🦊 naïve", "🦊 naïve", [group("🦊|naïve")]),
         (PROSE, PLAIN, [group(PLAIN.replace(" ", "|"))]),
@@ -73,7 +83,7 @@ def test_approximate_tokens(functions: Any, text: str, tokens: int) -> None:
         ("One here.\n\nTwo there.", (8, 0, 0), ["One here.\n\nTwo there."]),
         ("One here.\n\nTwo there.\n\nThree anywhere.", (8, 0, 0), None),
         ("🦊" * 30, (8, 0, 0), None),
-        ("「一二三四！」「五六七八。」", (12, 0, 0), ["「一二三四！」", "「五六七八。」"]),  # noqa: RUF001
+        ("「一二三四！」「五六七八。」", (12, 0, 0), ["「一二三四！」", "「五六七八。」"]),
     ],
 )
 def test_split_text(functions: Any, text: str, sizes: tuple[int, ...], contents: Any) -> None:

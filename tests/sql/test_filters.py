@@ -221,6 +221,10 @@ def passing(db: Database, conditions: dict[str, Any]) -> list[str]:
         ({"$date": {"exists": True}}, ALL),
         ({"not": {"$date": {"gt": "2026-02-28"}}}, [A, C, F]),
         ({"date": {"gte": "2026-01-01"}}, [D]),
+        ({"date": "2026-03-01T00:00:00Z"}, [D]),
+        ({"date": {"in": ["2026-03-01T01:00+01:00", "2026-02-28T24:00"]}}, [D]),
+        ({"date": "2026-03-01"}, [D]),
+        ({"date": "2026-02-28"}, []),
     ],
     ids=json.dumps,
 )

@@ -51,7 +51,8 @@ def test_an_open_session_goes_on_with_the_program_that_replaced_its_own(
     committed: Database, replace_program: Callable[..., None]
 ) -> None:
     assert committed.value(ASKED) == NOW
-    replace_program("def websearch_text(query): return 'wine'")
+    wine = {"words": "wine", "groups": [{"words": ["wine"], "phrases": [], "excluded": []}]}
+    replace_program(f"def query_groups(query): return {wine!r}")
     assert committed.value(ASKED) == "'wine':D"
     replace_program()
     assert committed.value(ASKED) == NOW

@@ -30,7 +30,7 @@ def documents(db: Database) -> None:
         ("fox -brown", {"red"}),
         ('fox -"lazy dog"', {"brown"}),
         ("-brown", set()),  # nothing to rank by
-        ("fox --brown", {"red"}),
+        ("fox --brown", {"red", "brown"}),  # an option of a command is a word
         ("fox - brown", {"red", "brown"}),  # a lone minus is no operator
         ("fox or cat", {"red", "brown", "cat"}),
         ('"red fox" or "cat whiskers"', {"red"}),

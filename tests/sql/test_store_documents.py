@@ -163,7 +163,7 @@ def test_a_client_of_another_encoding_writes_the_same(db: Database, encoding: st
 
 def test_texts_are_staged_as_they_are(filled: Database) -> None:
     """COPY has characters of its own, and \\N for NULL."""
-    text = "\\N a\tb\nc\rd \\. \\t {\"é\", 漢} \u2028 'e'"
+    text = "\\N a\tb\nc\r\nd \\. \\t {\"é\", 漢} \u2028 'e'"
     about = {"place": 0, "source_key": "k\t", "title": "\\N", "content_hash": "h"}
     about |= {"metadata": encode_json({"a\\": "\n\t"})}
     chunk = {"content": text, "pages": [1, 3], "piece_tokens": [], "metadata": {"m": text}}

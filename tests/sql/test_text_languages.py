@@ -211,8 +211,19 @@ def test_a_repeated_word_weighs_more(db: Database) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "plain words", "<b>a/b\\c-d</b>", "naïve “quotes” – ERR-1042", "東京都 und ไทย/ok"]
+    "text",
+    [
+        "",
+        "plain words\tand\r\nlines, PhD and URLs",
+        "<b>a/b\\c-d</b>",
+        "naïve “quotes” – ERR-1042",
+        "東京都 und ไทย/ok",
+        "node.js, end.Next, 3.14, e.g. U.S.A. and a.out",
+        "parseHTMLResponse, utf8Decode, HTTPServer, IT and ISIN",
+        "\x1b[31mred\x1b[0m ﬁne e\u0301 so\u00adft",
+    ],
 )
-def test_chunks_and_queries_reach_the_parser_alike(db: Database, text: str) -> None:
-    parts = "pgblend._index_parts(%s, '', '', 0)"
-    assert db.value(f"SELECT ({parts})[1] = pgblend._indexable_text(%s)", text, text)
+@pytest.mark.parametrize("config", ["english", "turkish"])
+def test_chunks_and_queries_reach_the_parser_alike(db: Database, text: str, config: str) -> None:
+    query = "SELECT (pgblend._index_parts(%s, '', '', 0, %s))[1] = pgblend._indexable_text(%s, %s)"
+    assert db.value(query, text, config, text, config)

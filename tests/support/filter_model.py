@@ -109,6 +109,9 @@ def equal(found: Any, given: Any) -> bool:
         start = instant(given)
         assert start is not None
         return start <= found < start + timedelta(days=1) if len(given) == 10 else found == start
+    moments = [instant(one) if isinstance(one, str) else None for one in (found, given)]
+    if None not in moments:
+        return equal(moments[0], given)
     return kind(found) == kind(given) and found == given
 
 

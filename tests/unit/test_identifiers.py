@@ -31,7 +31,7 @@ from pgblend.plpy.text.words import index_parts
             "well-known and/or 3.14 12:30 1990-1995 e.g. i.e. U.S. don't 50% utf8 NASA mRNA iPhone",
             [],
         ),
-        ("--verbose -- ... / // \\ _ = <>", []),
+        ("--verbose -- ... / // \\ _ = <> (-x, --rm=1 a--b -1", ["--rm", "--verbose", "-x"]),
         ("x" * 50 + "_" + "y" * 50, []),  # longer than any name
         ("", []),
     ],
@@ -77,7 +77,7 @@ def test_index_parts_are_what_the_parser_gets() -> None:
     assert index_parts("A/b <c>", "", "see ERR-1042, it's x.y_z\\", 4) == [
         "A b  c ",
         "",
-        "see ERR 1042, it's x.y_z ",
+        "see ERR 1042, it's x y_z ",
         "see ",
         "'=err-1042':1C '=x.y_z':1C '=y_z':1C",
     ]

@@ -60,7 +60,8 @@ async function showWhole(signal) {
   const asked = body();
   const found = search.other ? await showTwo(signal) : await showSearch(asked, "hybrid", signal);
   fill(byId("missing"), missing(found.degraded));
-  byId("status").textContent = `${found.results.length} results`;
+  const excluded = found.results[0]?.details.excluded ?? [];
+  byId("status").textContent = `${found.results.length} results` + (excluded.length ? `, none with: ${excluded.join(", ")}` : "");
   drawTools(asked, overview);
   fill(byId("below"), diagnoseForm(asked));
   await Promise.all([drawFilters(found.results, signal, run), readGrades(asked.query, signal)]);

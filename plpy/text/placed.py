@@ -1,0 +1,125 @@
+"""Where the characters of a text's form stand in the text itself."""
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from pgblend.plpy.text.forms import (
+    APART,
+    APART_BY,
+    COMMAND,
+    CONTROL,
+    IGNORABLE,
+    INNER_DOT,
+    LONE_RETURN,
+    STRUCK,
+    humps,
+    small_form,
+    word_form,
+)
+
+# What compatibility forms may change: other characters than ASCII, and what a mark follows.
+_RUN = r"[\x00-\x7f]?[^\x00-\x7f]+"
+Pieces = Iterable[tuple[int, str]]
+"""How many characters of a match become which."""
+
+
+Hit = tuple[int, int, int]  # where it begins and ends, and which of the words it is
+
+
+class Form(NamedTuple):
+    """A text's form, and where each character of it begins and ends in the text."""
+
+    text: str
+    begins: Sequence[int]
+    ends: Sequence[int]
+
+    def in_text(self, hits: Sequence[Hit]) -> Sequence[Hit]:
+        """Return where hits in the form stand in the text, in order."""
+        if isinstance(self.begins, range):
+            return hits
+        return sorted(
+            {(self.begins[begin], self.ends[end - 1], which) for begin, end, which in hits}
+        )
+
+    def changed(self, pattern: str, pieces: Callable[[str], Pieces]) -> "Form":
+        """Return the form with what is found of a pattern replaced, piece by piece."""
+        parts: list[str] = []
+        begins: list[int] = []
+        ends: list[int] = []
+        last = 0
+        for match in re.finditer(pattern, self.text):
+            parts.append(self.text[last : match.start()])
+            begins += self.begins[last : match.start()]
+            ends += self.ends[last : match.start()]
+            last = match.start()
+            for length, new in pieces(match[0]):
+                parts.append(new)
+                if new:
+                    begins += [self.begins[last]] * len(new)
+                    ends += [self.ends[last + length - 1]] * len(new)
+                last += length
+        parts.append(self.text[last:])
+        return Form("".join(parts), [*begins, *self.begins[last:]], [*ends, *self.ends[last:]])
+
+    def with_parts(self) -> "Form":
+        """Return the form with the parts of names after these (humps)."""
+        places: list[int] = []  # of its characters; a blank has that of what follows
+        parts, last = [], 0
+        for _, end, found in humps(self.text):
+            places += range(last, end)
+            parts.append(self.text[last:end])
+            for one, other in found:
+                places += [one, *range(one, other)]
+                parts += " ", self.text[one:other]
+            last = end
+        places += range(last, len(self.text))
+        begins, ends = [self.begins[one] for one in places], [self.ends[one] for one in places]
+        return Form("".join([*parts, self.text[last:]]), begins, ends)
+
+
+def placed_form(text: str, config: str) -> Form:
+    """Return the form of a text (word_form) with where its characters stand."""
+    form = Form(text, range(len(text)), range(1, len(text) + 1))
+    if (plain := word_form(text, config)) == text:
+        return form
+    if len(plain) == len(text) and re.sub(INNER_DOT, " ", text) == plain:
+        return form._replace(text=plain)
+    if "\r" in text:
+        form = form._replace(text=re.sub(LONE_RETURN, "\n", text))
+    if re.search(CONTROL, text):
+        form = form.changed(COMMAND, _nothing).changed(STRUCK, _nothing)
+        form = form.changed(CONTROL, lambda one: [(1, APART_BY.get(one, ""))])
+    if not text.isascii():
+        form = form.changed(IGNORABLE, _nothing)
+        if not unicodedata.is_normalized("NFKC", form.text):
+            form = form.changed(APART, _apart).changed(_RUN, _composed)
+        form = form._replace(text=form.text.replace("\u2010", "-"))
+    form = form._replace(text=re.sub(INNER_DOT, " ", form.text)).with_parts()
+    return form._replace(text=small_form(form.text, config))
+
+
+def _nothing(found: str) -> Pieces:
+    return [(len(found), "")]
+
+
+def _apart(found: str) -> Pieces:
+    return [(len(found), f" {found} ")]
+
+
+def _composed(run: str) -> Pieces:
+    """Return the letters of a run, each with its marks, in compatibility form."""
+    clusters: list[str] = []
+    for one in run:
+        if clusters and _goes_on(one):
+            clusters[-1] += one
+        else:
+            clusters.append(one)
+    return [(len(one), unicodedata.normalize("NFKC", one)) for one in clusters]
+
+
+def _goes_on(one: str) -> bool:
+    """Tell whether a character may be composed with the one before."""
+    is_jamo = "\u1160" <= one <= "\u11ff"
+    return is_jamo or one in "\uff9e\uff9f" or unicodedata.category(one)[0] == "M"
