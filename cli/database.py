@@ -265,14 +265,25 @@ def _parse(url: str) -> dict[str, str | int | None]:
     return dict(parts)
 
 
+def find_revision(connection: Connection) -> str | None:
+    """Return the database's revision; None where it has none, or a role may not read it."""
+    row = _revision(connection)
+    return str(row["revision"]) if row else None
+
+
 def _check_revision(connection: Connection) -> None:
     """Refuse another revision; a role that may not read it is told by what it asks for."""
+    row = _revision(connection)
+    if row:
+        check_revision(row["revision"], is_extension=row["is_extension"])
+
+
+def _revision(connection: Connection) -> dict[str, Any] | None:
     try:
         rows = fetch_rows(connection, _REVISION)
     except (psycopg.errors.InsufficientPrivilege, psycopg.errors.UndefinedTable):
-        return
-    for row in rows:
-        check_revision(row["revision"], is_extension=row["is_extension"])
+        return None
+    return rows[0] if rows else None
 
 
 def _print_warning(diagnostic: psycopg.errors.Diagnostic) -> None:

@@ -22,16 +22,23 @@ def how_to_upgrade(*, is_extension: bool) -> str:
     return "run: pgblend migrate up"
 
 
+def unknown_revision(found: str) -> UserError:
+    """Say what becomes of a database whose tables this version does not know: it is left alone."""
+    return UserError(
+        f"the database is at revision {found}, which this version of pgblend does not know",
+        hint="a newer pgblend has migrated it: install that version\n"
+        "or no released pgblend made it, and nothing brings it up: take its documents out by "
+        "pgblend migrate dump FOLDER, make a new database (createdb NAME, or: pgblend up "
+        "--data-dir FOLDER), and ingest them there",
+        exit_code=ExitCode.DATABASE,
+    )
+
+
 def check_revision(found: str, *, is_extension: bool = False) -> None:
     """Refuse a database of a newer or an older version: its routines take and give other things."""
     known = known_revisions()
     if found not in known:
-        raise UserError(
-            f"the database is at revision {found}, which this version of pgblend does not know",
-            hint="a newer pgblend has migrated it: install that version\n"
-            "or it was made before the first release: ingest into a new database",
-            exit_code=ExitCode.DATABASE,
-        )
+        raise unknown_revision(found)
     if found != known[-1]:
         raise UserError(
             f"the database is at revision {found}, this version of pgblend works with {known[-1]}",

@@ -20,7 +20,7 @@ from sqlalchemy.exc import DBAPIError
 
 from pgblend.cli.database import connect
 from pgblend.cli.errors import UserError
-from pgblend.cli.revision import check_revision, known_revisions
+from pgblend.cli.revision import known_revisions, unknown_revision
 from pgblend.migrations import public_schema, search_path
 from pgblend.migrations.extensions import drop_created, refuse_extension
 from pgblend.migrations.preflight import EXTENSIONS, prepare_server
@@ -289,5 +289,5 @@ def _current(connection: Connection) -> str | None:
     current = MigrationContext.configure(connection, opts=options).get_current_revision()
     connection.commit()
     if current is not None and current not in known_revisions():
-        check_revision(current)
+        raise unknown_revision(current)
     return current

@@ -87,6 +87,28 @@ def status(database_url: str | None, output_format: str) -> None:
 
 
 @command.command()
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
+@click.pass_obj
+def dump(database_url: str | None, folder: Path) -> None:
+    """Write the documents of a database, at any revision, as JSON lines; print the paths.
+
+    A file for each collection, which `pgblend ingest FILE --collection NAME` brings into a new
+    database: text, titles, keys, metadata. The database is only read. Where the files that it was
+    filled from are there, ingest these: pages and lines are in them alone.
+
+    \b
+    Examples:
+      pgblend migrate dump documents
+      pgblend --database-url postgresql://me@host/old migrate dump documents
+    """
+    from pgblend.migrations.dump import dump as dump_documents
+
+    for path, count in dump_documents(resolve_database_url(database_url), folder).items():
+        click.echo(path)
+        click.echo(f"{count:,} documents", err=True)
+
+
+@command.command()
 @click.pass_obj
 def apply(database_url: str | None) -> None:
     """Replace the routines by those of the working tree, while developing.

@@ -1,11 +1,12 @@
 """Checks of every part that a search needs: extras, server, database objects, models."""
 
-from pgblend.cli.database import connect
+from pgblend.cli.database import connect, find_revision
 from pgblend.cli.doctor import cache, models, objects, reranking, server, shards
 from pgblend.cli.doctor.certificates import certificates
 from pgblend.cli.doctor.check import Check, run
 from pgblend.cli.errors import UserError
 from pgblend.cli.extras import MODULES, how_to_install, missing
+from pgblend.cli.revision import known_revisions, unknown_revision
 
 
 def run_checks(url: str) -> list[Check]:
@@ -20,6 +21,10 @@ def run_checks(url: str) -> list[Check]:
         found = f"{info.user} at {info.host or 'local socket'}:{info.port}, database {info.dbname}"
         checks = [*here, Check("connection", "ok", found)]
         checks += run(server.CHECKS, connection)
+        revision = find_revision(connection)
+        if revision is not None and revision not in known_revisions():
+            unknown = unknown_revision(revision)
+            return [*checks, Check("migrations", "problem", unknown.message, unknown.hint)]
         checks += run((lambda opened: objects.migrations(opened, url),), connection)
         if objects.is_migrated(connection):
             # Before the models' checks, which read the index.

@@ -10,6 +10,7 @@ from typing import Any
 
 from pgblend.cli.database import Connection, connect, fetch_rows, fetch_value
 from pgblend.cli.errors import UserError
+from pgblend.cli.revision import check_revision
 from pgblend.cli.server.bring_up import GET_GATEWAY_URL
 from pgblend.cli.server.cluster import Cluster
 from pgblend.cli.server.gateway_process import GatewayProcess, ask_health
@@ -24,9 +25,6 @@ EXTENSIONS = """
 """
 HAS_REVISION = "SELECT pg_catalog.to_regclass('pgblend_data.alembic_version') IS NOT NULL"
 REVISION = "SELECT version_num FROM pgblend_data.alembic_version"
-
-HAS_SETTINGS = "SELECT pg_catalog.to_regprocedure('blend.get_setting(text)') IS NOT NULL"
-HAS_SPACES = "SELECT pg_catalog.to_regprocedure('blend.count_vectors(text)') IS NOT NULL"
 SPACES = """
     SELECT s.name, s.active, s.model, s.dimensions, s.storage, c.chunks, c.vectors, c.waiting,
         c.dead, c.missing
@@ -34,8 +32,6 @@ SPACES = """
     CROSS JOIN LATERAL blend.count_vectors(s.name) AS c
     ORDER BY s.name
 """
-
-HAS_SUMMARIES = "SELECT pg_catalog.to_regprocedure('pgblend._summary_counts(text)') IS NOT NULL"
 
 Report = dict[str, Any]
 
@@ -113,9 +109,7 @@ def _ask(url: str) -> tuple[Report, str | None]:
 
 def _ask_database(connection: Connection) -> tuple[Report, str | None]:
     migrated = fetch_value(connection, HAS_REVISION)
-    has_settings = fetch_value(connection, HAS_SETTINGS)
-    has_spaces = fetch_value(connection, HAS_SPACES)
-    has_summaries = fetch_value(connection, HAS_SUMMARIES)
+    revision = fetch_value(connection, REVISION) if migrated else None
     found = {
         "running": True,
         "version": connection.info.parameter_status("server_version"),
@@ -123,8 +117,14 @@ def _ask_database(connection: Connection) -> tuple[Report, str | None]:
         "extensions": {
             row["extname"]: row["extversion"] for row in fetch_rows(connection, EXTENSIONS)
         },
-        "migration": fetch_value(connection, REVISION) if migrated else None,
-        "embedding_spaces": fetch_rows(connection, SPACES) if has_spaces else [],
-        "summaries": count_summaries(connection) if has_settings and has_summaries else None,
+        "migration": revision,
     }
-    return found, fetch_value(connection, GET_GATEWAY_URL) if has_settings else None
+    if revision is None:
+        return found, None
+    try:
+        check_revision(revision)
+    except UserError as error:
+        return {**found, "error": f"{error.message} ({error.hint})"}, None
+    found["embedding_spaces"] = fetch_rows(connection, SPACES)
+    found["summaries"] = count_summaries(connection)
+    return found, fetch_value(connection, GET_GATEWAY_URL)

@@ -10,11 +10,13 @@ from pgblend.cli.database import (
     connect,
     fetch_rows,
     fetch_value,
+    find_revision,
     parts_of,
     translate,
     whole_url,
 )
 from pgblend.cli.errors import UserError
+from pgblend.cli.revision import known_revisions, unknown_revision
 
 _PLACES = """
     SELECT s.number, s.name, coalesce(s.direct, o.option_value) AS place, u.umoptions AS login
@@ -92,6 +94,9 @@ def databases_with_documents(connection: Connection) -> Iterator[list[Connection
 def places_before(url: str) -> list[Place]:
     """Return the shards of a database that may be at any revision, or at none."""
     with connect(url, check=False) as connection:
+        revision = find_revision(connection)
+        if revision is not None and revision not in known_revisions():
+            raise unknown_revision(revision)
         return find_places(connection) if fetch_value(connection, _MAY_HAVE_SHARDS) else []
 
 

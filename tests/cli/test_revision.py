@@ -11,6 +11,8 @@ from click.testing import CliRunner, Result
 
 from pgblend.cli.main import cli
 from pgblend.cli.parameters import JsonObject
+from support.catalogue import contents
+from support.database import Database
 
 Pgblend = Callable[..., Result]
 # They bring a database to a revision, say which one it has, or have nothing to do with it.
@@ -76,21 +78,74 @@ def test_a_command_on_a_newer_database(
     assert "install that version" in result.stderr
 
 
-@pytest.mark.parametrize("command", ["search x", "migrate up"])
-def test_before_the_first_release(
-    connection: psycopg.Connection, database_url: str, pgblend_on: Pgblend, command: str
-) -> None:
-    connection.execute("UPDATE pgblend_data.alembic_version SET version_num = '0010'")
-    told = pgblend_on(database_url, *command.split()).stderr
-    assert "is at revision 0010, which this version of pgblend does not know" in told
-    assert "hint: or it was made before the first release: ingest into a new database" in told
+MIGRATIONS = ("migrate up", "migrate status", "migrate apply", "migrate down base --yes")
 
 
-@pytest.mark.parametrize("command", ["doctor", "migrate up", "migrate status"])
-def test_who_looks_after_the_revision_tells_of_a_newer_one(
-    newer: str, pgblend_on: Pgblend, command: str
+@pytest.fixture(scope="module")
+def unknown(module_connection: psycopg.Connection) -> Database:
+    """A database of a revision that was never released, with documents."""
+    db = Database(module_connection)
+    db.rows("SELECT add_collection('shelf/one'), add_collection('empty')")
+    metadata = '{"id": 7, "year": 1899}'
+    text = "Some words.\n\n" + "\n\n".join(f"Passage {n} has words." for n in range(300))
+    db.rows(
+        "SELECT ingest_document('shelf/one', 'a', %s, title => 'T', metadata => %s)", text, metadata
+    )
+    db.rows("SELECT ingest_document('shelf/one', 'b', 'other', uri => 'https://b.example')")
+    return db
+
+
+@pytest.mark.parametrize("revision", ["0000", "0010", "0011", NEWER])
+def test_a_revision_that_was_never_released_is_told_so_and_left_alone(
+    unknown: Database, pgblend_on: Pgblend, revision: str
 ) -> None:
-    assert NEWER in pgblend_on(newer, *command.split()).output
+    unknown.rows("UPDATE pgblend_data.alembic_version SET version_num = %s", revision)
+    before = contents(unknown.url)
+    told = f"the database is at revision {revision}, which this version of pgblend does not know"
+    for command in (*MIGRATIONS, "query x", "ingest . -c x", "config get rrf_k"):
+        result = pgblend_on(unknown.url, *command.split())
+        assert (result.exit_code, told in result.stderr) == (3, True), result.output
+        assert "hint: a newer pgblend has migrated it: install that version\n" in result.stderr
+        assert "pgblend migrate dump FOLDER, make a new database" in result.stderr
+    doctor = pgblend_on(unknown.url, "doctor")
+    assert (doctor.exit_code, told in doctor.output) == (1, True)
+    assert "pgblend migrate dump FOLDER" in doctor.output.splitlines()[-1]
+    status = pgblend_on(unknown.url, "status")
+    assert (status.exit_code, f"migration: revision {revision}" in status.output) == (0, True)
+    assert f"error: {told} (" in status.output
+    assert contents(unknown.url) == before
+
+
+def test_its_documents_go_into_a_new_database(
+    unknown: Database, database_url: str, pgblend_on: Pgblend, tmp_path: Path
+) -> None:
+    texts = "SELECT substr(content, own_start + 1) FROM pgblend_data.chunk WHERE document_id = 1"
+    before = " ".join(unknown.column(texts + " ORDER BY chunk_index")).split()
+    unknown.rows("UPDATE pgblend_data.alembic_version SET version_num = '0010'")
+    folder = tmp_path / "documents"
+    dumped = pgblend_on(unknown.url, "migrate", "dump", str(folder))
+    (file,) = folder.iterdir()
+    assert (dumped.stdout, dumped.stderr) == (f"{file}\n", "2 documents\n")
+    assert file.name == "shelf%2Fone.jsonl"
+    again = pgblend_on(unknown.url, "migrate", "dump", str(folder))
+    assert (again.exit_code, f"cannot write {file}" in again.stderr) == (1, True)
+    done = pgblend_on(database_url, "ingest", str(file), "--collection", "shelf/one")
+    assert done.exit_code == 0, done.output
+    with psycopg.connect(database_url) as connection:
+        db = Database(connection)
+        found = "SELECT source_key, title, uri, metadata - 'ingest' FROM blend.documents ORDER BY 1"
+        (first, second) = db.rows(found)
+        assert first[:2] == ("a", "T")
+        assert (first[3]["metadata_id"], first[3]["year"]) == (7, 1899)
+        assert (second[0], second[2]) == ("b", "https://b.example")
+        assert " ".join(db.column(texts + " ORDER BY chunk_index")).split() == before
+
+
+def test_a_database_without_documents_has_none_to_dump(
+    new_database: Callable[..., str], pgblend_on: Pgblend, tmp_path: Path
+) -> None:
+    result = pgblend_on(new_database(), "migrate", "dump", str(tmp_path))
+    assert (result.exit_code, "migrate up" in result.stderr) == (3, True)
 
 
 @pytest.fixture(scope="module")

@@ -31,9 +31,3 @@ def test_every_page_is_linked() -> None:
     }
     left_out = {DOCS / "index.md", *DOCS.glob("examples/**/*.md")}
     assert set(DOCS.rglob("*.md")) - linked - left_out == set()
-
-
-def test_readme_is_short() -> None:
-    lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
-    assert len(lines) <= 150
-    assert max(map(len, lines)) <= 100

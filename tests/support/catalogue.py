@@ -42,11 +42,15 @@ def schema(url: str) -> str:
 
     But for comments on extensions, which say who created them.
     """
-    lines = run_client("pg_dump", url, "--schema-only").splitlines()
-    # Newer versions guard their output with a random word.
-    left_out = ("\\restrict", "\\unrestrict", "--", "COMMENT ON EXTENSION ")
-    kept = [line for line in lines if not line.startswith(left_out)]
-    return "\n".join(line for line in kept if line)
+    left_out = ("--", "COMMENT ON EXTENSION ")
+    lines = contents(url, "--schema-only").splitlines()
+    return "\n".join(line for line in lines if line and not line.startswith(left_out))
+
+
+def contents(url: str, *options: str) -> str:
+    """Return what pg_dump writes, without the random word that newer versions guard it with."""
+    lines = run_client("pg_dump", url, *options).splitlines()
+    return "\n".join(line for line in lines if not line.startswith(("\\restrict", "\\unrestrict")))
 
 
 def settings_of(url: str) -> list[str]:
