@@ -19,6 +19,10 @@ _RATIO_FROM_BYTES = 64 << 20
 _MAX_MEMBERS = 50_000
 
 
+class BrokenArchiveError(ParseError):
+    """An archive whose directory cannot be read."""
+
+
 @contextmanager
 def open_archive(data: bytes) -> Iterator[zipfile.ZipFile]:
     """Open a ZIP archive after checking what it would unpack to; ParseError where it is none."""
@@ -29,7 +33,8 @@ def open_archive(data: bytes) -> Iterator[zipfile.ZipFile]:
             _check(archive, len(data))
             yield archive
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
-        raise ParseError(f"its ZIP archive is broken: {error or type(error).__name__}") from None
+        message = f"its ZIP archive is broken: {error or type(error).__name__}"
+        raise BrokenArchiveError(message) from None
 
 
 def check_archive(data: bytes) -> None:
@@ -48,15 +53,24 @@ def read_member(archive: zipfile.ZipFile, name: str) -> bytes:
         raise ParseError(f"it is encrypted: {error}") from None
 
 
-def parse_xml(data: bytes) -> Any:
-    """Parse XML to its root without entities, network or boundless depth."""
+def parse_xml(data: bytes, recover: bool = False) -> Any:
+    """Parse XML to its root without entities, network or boundless depth.
+
+    With `recover` faults are passed over; None where nothing is left then.
+    """
     parser = etree.XMLParser(
-        resolve_entities=False, no_network=True, huge_tree=False, remove_comments=True
+        resolve_entities=False,
+        no_network=True,
+        huge_tree=False,
+        remove_comments=True,
+        recover=recover,
     )
     try:
         root = etree.fromstring(data, parser)
     except etree.XMLSyntaxError as error:
         raise ParseError(f"not valid XML: {error.msg}") from None
+    if root is None:
+        return None
     declared: Any = root.getroottree().docinfo.internalDTD
     if declared is not None and list(declared.iterentities()):
         raise ParseError("its XML declares entities of its own, which can be bombs: not read")

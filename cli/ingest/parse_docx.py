@@ -1,70 +1,94 @@
-"""DOCX: headings, lists, tables and notes, by the pages that the file records."""
+"""Word: headings, lists, tables, drawings and notes, by the pages that the file records."""
 
-import io
 import re
-from collections.abc import Mapping
 from typing import Any
 
-import docx
-from docx.opc.exceptions import OpcError
-from lxml import etree
-
 from pgblend.cli.ingest.document import Document, ParseError, storable_text, storable_value
-from pgblend.cli.ingest.office_file import check_archive, local_name, parse_xml
+from pgblend.cli.ingest.docx_numbers import BULLET, Numbers
+from pgblend.cli.ingest.docx_text import PAGE_BREAK, W, is_skipped, text_of
+from pgblend.cli.ingest.drawing_text import add_drawings
+from pgblend.cli.ingest.office_file import local_name
+from pgblend.cli.ingest.office_package import Package, open_package
 from pgblend.cli.ingest.tables import TableRows, with_captions
 from pgblend.cli.ingest.text_builder import TextBuilder, cell_text, row_text
 from pgblend.cli.ingest.title import stated_title, top_heading
 
-_W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _BLIP = "{http://schemas.openxmlformats.org/drawingml/2006/main}blip"
-_EMBED = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}embed"
-_NOTES = ("/footnotes", "/endnotes", "/comments")
+_R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
+_MAIN = "word/document.xml"
+_NOTES = ("footnotes", "endnotes", "comments")
 _HEADING_NAME = re.compile(r"heading ([1-9])$", re.IGNORECASE)
-# Left out: fallbacks repeat what stands beside them, deletions are no text any more.
-_SKIPPED = frozenset(("pPr", "rPr", "Fallback", "del", "moveFrom", "instrText", "sectPr"))
-_PAGE_BREAK = "\f"
+_LETTER = re.compile(r"[^\W\d_]{2}")
 
 
 def parse_docx(data: bytes) -> Document:
-    """Read a DOCX; pages are those of its last layout, none where the file does not tell."""
-    check_archive(data)
-    try:
-        file = docx.Document(io.BytesIO(data))
-        body = file.element.body
-    except (OpcError, KeyError, ValueError, AttributeError, etree.XMLSyntaxError) as error:
-        raise ParseError(f"no readable DOCX: {error or type(error).__name__}") from None
-    reader = _Reader(_heading_levels(file.styles.element), file.part.related_parts)
-    reader.read_blocks(body)
-    for relation in file.part.rels.values():
-        if relation.reltype.endswith(_NOTES) and not relation.is_external:
-            reader.read_blocks(parse_xml(relation.target_part.blob), paged=False)
-    properties = file.core_properties
-    metadata = {"author": properties.author, "modified": properties.modified}
-    text = reader.builder.text()
+    """Read a file of Word; pages are those of its last layout, none where it does not tell."""
+    with open_package(data, _MAIN) as package:
+        main = package.main(_MAIN)
+        root = package.xml(main)
+        body = None if root is None else root.find(f"{W}body")
+        if body is None:
+            raise ParseError(f"no readable file of Word: {main!r} has no body")
+        styles = _part(package, main, "styles")
+        reader = _Reader(package, main, {} if styles is None else _heading_levels(styles))
+        reader.numbers = Numbers(_part(package, main, "numbering"), styles)
+        reader.read_blocks(body)
+        for kind in _NOTES:
+            for note in package.related(main, kind):
+                reader.read_part(note.part)
+        reader.read_running(main)
+        has_one_page = _has_one_page(package)
+        builder = reader.builder
+        properties = package.properties()
+    text = builder.text()
+    title = reader.title or top_heading(builder.headings)
     return Document(
-        title=reader.title
-        or top_heading(reader.builder.headings)
-        or stated_title(properties.title or ""),
+        title=title or stated_title(properties.pop("title", "")),
         text=text,
-        metadata=storable_value({key: value for key, value in metadata.items() if value}),
-        headings=tuple(reader.builder.headings),
-        tables=with_captions(reader.builder.tables, text, reader.builder.headings),
-        pictures=tuple(reader.builder.pictures),
-        places=tuple(reader.builder.places) if reader.page > 1 or _has_one_page(file) else (),
+        metadata=storable_value({key: properties[key] for key in properties if key != "title"}),
+        headings=tuple(builder.headings),
+        tables=with_captions(builder.tables, text, builder.headings),
+        pictures=tuple(builder.pictures),
+        places=tuple(builder.places) if reader.page > 1 or has_one_page else (),
+        left_out=(*package.left_out, *builder.left_out),
     )
 
 
 class _Reader:
-    """Writes the paragraphs and tables of a DOCX in order."""
+    """Writes the paragraphs and tables of a file of Word in order."""
 
-    def __init__(self, levels: dict[str, int], parts: Mapping[str, Any]) -> None:
-        self._parts = parts
+    def __init__(self, package: Package, part: str, levels: dict[str, int]) -> None:
+        self._package = package
+        self._part = part
         self.builder = TextBuilder()
+        self.numbers = Numbers(None, None)
         self.title = ""
         self.page = 1
         self._levels = levels
         self._text_on_page = False
+        self._joined = ""
         self.builder.start_page(1)
+
+    def read_part(self, part: str) -> None:
+        """Read another part of the package: notes, comments."""
+        root = self._package.xml(part)
+        if root is not None:
+            before, self._part = self._part, part
+            self.read_blocks(root, paged=False)
+            self._part = before
+
+    def read_running(self, main: str) -> None:
+        """Read the heads and feet of pages, each of their lines once; mere numbers are left out."""
+        seen: set[str] = set()
+        for kind in ("header", "footer"):
+            for relation in self._package.related(main, kind):
+                own = _Reader(self._package, relation.part, {})
+                own.read_part(relation.part)
+                for line in own.builder.text().split("\n"):
+                    words = " ".join(line.split())
+                    if _LETTER.search(words) and words not in seen:
+                        seen.add(words)
+                        self.builder.add(words)
 
     def read_blocks(self, parent: Any, paged: bool = True) -> None:
         """Read the blocks below an element; those in content controls as well."""
@@ -74,24 +98,33 @@ class _Reader:
                 self._read_paragraph(block, paged)
             elif name == "tbl":
                 self._read_table(block)
-            elif name not in _SKIPPED and len(block):
+            elif not is_skipped(block) and len(block):
                 self.read_blocks(block, paged)
+            elif name == "altChunk":
+                add_drawings(self.builder, self._package, self._part, block)
 
     def _read_paragraph(self, paragraph: Any, paged: bool) -> None:
-        properties = paragraph.find(f"{_W}pPr")
+        properties = paragraph.find(f"{W}pPr")
         level, is_title = self._level(properties)
-        pieces = _text_of(paragraph).split(_PAGE_BREAK)
-        in_list = properties is not None and properties.find(f"{_W}numPr") is not None
+        text, boxes = text_of(paragraph)
+        text, self._joined = self._joined + text, ""
+        if properties is not None and properties.find(f"{W}rPr/{W}del") is not None:
+            self._joined = text  # its end was deleted: it goes on in the next paragraph
+            return
+        pieces = text.split(PAGE_BREAK)
+        number = self.numbers.next(properties)
         if level:
-            self._write(" ".join(pieces), level)
+            heading = " ".join(pieces)
+            self._write(_numbered(number, heading) if number != BULLET else heading, level)
             self._turn_pages(len(pieces) - 1 if paged else 0, bool(pieces[-1].strip()))
         else:
-            for number, piece in enumerate(pieces):
-                if number and paged:
+            for place, piece in enumerate(pieces):
+                if place and paged:
                     self._turn_pages(1, False)
-                text = f"- {piece.strip()}" if in_list and piece.strip() else piece
-                self._write(text, 0)
-        self._read_pictures(paragraph)
+                if piece.strip():
+                    self._write(_numbered(number, piece.strip()), 0)
+                    number = None
+        self._read_drawings(paragraph, boxes)
         if is_title and not self.title:
             self.title = storable_text(" ".join(" ".join(pieces).split()))
         if paged and properties is not None and _ends_section(properties):
@@ -100,26 +133,42 @@ class _Reader:
     def _read_table(self, table: Any) -> None:
         first = True
         rows = TableRows()
-        for row in table.iter(f"{_W}tr"):
-            if next(row.iterancestors(f"{_W}tbl")) is not table:
+        all_boxes: list[Any] = []
+        for row in table.iter(f"{W}tr"):
+            if next(row.iterancestors(f"{W}tbl")) is not table or _is_deleted(row):
                 continue  # a row of a table within a cell: its text is the cell's
-            cells = [_text_of(cell) for cell in row.iterchildren(f"{_W}tc")]
-            self._turn_pages(min(sum(cell.count(_PAGE_BREAK) for cell in cells), 1), False)
-            cells = [cell_text(cell.replace(_PAGE_BREAK, " ")) for cell in cells]
+            cells = []
+            for cell in row.iter(f"{W}tc"):
+                if next(cell.iterancestors(f"{W}tr")) is row:
+                    text, boxes = text_of(cell, self.numbers)
+                    cells.append(text)
+                    all_boxes += boxes
+            self._turn_pages(min(sum(cell.count(PAGE_BREAK) for cell in cells), 1), False)
+            cells = [cell_text(cell.replace(PAGE_BREAK, " ")) for cell in cells]
             line = row_text(cells)
             if line.strip():
                 offset = self.builder.add(line, "\n\n" if first else "\n")
-                is_header = row.find(f"{_W}trPr/{_W}tblHeader") is not None
+                is_header = row.find(f"{W}trPr/{W}tblHeader") is not None
                 rows.add(offset, cells, is_header)
                 self._text_on_page, first = True, False
-            self._read_pictures(row)
+            self._add_pictures(row)
         self.builder.add_table(rows)
+        self._read_drawings(table, all_boxes, pictures=False)
 
-    def _read_pictures(self, element: Any) -> None:
+    def _read_drawings(self, element: Any, boxes: list[Any], pictures: bool = True) -> None:
+        """Read what an element shows beside its text: text boxes, pictures, charts."""
+        for box in boxes:
+            self.read_blocks(box, paged=False)
+        if pictures:
+            self._add_pictures(element)
+        add_drawings(self.builder, self._package, self._part, element)
+
+    def _add_pictures(self, element: Any) -> None:
+        relations = self._package.relations(self._part)
         for blip in element.iter(_BLIP):
-            part = self._parts.get(blip.get(_EMBED, ""))
-            if part is not None:
-                self.builder.add_picture(part.blob)
+            relation = relations.get(blip.get(f"{_R}embed", ""))
+            if relation is not None and (data := self._package.read(relation.part)):
+                self.builder.add_picture(data)
 
     def _write(self, text: str, level: int) -> None:
         if not text.strip():
@@ -141,32 +190,41 @@ class _Reader:
         """Tell a paragraph's heading level, 0 for none, and whether it is the title."""
         if properties is None:
             return 0, False
-        outline = properties.find(f"{_W}outlineLvl")
+        outline = properties.find(f"{W}outlineLvl")
         if outline is not None:
             return _outline_level(outline), False
-        style = properties.find(f"{_W}pStyle")
-        level = self._levels.get(style.get(f"{_W}val", ""), 0) if style is not None else 0
+        style = properties.find(f"{W}pStyle")
+        level = self._levels.get(style.get(f"{W}val", ""), 0) if style is not None else 0
         return abs(level), level < 0
+
+
+def _part(package: Package, main: str, kind: str) -> Any:
+    return next((package.xml(each.part) for each in package.related(main, kind)), None)
+
+
+def _numbered(number: str | None, text: str) -> str:
+    """Write the sign of a list, or the number that Word makes, before what is not empty."""
+    return f"{number} {text}" if number and text.strip() else text
 
 
 def _heading_levels(styles: Any) -> dict[str, int]:
     """Map the ids of heading styles to their level, and that of the title to -1."""
     levels: dict[str, int] = {}
     bases: dict[str, str] = {}
-    for style in styles.iter(f"{_W}style"):
-        style_id = style.get(f"{_W}styleId", "")
-        name = style.find(f"{_W}name")
-        match = _HEADING_NAME.match(name.get(f"{_W}val", "")) if name is not None else None
-        outline = style.find(f"{_W}pPr/{_W}outlineLvl")
-        based_on = style.find(f"{_W}basedOn")
+    for style in styles.iter(f"{W}style"):
+        style_id = style.get(f"{W}styleId", "")
+        name = style.find(f"{W}name")
+        match = _HEADING_NAME.match(name.get(f"{W}val", "")) if name is not None else None
+        outline = style.find(f"{W}pPr/{W}outlineLvl")
+        based_on = style.find(f"{W}basedOn")
         if match:
             levels[style_id] = int(match.group(1))
-        elif name is not None and name.get(f"{_W}val", "").lower() == "title":
+        elif name is not None and name.get(f"{W}val", "").lower() == "title":
             levels[style_id] = -1
         elif outline is not None:
             levels[style_id] = _outline_level(outline)
         elif based_on is not None:
-            bases[style_id] = based_on.get(f"{_W}val", "")
+            bases[style_id] = based_on.get(f"{W}val", "")
     for style_id, base in bases.items():
         seen = {style_id}
         while base in bases and base not in seen:
@@ -179,51 +237,28 @@ def _heading_levels(styles: Any) -> dict[str, int]:
 
 def _outline_level(element: Any) -> int:
     """Return a heading level from 1; level 10 of the file (9) is body text."""
-    value = element.get(f"{_W}val", "9")
+    value = element.get(f"{W}val", "9")
     return int(value) + 1 if value in "012345678" and value else 0
 
 
 def _ends_section(properties: Any) -> bool:
     """Whether a paragraph ends a section whose successor begins on a new page."""
-    section = properties.find(f"{_W}sectPr")
+    section = properties.find(f"{W}sectPr")
     if section is None:
         return False
-    kind = section.find(f"{_W}type")
-    return kind is None or kind.get(f"{_W}val") != "continuous"
+    kind = section.find(f"{W}type")
+    return kind is None or kind.get(f"{W}val") != "continuous"
 
 
-def _text_of(element: Any) -> str:
-    """Return the text below an element, with a form feed for each page break."""
-    parts: list[str] = []
-    _collect(element, parts)
-    return "".join(parts)
+def _is_deleted(row: Any) -> bool:
+    """Whether a row of a table is deleted, and so no text any more."""
+    return row.find(f"{W}trPr/{W}del") is not None
 
 
-def _collect(element: Any, parts: list[str]) -> None:
-    for child in element:
-        name = local_name(child)
-        if name in _SKIPPED or not name:
-            continue
-        if name == "t":
-            parts.append(child.text or "")
-        elif name == "tab":
-            parts.append("\t")
-        elif name == "lastRenderedPageBreak":
-            parts.append(_PAGE_BREAK)
-        elif name in ("br", "cr"):
-            parts.append(_PAGE_BREAK if child.get(f"{_W}type") == "page" else "\n")
-        elif name == "noBreakHyphen":
-            parts.append("-")
-        else:
-            _collect(child, parts)
-            if name in ("p", "tc"):
-                parts.append("\n")
-
-
-def _has_one_page(file: Any) -> bool:
+def _has_one_page(package: Package) -> bool:
     """Whether the file says that it has a single page."""
-    for relation in file.part.package.rels.values():
-        if relation.reltype.endswith("/extended-properties") and not relation.is_external:
-            root = parse_xml(relation.target_part.blob)
-            return any(local_name(item) == "Pages" and item.text == "1" for item in root)
+    for relation in package.related("", "extended-properties"):
+        root = package.xml(relation.part)
+        items = () if root is None else root
+        return any(local_name(item) == "Pages" and item.text == "1" for item in items)
     return False

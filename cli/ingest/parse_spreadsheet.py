@@ -1,68 +1,114 @@
 """Spreadsheets by sheet and row."""
 
 import io
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from datetime import datetime, time
 from typing import Any
 
 from python_calamine import CalamineError, CalamineWorkbook
 
 from pgblend.cli.ingest.document import Document, Heading, ParseError, Place, storable_text
-from pgblend.cli.ingest.office_file import OLE_MAGIC
-from pgblend.cli.ingest.sheet_pictures import sheet_pictures
+from pgblend.cli.ingest.number_format import general
+from pgblend.cli.ingest.ods_sheets import ods_sheets
+from pgblend.cli.ingest.office_file import OLE_MAGIC, BrokenArchiveError, open_archive
+from pgblend.cli.ingest.office_package import open_package
+from pgblend.cli.ingest.sheet import Sheet
 from pgblend.cli.ingest.text_builder import TextBuilder
 from pgblend.cli.ingest.write_rows import table_document, write_rows
+from pgblend.cli.ingest.xlsx_sheets import MAIN, xlsx_sheets
 
 _ZIP_MAGIC = b"PK"
+_BINARY = "xl/workbook.bin"
+_ODS = "content.xml"
 
 
 def parse_spreadsheet(data: bytes) -> Document:
-    """Read XLSX, XLSB, XLS or ODS: the values that its cells showed when it was saved."""
-    pictures = sheet_pictures(data) if data.startswith(_ZIP_MAGIC) else {}
+    """Read XLSX, XLSB, XLS or ODS: what its cells showed when it was saved."""
+    if not data.startswith(_ZIP_MAGIC):
+        return _written(_old_sheets(data))
+    try:
+        with open_archive(data) as archive:
+            names = archive.namelist()
+            if _ODS in names:
+                return _written(ods_sheets(archive))
+            if _BINARY in names:
+                return _written(_calamine_sheets(data))
+    except BrokenArchiveError:
+        pass  # perhaps only its end is
+    with open_package(data, MAIN) as package:
+        document = _written(xlsx_sheets(package))
+        properties = package.properties()
+    properties.pop("title", "")
+    left_out = (*package.left_out, *document.left_out)
+    return replace(document, metadata=dict(properties), left_out=left_out)
+
+
+def _written(sheets: Iterable[Sheet]) -> Document:
+    builder = TextBuilder()
+    for sheet in sheets:
+        before = builder.length
+        write_rows(builder, sheet.rows, sheet.name)
+        if builder.length == before:
+            _add_name(builder, sheet)
+        sheet.add_beside(builder)
+    document = table_document(builder)
+    return replace(document, left_out=tuple(builder.left_out))
+
+
+def _add_name(builder: TextBuilder, sheet: Sheet) -> None:
+    """Name a sheet without rows, where there is something beside its cells."""
+    beside = TextBuilder()
+    sheet.add_beside(beside)
+    if beside.length or beside.pictures:
+        name = storable_text(sheet.name)
+        start = builder.add(name)
+        builder.breaks.append(start)
+        builder.headings.append(Heading(start, 1, name))
+        builder.places.append(Place(start, sheet=name, row=1))
+
+
+def _old_sheets(data: bytes) -> Iterator[Sheet]:
+    """Read XLS; what the library for number formats stumbles over is read without them."""
+    import xlrd
+
+    from pgblend.cli.ingest.xls_sheets import xls_sheets
+
+    try:
+        yield from xls_sheets(data)
+    except xlrd.XLRDError as error:
+        raise ParseError(_reason(str(error), data)) from None
+
+
+def _calamine_sheets(data: bytes) -> Iterator[Sheet]:
+    """Read what has no other reader: values without their number formats."""
     try:
         workbook = CalamineWorkbook.from_filelike(io.BytesIO(data))
-        builder = TextBuilder()
         for name in workbook.sheet_names:
             sheet = workbook.get_sheet_by_name(name)
             first_row = sheet.start[0] + 1 if sheet.start else 1
             rows = sheet.to_python(skip_empty_area=True)
-            numbered = enumerate(([_value(cell) for cell in row] for row in rows), first_row)
-            write_rows(builder, numbered, name)
-            _add_pictures(builder, name, pictures.get(name, []))
+            yield Sheet(
+                name, enumerate(([_value(cell) for cell in row] for row in rows), first_row)
+            )
     except (CalamineError, ValueError, OSError) as error:
         raise ParseError(_reason(str(error), data)) from None
-    return table_document(builder)
-
-
-def _add_pictures(builder: TextBuilder, sheet: str, pictures: list[tuple[int, bytes]]) -> None:
-    """Note a sheet's pictures after its rows, so that they part no table.
-
-    A sheet of pictures alone is named in the text.
-    """
-    before = len(builder.pictures)
-    name = storable_text(sheet)
-    if pictures and (not builder.places or builder.places[-1].sheet != name):
-        start = builder.add(name)
-        builder.breaks.append(start)
-        builder.headings.append(Heading(start, 1, name))
-        builder.places.append(Place(start, sheet=name, row=pictures[0][0]))
-    for _, data in pictures:
-        builder.add_picture(data)
-    if len(builder.pictures) > before:
-        builder.places.append(Place(builder.length, sheet=name, row=pictures[0][0]))
 
 
 def _value(cell: Any) -> str:
-    """Write a cell as a reader expects it: whole numbers without a point, dates without a zero."""
-    if isinstance(cell, float) and cell.is_integer() and abs(cell) < 1e15:
-        return str(int(cell))
+    """Write a value: whole numbers without a point, dates without a zero time."""
+    if isinstance(cell, bool):
+        return str(cell).upper()
+    if isinstance(cell, float):
+        return general(cell)
     if isinstance(cell, datetime):
         return cell.date().isoformat() if cell.time() == time() else cell.isoformat(" ")
     return str(cell)
 
 
 def _reason(message: str, data: bytes) -> str:
-    if "password" in message.lower():
+    if "password" in message.lower() or "encrypted" in message.lower():
         return "it is encrypted and needs a password"
-    if data.startswith(OLE_MAGIC) and "detect file format" in message:
+    if data.startswith(OLE_MAGIC) and ("detect file format" in message or "workbook" in message):
         return "it is encrypted with a password, or no spreadsheet"
     return f"no readable spreadsheet: {' '.join(message.split())}"

@@ -30,7 +30,10 @@ class TableContext:
 
 
 def _lines(table: Table, start: int, end: int, heading: str) -> Iterator[str]:
-    rows = [row for row in table.rows if start <= row.offset < end]
+    # The first may begin before, in a row that is longer than a chunk.
+    first = max(bisect_right(table.rows, start, key=lambda row: row.offset) - 1, 0)
+    last = bisect_left(table.rows, end, key=lambda row: row.offset)
+    rows = table.rows[first:last]
     if rows:
         if table.caption:
             yield table.caption

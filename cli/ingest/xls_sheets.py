@@ -1,0 +1,52 @@
+"""Sheets of Excel's files from before 2007: what the cells show, and their comments."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import xlrd
+from xlrd.biffh import XL_CELL_BOOLEAN, XL_CELL_DATE, XL_CELL_ERROR, XL_CELL_NUMBER
+
+from pgblend.cli.ingest.document import Place
+from pgblend.cli.ingest.number_format import BUILT_IN, shown, shown_text
+from pgblend.cli.ingest.sheet import Sheet
+from pgblend.cli.ingest.text_builder import TextBuilder
+
+
+def xls_sheets(data: bytes) -> Iterator[Sheet]:
+    """Yield the sheets in order."""
+    book = xlrd.open_workbook(file_contents=data, formatting_info=True, on_demand=True)
+    for name in book.sheet_names():
+        sheet = book.sheet_by_name(name)
+        yield Sheet(name, _rows(book, sheet), lambda builder, s=sheet: _add_comments(builder, s))
+        book.unload_sheet(name)
+
+
+def _rows(book: Any, sheet: Any) -> Iterator[tuple[int, list[str]]]:
+    first = min(
+        (start for start, *_ in map(_filled, sheet.get_rows()) if start is not None), default=0
+    )
+    for number, row in enumerate(sheet.get_rows(), start=1):
+        yield number, [_shown(book, cell) for cell in row[first:]]
+
+
+def _filled(row: Any) -> tuple[int | None]:
+    return (next((place for place, cell in enumerate(row) if cell.value != ""), None),)
+
+
+def _shown(book: Any, cell: Any) -> str:
+    if cell.ctype == XL_CELL_BOOLEAN:
+        return "TRUE" if cell.value else "FALSE"
+    if cell.ctype == XL_CELL_ERROR:
+        return str(xlrd.error_text_from_code.get(cell.value, "#N/A"))
+    key = book.xf_list[cell.xf_index].format_key if cell.xf_index is not None else 0
+    known = book.format_map.get(key)
+    code = BUILT_IN.get(key) or (known.format_str if known else "")
+    if cell.ctype in (XL_CELL_NUMBER, XL_CELL_DATE):
+        return shown(cell.value, code, bool(book.datemode))
+    return shown_text(str(cell.value), code)
+
+
+def _add_comments(builder: TextBuilder, sheet: Any) -> None:
+    for (row, _), note in sorted(sheet.cell_note_map.items()):
+        text = " ".join(note.text.split())
+        builder.places.append(Place(builder.add(text), sheet=sheet.name, row=row + 1))
