@@ -4,18 +4,33 @@ import re
 from collections.abc import Callable, Iterator
 
 import pypdfium2 as pdfium
+import pypdfium2.raw as raw
 
-from pgblend.cli.ingest.document import Document, Heading, ParseError, Picture, storable_text
+from pgblend.cli.ingest.document import (
+    Document,
+    Heading,
+    LeftOut,
+    ParseError,
+    Picture,
+    storable_text,
+    storable_value,
+)
+from pgblend.cli.ingest.pdf_page import ATTACHED, SAVE_IT, joined, read_page
+from pgblend.cli.ingest.pdf_running import Line, Running, without_running
+from pgblend.cli.ingest.pdf_xfa import xfa_lines
 from pgblend.cli.ingest.text_builder import TextBuilder
 from pgblend.cli.ingest.text_tables import find_tables
 from pgblend.cli.ingest.title import stated_title
 
-# PDFium's mark for a hyphen at a line's end, after which it joined the word.
-_LINE_HYPHEN = re.compile("[\ufffe\x02](.?)", re.DOTALL)
-_TRAILING_SPACES = re.compile(r"[ \t\r]+\n")
 _MAX_OUTLINE = 10_000
 # Of 72 dots an inch: 400 dots show the smallest print.
 _MOST_SCALE = 400 / 72
+_UNREADABLE = "damaged, and cannot be read"
+_PRINT_ANEW = "print the file to PDF anew"
+_FORM = "an XFA form that cannot be read"
+_OPEN_IT = "open it in Adobe Acrobat and print it to PDF"
+# A form that is all XFA has a page that asks to wait: so short it is no text.
+_LONGEST_NOTICE = 1500
 
 
 def parse_pdf(data: bytes) -> Document:
@@ -31,36 +46,79 @@ def parse_pdf(data: bytes) -> Document:
 
 
 def _read(pdf: pdfium.PdfDocument, data: bytes) -> Document:
+    left_out: list[LeftOut] = []
+    form_lines = _form(pdf, left_out)
+    pages: list[list[Line]] = []
+    scans: set[int] = set()
+    for index in range(len(pdf)):
+        try:
+            page = read_page(pdf, index, left_out)
+        except pdfium.PdfiumError:
+            left_out.append(LeftOut(f"page {index + 1}", _UNREADABLE, _PRINT_ANEW))
+            pages.append([])
+            continue
+        pages.append(page.lines)
+        if page.is_scan or not page.lines:
+            scans.add(index)
+    if form_lines:
+        if sum(len(text) for page in pages for text, _ in page) <= _LONGEST_NOTICE:
+            pages, scans = [[] for _ in pages], set()
+        pages[0] += [(text, 0.5) for text in form_lines]
+    texts, running = without_running(pages)
+    del pages
     builder = TextBuilder()
     starts: list[int] = []
     scanned: list[Picture] = []
-    broken = []
-    for number in range(1, len(pdf) + 1):
-        builder.start_page(number)
-        try:
-            text = _page_text(pdf, number - 1)
-        except pdfium.PdfiumError:
-            broken.append(number)
-            text = ""
-        else:
-            if not text.strip():
-                scanned.append(Picture(builder.length, _page_picture(data, number - 1), number))
-        starts.append(builder.add(text))
+    for index, lines in enumerate(texts):
+        builder.start_page(index + 1)
+        starts.append(builder.add(joined(lines)))
+        if index in scans:
+            picture = _page_picture(data, index)
+            scanned.append(Picture(builder.length, picture, index + 1))
     text = builder.text()
     info = pdf.get_metadata_dict()
-    metadata = {"author": info["Author"]} if info.get("Author") else {}
+    left_out += [LeftOut(name, ATTACHED, SAVE_IT) for name in _attached(pdf)]
     return Document(
         title=stated_title(info.get("Title", "")),
         text=text,
-        metadata=metadata | {"pages": len(pdf)},
+        metadata=_metadata(info.get("Author", ""), len(pdf), running),
         headings=tuple(_outline(pdf, text, starts)),
         tables=find_tables(text),
         places=tuple(builder.places),
         pictures=tuple(scanned),
-        warnings=(f"pages that cannot be read: {_numbers(broken)} of {len(pdf)}",)
-        if broken
-        else (),
+        left_out=tuple(dict.fromkeys(left_out)),
     )
+
+
+def _form(pdf: pdfium.PdfDocument, left_out: list[LeftOut]) -> list[str]:
+    """Prepare for reading forms; return the lines of one that has no pages of its own."""
+    kind = pdf.get_formtype()
+    if kind != raw.FORMTYPE_XFA_FULL:
+        if kind != raw.FORMTYPE_NONE:
+            pdf.init_forms()
+        return []
+    try:
+        lines = xfa_lines(pdf)
+    except ParseError as error:
+        left_out.append(LeftOut("the form", f"{_FORM}: {error}", _OPEN_IT))
+        return []
+    if not lines:
+        left_out.append(LeftOut("the form", _FORM, _OPEN_IT))
+    return lines
+
+
+def _attached(pdf: pdfium.PdfDocument) -> Iterator[str]:
+    for number in range(min(pdf.count_attachments(), _MAX_OUTLINE)):
+        try:
+            yield pdf.get_attachment(number).get_name()
+        except pdfium.PdfiumError:
+            yield f"attachment {number + 1}"
+
+
+def _metadata(author: str, pages: int, running: Running) -> dict[str, object]:
+    stated = {"author": author, "headers": list(running.heads), "footers": list(running.feet)}
+    kept = {name: storable_value(value) for name, value in stated.items() if value}
+    return kept | {"pages": pages}
 
 
 def _page_picture(data: bytes, index: int) -> Callable[[int], bytes]:
@@ -80,24 +138,6 @@ def _page_picture(data: bytes, index: int) -> Callable[[int], bytes]:
             pdf.close()
 
     return load
-
-
-def _page_text(pdf: pdfium.PdfDocument, index: int) -> str:
-    page = pdf[index]
-    try:
-        text_page = page.get_textpage()
-        text = text_page.get_text_range()
-        text_page.close()
-    finally:
-        page.close()
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return _TRAILING_SPACES.sub("\n", _LINE_HYPHEN.sub(_join, text)).strip()
-
-
-def _join(match: re.Match[str]) -> str:
-    """Join a word that was divided; before a capital or a digit the hyphen is the word's own."""
-    after = match.group(1)
-    return f"-{after}" if after.isupper() or after.isdigit() else after
 
 
 def _outline(pdf: pdfium.PdfDocument, text: str, starts: list[int]) -> Iterator[Heading]:
@@ -124,8 +164,3 @@ def _reason(message: str) -> str:
     if "password" in message.lower():
         return "it is encrypted and needs a password"
     return "it is no PDF, or broken beyond repair"
-
-
-def _numbers(pages: list[int]) -> str:
-    shown = ", ".join(map(str, pages[:5]))
-    return f"{shown} and {len(pages) - 5} more" if len(pages) > 5 else shown

@@ -19,12 +19,16 @@ from pgblend.cli.ingest.write_rows import table_document, write_rows
 from pgblend.cli.ingest.xlsx_sheets import MAIN, xlsx_sheets
 
 _ZIP_MAGIC = b"PK"
+# Of Excel 2 to 4, whose files are no containers.
+_OLDEST = (b"\x09\x00", b"\x09\x02", b"\x09\x04", b"\x09\x08")
 _BINARY = "xl/workbook.bin"
 _ODS = "content.xml"
 
 
 def parse_spreadsheet(data: bytes) -> Document:
     """Read XLSX, XLSB, XLS or ODS: what its cells showed when it was saved."""
+    if not data.startswith((_ZIP_MAGIC, OLE_MAGIC, *_OLDEST)):
+        raise ParseError("no readable spreadsheet: it begins as none does")
     if not data.startswith(_ZIP_MAGIC):
         return _written(_old_sheets(data))
     try:
@@ -65,18 +69,20 @@ def _add_name(builder: TextBuilder, sheet: Sheet) -> None:
         start = builder.add(name)
         builder.breaks.append(start)
         builder.headings.append(Heading(start, 1, name))
-        builder.places.append(Place(start, sheet=name, row=1))
+        row = beside.places[0].row if beside.places else 1
+        builder.places.append(Place(start, sheet=name, row=row))
 
 
 def _old_sheets(data: bytes) -> Iterator[Sheet]:
     """Read XLS; what the library for number formats stumbles over is read without them."""
-    import xlrd
+    import xlrd  # for old files alone
+    from xlrd.compdoc import CompDocError
 
     from pgblend.cli.ingest.xls_sheets import xls_sheets
 
     try:
         yield from xls_sheets(data)
-    except xlrd.XLRDError as error:
+    except (xlrd.XLRDError, CompDocError) as error:
         raise ParseError(_reason(str(error), data)) from None
 
 

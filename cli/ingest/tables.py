@@ -12,7 +12,10 @@ _HEAD_ROWS = 16
 _LONGEST_CAPTION = 300
 _LONGEST_LABEL = 80
 _YEAR = re.compile(r"(1[89]|20)\d\d")
-_CURRENCY = r"(?:(?:[A-Z]{1,3})?[$\u20ac\u00a3\u00a5\u20b9]|EUR|USD|GBP|CHF|JPY|CNY|SEK|NOK|DKK|PLN|CZK|INR)"
+_CURRENCY = (
+    r"(?:(?:[A-Z]{1,3})?[$\u20ac\u00a3\u00a5\u20b9]"
+    r"|EUR|USD|GBP|CHF|JPY|CNY|SEK|NOK|DKK|PLN|CZK|INR)"
+)
 _AMOUNT = re.compile(
     rf"[-+(\u2212]?\s?{_CURRENCY}?\s?[-\u2212]?\d[\d.,'\s]*(?:E[-+]?\d+)?\s?(?:%|{_CURRENCY})?\)?"
 )

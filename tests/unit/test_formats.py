@@ -184,7 +184,7 @@ def test_xlsx_by_sheet_and_row():
     assert chunks[0]["content"].startswith("Article | Price\narticle 2 | 2\narticle 3 | 3.5\n")
     assert chunks[0]["metadata"] == {"sheet": "Prices", "rows": [2, chunks[0]["end_line"] + 1]}
     assert (chunks[1]["heading"], chunks[0]["heading"]) == ("Prices > Article | Price", "Prices")
-    assert chunks[-1]["content"] == "Ulm Donau | True"
+    assert chunks[-1]["content"] == "Ulm Donau | TRUE"
     assert chunks[-1]["metadata"] == {"sheet": "Towns", "rows": [1, 1]}
     for chunk in chunks[:-1]:
         first_row, last_row = chunk["metadata"]["rows"]
