@@ -7,7 +7,7 @@ from pgblend.cli.errors import UserError
 
 # What can be imported from each one's libraries in pyproject.toml; a test compares the two.
 MODULES: dict[str, tuple[str, ...]] = {
-    "documents": ("PIL", "docx", "pptx", "pypdfium2", "python_calamine"),
+    "documents": ("PIL", "pypdfium2", "python_calamine", "xlrd"),
     "gateway": (
         *("dotenv", "httptools", "json_repair", "jsonschema_rs", "litellm", "numpy", "orjson"),
         *("prometheus_client", "psycopg_pool", "starlette", "tenacity", "uvicorn"),

@@ -61,7 +61,7 @@ def _collect(element: Any, parts: list[str], boxes: list[Any], numbers: Numbers 
 def _shown(element: Any, name: str) -> str:
     """Return what an element without others shows."""
     if name == "t":
-        return element.text or ""
+        return str(element.text or "")
     if name in ("tab", "ptab"):
         return "\t"
     if name == "lastRenderedPageBreak":
@@ -71,7 +71,7 @@ def _shown(element: Any, name: str) -> str:
     if name == "noBreakHyphen":
         return "-"
     if name == "textpath":  # letters drawn along a path
-        return element.get("string", "")
+        return str(element.get("string", ""))
     if name == "sym":
         code = element.get(f"{W}char", "")
         is_hex = len(code) == 4 and all(each in "0123456789ABCDEFabcdef" for each in code)
@@ -91,5 +91,5 @@ def _chosen(field: Any) -> str:
         stated = result if result is not None else default
         index = stated.get(f"{W}val", "0") if stated is not None else "0"
         if index.isdecimal() and int(index) < len(entries):
-            return entries[int(index)]
+            return str(entries[int(index)])
     return ""

@@ -132,13 +132,21 @@ _FORMATS = (
     Format(HTML, "HTML", ".html .htm .xhtml", _parse_html, version=7),
     Format(JSON, "JSON", ".json", _parse_json),
     Format(JSONL, "JSON", ".jsonl .ndjson", _parse_text),
-    Format("application/pdf", "PDF", ".pdf", _lazy("parse_pdf", "parse_pdf"), extra="documents"),
+    Format(
+        "application/pdf",
+        "PDF",
+        ".pdf",
+        _lazy("parse_pdf", "parse_pdf"),
+        extra="documents",
+        version=7,
+    ),
     Format(
         f"{_OFFICE}wordprocessingml.document",
         "DOCX",
         ".docx .docm .dotx .dotm",
         _lazy("parse_docx", "parse_docx"),
         extra="documents",
+        version=7,
     ),
     Format(
         f"{_OFFICE}presentationml.presentation",
@@ -146,6 +154,7 @@ _FORMATS = (
         ".pptx .pptm .potx .potm .ppsx .ppsm",
         _lazy("parse_slides", "parse_slides"),
         extra="documents",
+        version=7,
     ),
     Format(
         f"{_OFFICE}spreadsheetml.sheet",
@@ -153,8 +162,9 @@ _FORMATS = (
         ".xlsx .xlsm .xltx .xltm .xlam .xlsb .xls .xlt .ods .ots",
         _lazy("parse_spreadsheet", "parse_spreadsheet"),
         extra="documents",
+        version=7,
     ),
-    Format("text/csv", "CSV", ".csv .tsv", _lazy("parse_csv", "parse_csv")),
+    Format("text/csv", "CSV", ".csv .tsv", _lazy("parse_csv", "parse_csv"), version=7),
     Format(
         EMAIL,
         "EMAIL",

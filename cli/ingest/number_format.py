@@ -32,6 +32,7 @@ _CONDITION = re.compile(r"(<=|>=|<>|<|>|=)\s*(-?[\d.]+)")
 _CURRENCY = re.compile(r"\$([^-\]]*)(?:-[0-9A-Fa-f]+)?")
 _ELAPSED = re.compile(r"(?i:h+|m+|s+)")
 _LONGEST_CODE = 500
+_WHOLE = re.compile(r"-?\d{1,40}")
 _MONTHS = (
     *("January", "February", "March", "April", "May", "June", "July", "August", "September"),
     *("October", "November", "December"),
@@ -68,7 +69,7 @@ def shown(value: float, code: str, from_1904: bool = False, raw: str = "") -> st
         elif section.has("date", "elapsed"):
             text = _date(section, value, from_1904)
         elif section.has("digit"):
-            text = _number(section, number)
+            text = _number(section, number, raw.lstrip("-") if _WHOLE.fullmatch(raw) else "")
         else:
             text = _literals(section, general(number, raw))
     except (ArithmeticError, ValueError, OverflowError):
@@ -87,11 +88,11 @@ def shown_text(text: str, code: str) -> str:
 
 def general(value: float, raw: str = "") -> str:
     """Write a number with all its digits, and no more than the fifteen that count."""
-    if re.fullmatch(r"-?\d{1,40}", raw):
+    if _WHOLE.fullmatch(raw):
         return raw
     if value != value or value in (float("inf"), float("-inf")):
         return str(value)
-    digits = Decimal(f"{value:.15g}")
+    digits = Decimal(f"{value or 0:.15g}")
     if digits and not -20 < digits.adjusted() < 30:
         return f"{digits.normalize():E}"
     text = f"{digits:f}"
@@ -187,7 +188,7 @@ def _literals(section: _Section, text: str) -> str:
     return "".join(parts)
 
 
-def _number(section: _Section, value: float) -> str:
+def _number(section: _Section, value: float, raw: str) -> str:
     tokens = section.tokens
     signs = [token for kind, token in tokens if kind == "sign"]
     if "/" in signs:
@@ -198,7 +199,7 @@ def _number(section: _Section, value: float) -> str:
     end = len(tokens) if exponent is None else exponent
     whole = [place for place in digits if place < min(point, end)]
     decimals = [place for place in digits if point < place < end]
-    number = abs(Decimal(f"{value:.15g}")) * 100 ** signs.count("%")
+    number = abs(Decimal(raw or f"{value:.15g}")) * 100 ** signs.count("%")
     last = whole[-1] if whole else -1
     commas = {p for p, token in enumerate(tokens[:end]) if token == ("sign", ",")}
     if exponent is None:
@@ -259,8 +260,8 @@ def _decimal_digits(
     found: dict[int, str] = {}
     digits = digits.ljust(len(places), "0")
     for index, place in enumerate(places):
-        is_needed = tokens[place][1] == "0" or digits[index:].strip("0")
-        is_needed = is_needed or any(tokens[later][1] == "0" for later in places[index:])
+        has_zero = any(tokens[later][1] == "0" for later in places[index:])
+        is_needed = has_zero or bool(digits[index:].strip("0"))
         found[place] = digits[index] if is_needed else ""
     return found
 

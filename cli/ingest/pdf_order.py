@@ -12,6 +12,8 @@ _LEAST_LINES = 4
 _LEAST_CHARACTERS = 14
 _LEAST_FILLED = 0.5
 _MOST_COLUMNS = 4
+# Lines that go down in more runs are drawn in no order at all.
+_MOST_RUNS = 6
 # Gutters lie within so much of a page from its edges.
 _INNER = 0.1
 
@@ -169,7 +171,8 @@ def _is_prose(pieces: Sequence[Piece], least: int) -> bool:
     width = max(p.right for p in pieces) - min(p.left for p in pieces)
     if median(len(p.text) for p in pieces) < _LEAST_CHARACTERS:
         return False
-    return least == 0 or median(p.right - p.left for p in pieces) >= _LEAST_FILLED * width
+    filled = (sum(piece.right - piece.left for piece in row) for row in _rows(pieces))
+    return least == 0 or median(filled) >= _LEAST_FILLED * width
 
 
 def _beside(left: Sequence[Piece], right: Sequence[Piece]) -> bool:
@@ -199,6 +202,8 @@ def _downwards(pieces: list[Piece]) -> list[Piece]:
             runs.append([piece])
     if len(runs) == 1:
         return drawn
+    if len(runs) > max(_MOST_RUNS, 0.4 * len(pieces)):
+        return [piece for row in _rows(pieces) for piece in row]
     spans = sorted(
         ((max(p.middle for p in run), min(p.middle for p in run), run) for run in runs),
         key=lambda span: -span[0],

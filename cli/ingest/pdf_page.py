@@ -16,6 +16,7 @@ from pgblend.cli.ingest.pdf_order import Piece, in_order
 # PDFium's mark for a hyphen at a line's end, after which it joined the word.
 _JOINED = re.compile("(?<=[\ufffe\x02])")
 _LINE_HYPHEN = re.compile("[\ufffe\x02](.?)", re.DOTALL)
+_LETTER_HYPHEN = re.compile(r"[^\W\d_][-\u00ad]\s*$")
 _SPACES = re.compile(r"[ \t\r]+$")
 # A gap between two columns is wider, in points.
 _WIDE_GAP = 7
@@ -29,7 +30,9 @@ _TYPED = (raw.FPDF_FORMFIELD_TEXTFIELD, raw.FPDF_FORMFIELD_COMBOBOX, raw.FPDF_FO
 _CHOICES = (raw.FPDF_FORMFIELD_COMBOBOX, raw.FPDF_FORMFIELD_LISTBOX)
 _MARKS = (raw.FPDF_FORMFIELD_CHECKBOX, raw.FPDF_FORMFIELD_RADIOBUTTON)
 _MARK = "[x]"
-_NO_WORDS = (raw.FPDF_ANNOT_LINK, raw.FPDF_ANNOT_POPUP, raw.FPDF_ANNOT_WIDGET)
+_NO_WORDS = (raw.FPDF_ANNOT_LINK, raw.FPDF_ANNOT_POPUP)
+_WITH_LETTERS = (raw.FPDF_PAGEOBJ_TEXT, raw.FPDF_PAGEOBJ_FORM)
+_FLATTENED = raw.FLATTEN_SUCCESS
 _HIDDEN = 2 | 32
 _PASSWORD = 1 << 13
 ATTACHED = "a file within the file, which is not read"
@@ -48,15 +51,17 @@ def read_page(pdf: pdfium.PdfDocument, index: int, left_out: list[LeftOut]) -> P
     """Read a page; PdfiumError where it cannot be."""
     page = pdf[index]
     try:
-        text_page = page.get_textpage()
-        try:
-            turn = _Turn(page)
-            pieces = list(_pieces(text_page, turn))
-            lines = in_order(pieces) if len(pieces) <= _MOST_PIECES else [[p] for p in pieces]
-            for piece in _typed(pdf, page, text_page, turn, left_out):
+        turn = _Turn(page)
+        typed, are_drawn = _typed(pdf, page, turn, left_out)
+        if are_drawn and raw.FPDFPage_Flatten(page, raw.FLAT_NORMALDISPLAY) == _FLATTENED:
+            page.close()
+            page = pdf[index]
+        pieces = _page_pieces(page, turn)
+        lines = in_order(pieces) if len(pieces) <= _MOST_PIECES else [[p] for p in pieces]
+        _mark_hyphens(lines)
+        for piece in typed:
+            if not are_drawn or not _is_among(piece, pieces):
                 _put(lines, piece)
-        finally:
-            text_page.close()
         texts = [
             ("".join(piece.text for piece in line).strip(), line[0].middle / turn.height)
             for line in lines
@@ -107,6 +112,14 @@ class _Turn:
 _Box = tuple[float, float, float, float]
 
 
+def _page_pieces(page: pdfium.PdfPage, turn: _Turn) -> list[Piece]:
+    text_page = page.get_textpage()
+    try:
+        return list(_pieces(text_page, turn))
+    finally:
+        text_page.close()
+
+
 def _pieces(text_page: pdfium.PdfTextPage, turn: _Turn) -> Iterator[Piece]:
     """Yield the parts of the page's lines, as they are drawn."""
     box = (0.0, turn.height, 0.0, turn.height)
@@ -117,11 +130,16 @@ def _pieces(text_page: pdfium.PdfTextPage, turn: _Turn) -> Iterator[Piece]:
             if part.strip():
                 for text, found in _cut(text_page, place, size, part):
                     box = turn.box(*found) if found else box
-                    yield Piece(text, *box, line, number)
+                    yield _piece(text, box, line, number)
                     number += 1
                 line += 1
             place += size
         place += 1
+
+
+def _piece(text: str, box: _Box, line: int, number: int) -> Piece:
+    left, bottom, right, top = box
+    return Piece(text, left, bottom, right, top, line, number)
 
 
 def _cut(
@@ -186,43 +204,47 @@ def _around(boxes: Sequence[_Box]) -> _Box:
 
 
 def _typed(
-    pdf: pdfium.PdfDocument,
-    page: pdfium.PdfPage,
-    text_page: pdfium.PdfTextPage,
-    turn: _Turn,
-    left_out: list[LeftOut],
-) -> Iterator[Piece]:
-    """Yield what was typed into forms, and what notes and stamps on the page say."""
+    pdf: pdfium.PdfDocument, page: pdfium.PdfPage, turn: _Turn, left_out: list[LeftOut]
+) -> tuple[list[Piece], bool]:
+    """Return what was typed into forms, and what notes and stamps on the page say.
+
+    Also tell whether any of them has no text, but is drawn with letters.
+    """
     form = pdf.formenv.raw if pdf.formenv else None
-    seen: set[tuple[str, _Box]] = set()
+    found: dict[tuple[str, _Box], Piece] = {}
+    are_drawn = False
     for index in range(min(raw.FPDFPage_GetAnnotCount(page), _MOST_ANNOTATIONS)):
         note = raw.FPDFPage_GetAnnot(page, index)
         if not note:
             continue
         try:
-            kind = raw.FPDFAnnot_GetSubtype(note)
-            if raw.FPDFAnnot_GetFlags(note) & _HIDDEN:
+            text = _note_text(form, note, left_out)
+            if text is None:
                 continue
-            if kind == raw.FPDF_ANNOT_FILEATTACHMENT:
-                name = _string(raw.FPDFAnnot_GetStringValue, note, b"Contents") or "unnamed"
-                left_out.append(LeftOut(name, ATTACHED, SAVE_IT))
-                continue
-            if kind == raw.FPDF_ANNOT_WIDGET:
-                text = _field_value(form, note) if form else ""
-            elif kind in _NO_WORDS:
-                continue
-            else:
-                text = _string(raw.FPDFAnnot_GetStringValue, note, b"Contents")
-            text = text or _drawn_text(note, text_page, kind, form)
+            are_drawn = are_drawn or (not text and _has_letters(form, note))
             rectangle = raw.FS_RECTF()
             raw.FPDFAnnot_GetRect(note, rectangle)
             box = turn.box(rectangle.left, rectangle.bottom, rectangle.right, rectangle.top)
         finally:
             raw.FPDFPage_CloseAnnot(note)
         text = " ".join(text.split())
-        if text and (text, box) not in seen:
-            seen.add((text, box))
-            yield Piece(text, *box, -1, -1)
+        if text:
+            found[text, box] = _piece(text, box, -1, -1)
+    return list(found.values()), are_drawn
+
+
+def _note_text(form: Any, note: Any, left_out: list[LeftOut]) -> str | None:
+    """Return what an annotation says; None of one that shows no words of its own."""
+    kind = raw.FPDFAnnot_GetSubtype(note)
+    if raw.FPDFAnnot_GetFlags(note) & _HIDDEN or kind in _NO_WORDS:
+        return None
+    if kind == raw.FPDF_ANNOT_WIDGET:
+        return _field_value(form, note) if form else ""
+    contents = _string(raw.FPDFAnnot_GetStringValue, note, b"Contents")
+    if kind == raw.FPDF_ANNOT_FILEATTACHMENT:
+        left_out.append(LeftOut(contents or "an attached file", ATTACHED, SAVE_IT))
+        return None
+    return contents
 
 
 def _field_value(form: Any, note: Any) -> str:
@@ -243,21 +265,25 @@ def _field_value(form: Any, note: Any) -> str:
     return value
 
 
-def _drawn_text(note: Any, text_page: pdfium.PdfTextPage, kind: int, form: Any) -> str:
-    """Return the letters that a note is drawn with: a stamp's, a field's without another value."""
-    is_mark = form and raw.FPDFAnnot_GetFormFieldType(form, note) in _MARKS
-    if kind == raw.FPDF_ANNOT_WIDGET and (is_mark or _is_secret(form, note)):
-        return ""
-    parts = []
+def _has_letters(form: Any, note: Any) -> bool:
+    """Whether a stamp, or a field whose value is only drawn, has letters; marks have their own."""
+    if raw.FPDFAnnot_GetSubtype(note) == raw.FPDF_ANNOT_WIDGET:
+        kind = raw.FPDFAnnot_GetFormFieldType(form, note) if form else None
+        if kind not in _TYPED or raw.FPDFAnnot_GetFormFieldFlags(form, note) & _PASSWORD:
+            return False
     for index in range(min(raw.FPDFAnnot_GetObjectCount(note), _MOST_ANNOTATIONS)):
         drawn = raw.FPDFAnnot_GetObject(note, index)
-        if drawn and raw.FPDFPageObj_GetType(drawn) == raw.FPDF_PAGEOBJ_TEXT:
-            parts.append(_string(raw.FPDFTextObj_GetText, drawn, text_page))
-    return " ".join(parts)
+        if drawn and raw.FPDFPageObj_GetType(drawn) in _WITH_LETTERS:
+            return True
+    return False
 
 
-def _is_secret(form: Any, note: Any) -> bool:
-    return bool(form and raw.FPDFAnnot_GetFormFieldFlags(form, note) & _PASSWORD)
+def _is_among(typed: Piece, pieces: Sequence[Piece]) -> bool:
+    """Whether what was typed is drawn on the page already."""
+    return any(
+        typed.text in piece.text and abs(piece.middle - typed.middle) <= typed.height
+        for piece in pieces
+    )
 
 
 def _string(ask: Callable[..., int], *arguments: Any) -> str:
@@ -268,6 +294,21 @@ def _string(ask: Callable[..., int], *arguments: Any) -> str:
     buffer = (c_ushort * (size // 2))()
     ask(*arguments, buffer, size)
     return bytes(buffer).decode("utf-16-le", "replace").rstrip("\x00")
+
+
+def _mark_hyphens(lines: list[list[Piece]]) -> None:
+    """Mark hyphens at the ends of lines that were drawn beside others, as PDFium marks those below.
+
+    Only a column's own next line tells that its last word goes on there.
+    """
+    drawn: dict[int, int] = {}
+    for line in lines:
+        drawn[line[0].line] = drawn.get(line[0].line, 0) + 1
+    for line, after in pairwise(lines):
+        last = line[-1]
+        is_cut = drawn[last.line] > 1 and after[0].left < last.right and after[0].text[:1].islower()
+        if is_cut and _LETTER_HYPHEN.search(last.text):
+            line[-1] = replace(last, text=last.text.rstrip()[:-1] + "\ufffe")
 
 
 def _put(lines: list[list[Piece]], typed: Piece) -> None:

@@ -11,6 +11,8 @@ _EDGE = 0.15
 _LEAST_PAGES = 3
 _LONGEST = 200
 _SHARE = 0.5
+# Of the left pages, or of the right ones, so many more.
+_SIDE_SHARE = 0.7
 _DIGITS = re.compile(r"\d+")
 _ROMAN = re.compile(r"[ivxlcdm]{1,8}", re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d_]{2}")
@@ -65,15 +67,15 @@ def _edge(page: Sequence[Line], direction: int) -> dict[int, str]:
 
 
 def _key(text: str) -> str:
-    words = text.casefold().split()
-    return " ".join("#" if _ROMAN.fullmatch(word) else _DIGITS.sub("#", word) for word in words)
+    words = " ".join(text.casefold().split())
+    return "#" if _ROMAN.fullmatch(words) else _DIGITS.sub("#", words)
 
 
 def _repeated(edges: Sequence[dict[int, str]]) -> set[str]:
     """Return the keys that most pages have, or most of the left ones, or most of the right ones."""
     found: set[str] = set()
-    for some in (edges, edges[::2], edges[1::2]):
+    for some, share in ((edges, _SHARE), (edges[::2], _SIDE_SHARE), (edges[1::2], _SIDE_SHARE)):
         if len(some) >= _LEAST_PAGES:
             counts = Counter(key for edge in some for key in set(edge.values()))
-            found |= {key for key, count in counts.items() if count > _SHARE * len(some)}
+            found |= {key for key, count in counts.items() if count > share * len(some)}
     return found

@@ -1,6 +1,7 @@
 """Sheets of Excel's files from before 2007: what the cells show, and their comments."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import xlrd
@@ -17,20 +18,18 @@ def xls_sheets(data: bytes) -> Iterator[Sheet]:
     book = xlrd.open_workbook(file_contents=data, formatting_info=True, on_demand=True)
     for name in book.sheet_names():
         sheet = book.sheet_by_name(name)
-        yield Sheet(name, _rows(book, sheet), lambda builder, s=sheet: _add_comments(builder, s))
+        yield Sheet(name, _rows(book, sheet), partial(_add_comments, sheet))
         book.unload_sheet(name)
 
 
 def _rows(book: Any, sheet: Any) -> Iterator[tuple[int, list[str]]]:
-    first = min(
-        (start for start, *_ in map(_filled, sheet.get_rows()) if start is not None), default=0
-    )
+    first = min(map(_first_filled, sheet.get_rows()), default=0)
     for number, row in enumerate(sheet.get_rows(), start=1):
         yield number, [_shown(book, cell) for cell in row[first:]]
 
 
-def _filled(row: Any) -> tuple[int | None]:
-    return (next((place for place, cell in enumerate(row) if cell.value != ""), None),)
+def _first_filled(row: Any) -> int:
+    return next((place for place, cell in enumerate(row) if cell.value != ""), len(row))
 
 
 def _shown(book: Any, cell: Any) -> str:
@@ -46,7 +45,7 @@ def _shown(book: Any, cell: Any) -> str:
     return shown_text(str(cell.value), code)
 
 
-def _add_comments(builder: TextBuilder, sheet: Any) -> None:
+def _add_comments(sheet: Any, builder: TextBuilder) -> None:
     for (row, _), note in sorted(sheet.cell_note_map.items()):
         text = " ".join(note.text.split())
         builder.places.append(Place(builder.add(text), sheet=sheet.name, row=row + 1))

@@ -32,7 +32,7 @@ def test_nothing_is_imported_that_may_not_be_there() -> None:
     found = set(imports_of(_starts()))
     # `make setup` leaves torch out, so nobody knows what it brings.
     known = {each for each in found if "torch" not in each.extras}
-    assert {"click", "psycopg", "starlette", "ir_measures", "docx"} <= {i.library for i in known}
+    assert {"click", "psycopg", "starlette", "ir_measures", "xlrd"} <= {i.library for i in known}
     assert [each for each in known if not brings(each.extras, each.library)] == []
 
 

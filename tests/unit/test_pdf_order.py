@@ -1,0 +1,170 @@
+"""The reading order of PDFs that programs draw in whatever order, and their running heads."""
+
+import random
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from pgblend.cli.ingest.document import Document
+from pgblend.cli.ingest.parse_pdf import parse_pdf
+from support.written_pdf import Print, written_pdf
+
+WORDS = "harbour winter ledger copper anchor meadow violin barley lantern timber orchard saddle"
+
+
+def column(name: str, count: int, left: float, top: float = 700, words: int = 5) -> list[Print]:
+    """Lines of a column, each with a word of its own: name1, name2, …"""
+    some = WORDS.split()
+    return [
+        Print(
+            left,
+            top - 13 * n,
+            10,
+            f"{name}{n} " + " ".join(some[(n + k) % 12] for k in range(words)),
+        )
+        for n in range(1, count + 1)
+    ]
+
+
+def by_rows(*columns: Sequence[Print]) -> list[Print]:
+    """Draw columns side by side, row by row."""
+    return sorted((each for some in columns for each in some), key=lambda each: (-each.y, each.x))
+
+
+def names(document: Document, pattern: str = r"[a-z]+\d+") -> list[str]:
+    return re.findall(pattern, document.text)
+
+
+LEFT, RIGHT = column("left", 30, 60), column("right", 30, 320)
+TITLE = [
+    Print(60, 740, 16, "A title0 that reaches over both of the columns of this page, to its end")
+]
+MIDDLE = [
+    Print(60, 500, 10, "middle0 words that are set over both columns, with a caption for all of it")
+]
+NOTE = [
+    Print(60, 200, 8, "note0 a footnote that goes over both of the columns at the foot of the page")
+]
+UPPER = [column("left", 14, 60), column("right", 14, 320)]
+LOWER = [column("low", 14, 60, 490), column("deep", 14, 320, 490)]
+THREE = [column(name, 25, left, words=3) for name, left in (("a", 50), ("b", 230), ("c", 410))]
+HEAD = [Print(60, 760, 9, "top0 of the page")]
+BODY = column("line", 30, 60, words=9)
+FIGURES = [
+    Print(left, 500 - 13 * n, 10, f"{name}{n}")
+    for n in range(1, 9)
+    for name, left in (("label", 60), ("x", 250), ("y", 400))
+]
+
+
+def order(*columns: Sequence[Print]) -> list[str]:
+    text = " ".join(each.text for some in columns for each in some)
+    return re.findall(r"[a-z]+\d+", text)
+
+
+@pytest.mark.parametrize(
+    ("drawn", "read"),
+    [
+        (by_rows(LEFT, RIGHT), order(LEFT, RIGHT)),
+        ([*RIGHT, *LEFT], order(LEFT, RIGHT)),
+        ([*by_rows(LEFT, RIGHT), *TITLE], order(TITLE, LEFT, RIGHT)),
+        (by_rows(*THREE), order(*THREE)),
+        ([*LOWER[1], *by_rows(*UPPER), *MIDDLE, *LOWER[0]], order(*UPPER, MIDDLE, *LOWER)),
+        ([*NOTE, *by_rows(LEFT, RIGHT)], order(LEFT, RIGHT, NOTE)),
+        ([*BODY, *HEAD], order(HEAD, BODY)),
+        (random.Random(7).sample([*LEFT, *RIGHT], 60), order(LEFT, RIGHT)),
+        (
+            [*column("line", 12, 60, words=9), *FIGURES],
+            [*order(column("line", 12, 60)), *order(FIGURES)],
+        ),
+        (by_rows(LEFT, column("right", 12, 320)), order(LEFT, column("right", 12, 320))),
+    ],
+    ids=[
+        *("rows", "right column first", "title last", "three columns", "caption between"),
+        *("footnote first", "head last", "shuffled", "table stays", "short column"),
+    ],
+)
+def test_columns_are_read_one_after_the_other(drawn: list[Print], read: list[str]) -> None:
+    assert names(parse_pdf(written_pdf([drawn]))) == read
+
+
+def test_words_divided_in_a_column_are_whole() -> None:
+    lines = [
+        f"left{n} some more words of this col-" if n % 2 else f"umn go on{n} for a while here"
+        for n in range(20)
+    ]
+    left = [Print(60, 700 - 13 * n, 10, line) for n, line in enumerate(lines)]
+    document = parse_pdf(written_pdf([by_rows(left, column("right", 20, 320))]))
+    assert document.text.count("column go on") == 9
+    assert "right1" not in document.text[: document.text.index("left19")]
+
+
+def book(pages: int, heads: Sequence[str], feet: Sequence[str]) -> bytes:
+    """A book whose heads are drawn last, its feet first; `{}` is the page's number."""
+    return written_pdf(
+        [
+            [
+                Print(280, 30, 9, feet[n % len(feet)].format(n)),
+                *column(f"p{chr(97 + n)}", 20, 60, words=8),
+                Print(60, 765, 9, heads[n % len(heads)].format(n)),
+            ]
+            for n in range(pages)
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("heads", "feet", "kept"),
+    [
+        (
+            ["Annual report of the mill"],
+            ["Page {} of 8"],
+            (["Annual report of the mill"], ["Page 0 of 8"]),
+        ),
+        (["Left head", "Right head"], ["{}"], (["Left head", "Right head"], [])),
+        (["Chapter {}"], ["- {} -"], (["Chapter 0"], [])),
+    ],
+)
+def test_heads_and_feet_that_repeat_are_metadata(
+    heads: list[str], feet: list[str], kept: tuple[list[str], list[str]]
+) -> None:
+    document = parse_pdf(book(8, heads, feet))
+    found = document.metadata.get("headers", []), document.metadata.get("footers", [])
+    assert found == kept
+    assert not re.search(r"head|Page|Chapter|Annual|^- ", document.text, re.MULTILINE)
+    assert [place.page for place in document.places] == list(range(1, 9))
+    assert names(document, r"p[a-h]\d+")[:21:20] == ["pa1", "pb1"]
+
+
+def test_what_stands_on_few_pages_stays() -> None:
+    pages = [
+        [Print(60, 765, 9, f"Head of {name}"), *column(name, 10, 60)]
+        for name in ("a", "b", "c", "d")
+    ]
+    pages += [[Print(60, 765, 9, "Head of a"), *column("e", 10, 60)]]
+    document = parse_pdf(written_pdf(pages))
+    assert document.text.count("Head of a") == 2
+    assert "headers" not in document.metadata
+
+
+@pytest.mark.parametrize(
+    ("name", "sentences"),
+    [
+        (
+            "multi-column-2p.pdf",
+            [
+                "outperforms a strong Lucene-BM25 system",
+                "1 Introduction",
+                "often observed in practice",
+            ],
+        ),
+        ("list-item-example.pdf", ["What is the product idea", "The role of the design team"]),
+    ],
+)
+def test_real_columns_are_in_order(shared_data: Path, name: str, sentences: list[str]) -> None:
+    text = parse_pdf((shared_data / "docs" / "good" / name).read_bytes()).text
+    places = [" ".join(text.split()).find(sentence) for sentence in sentences]
+    assert -1 not in places
+    assert places == sorted(places)

@@ -1,0 +1,251 @@
+"""Spreadsheets: what their cells show, what is written beside them, wide rows, damaged files."""
+
+import io
+import re
+import zipfile
+from csv import reader
+from pathlib import Path
+
+import pytest
+from xlsxwriter import Workbook
+
+from pgblend.cli.ingest.chunking import split_document
+from pgblend.cli.ingest.document import Document, ParseError
+from pgblend.cli.ingest.number_format import general, shown, shown_text
+from pgblend.cli.ingest.parse_csv import parse_csv
+from pgblend.cli.ingest.parse_spreadsheet import parse_spreadsheet
+from pgblend.cli.ingest.settings import ChunkSettings
+from support.office_files import package, root
+
+DAY = 45987.6543  # 26 November 2025, 15:42:12
+
+
+@pytest.mark.parametrize(
+    ("value", "code", "text"),
+    [
+        *((0.075, "0.0%", "7.5%"), (0.653035934239184, "0.0%", "65.3%"), (123, "00000", "00123")),
+        *(
+            (1234.5, '"$"#,##0.00', "$1,234.50"),
+            (1234.5, "#,##0.00 [$\u20ac-407]", "1,234.50 \u20ac"),
+        ),
+        *((-1234.567, "#,##0.00_);(#,##0.00)", "(1,234.57)"), (0, '0;-0;"none"', "none")),
+        *((5, "[<1]0%;0.0", "5.0"), (0.25, "[<1]0%;0.0", "25%"), (-5, "+0;-0", "-5")),
+        *((DAY, "dd.mm.yyyy", "26.11.2025"), (DAY, "d mmmm yyyy", "26 November 2025")),
+        *((DAY, "yyyy-mm-dd hh:mm:ss", "2025-11-26 15:42:12"), (DAY, "h:mm AM/PM", "3:42 PM")),
+        *((1.5, "[h]:mm", "36:00"), (0.5, "mm:ss.0", "00:00.0"), (DAY, "ddd mmm yy", "Wed Nov 25")),
+        *((12345, "0.00E+00", "1.23E+04"), (2.75, "# ?/?", "2 3/4"), (1234567, "0.0,,", "1.2")),
+        *((5551234567, "(###) ###-####", "(555) 123-4567"), (42, '0" km"', "42 km")),
+        *((1.5, "General", "1.5"), (3, 'General" units"', "3 units"), (7, ";;;", "")),
+        *((0.1 + 0.2, "", "0.3"), (1e6, "0", "1000000"), (0, "#", "")),
+        *((-1, "yyyy-mm-dd", "-1"), (1e300, "dd.mm.yyyy", "1E+300"), (5, "[" * 600, "5")),
+    ],
+)
+def test_numbers_are_written_as_cells_show_them(value: float, code: str, text: str) -> None:
+    assert shown(value, code) == text
+
+
+def test_all_digits_of_a_number_are_kept() -> None:
+    assert general(1.2345678901234568e18, "1234567890123456789") == "1234567890123456789"
+    assert shown(1.2345678901234568e18, "0", raw="1234567890123456789") == "1234567890123456789"
+    assert general(0.653035934239184) == "0.653035934239184"
+    assert (general(-0.0), general(1e-30), general(float("inf"))) == ("0", "1E-30", "inf")
+    assert (shown_text("A7", '"No. "@'), shown_text("A7", "0.0")) == ("No. A7", "A7")
+    assert shown_text("A7", '0;-0;0;"No. "@') == "No. A7"
+
+
+def sheet(
+    rows: str, more: str = "", relations: dict[str, str] | None = None, **parts: str
+) -> bytes:
+    space = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
+    files = {f"xl/{name}.xml": data for name, data in parts.items()} | {
+        "xl/workbook.xml": f'<workbook {space}><sheets><sheet name="Data" r:id="s" xmlns:r='
+        '"http://schemas.openxmlformats.org/officeDocument/2006/relationships"/></sheets></workbook>',
+        "xl/sheet1.xml": f"<worksheet {space}><sheetData>{rows}</sheetData>{more}</worksheet>",
+    }
+    links = {"s": "worksheet xl/sheet1.xml"}
+    return package(
+        "xl/workbook.xml", files, {"xl/workbook.xml": links, "xl/sheet1.xml": relations or {}}
+    )
+
+
+def test_excel_s_own_files_read_as_shown() -> None:
+    stream = io.BytesIO()
+    with Workbook(stream, {"default_date_format": "d/m/yyyy"}) as book:
+        page = book.add_worksheet("Rates")
+        page.write_row(1, 1, ["Item", "Rate", "Code", "Price", "When"])
+        page.write_row(2, 1, ["Tin"])
+        page.write(2, 2, 0.075, book.add_format({"num_format": 10}))
+        page.write(2, 3, 7, book.add_format({"num_format": "00000"}))
+        page.write(
+            2, 4, -1234.5, book.add_format({"num_format": "#,##0.00 \u20ac;[Red]-#,##0.00 \u20ac"})
+        )
+        page.write(2, 5, DAY, book.add_format({"num_format": "dd/mm/yyyy"}))
+        page.write_formula(3, 1, "=1/0", value="#DIV/0!")
+        page.write_comment(2, 1, "Ask the mine")
+        page.insert_textbox(6, 1, "Prices without tax")
+        chart = book.add_chart({"type": "bar"})
+        chart.add_series({"name": "Yield", "values": "=Rates!$C$3:$C$3"})
+        chart.set_title({"name": "Yields by year"})
+        page.insert_chart("H2", chart)
+        page.set_footer("&LMill Ltd&RPage &P of &N")
+    document = parse_spreadsheet(stream.getvalue())
+    assert document.text.split("\n")[:3] == [
+        "Item | Rate | Code | Price | When",
+        "Tin | 7.50% | 00007 | -1,234.50 \u20ac | 26/11/2025",
+        "#DIV/0!",
+    ]
+    beside = document.text.partition("#DIV/0!")[2]
+    for words in ("B3: Ask the mine", "Prices without tax", "Yields by year", "Yield", "Mill Ltd"):
+        assert words in beside
+    assert beside.count("Mill Ltd") == 1
+    assert document.places[1].row == 3
+
+
+def test_a_formula_without_a_value_is_told() -> None:
+    rows = "".join(
+        f'<row r="{n}"><c r="A{n}"><f>SUM(B{n})</f></c><c r="B{n}"><v>{n}</v></c></row>'
+        for n in range(1, 9)
+    )
+    document = parse_spreadsheet(sheet(rows))
+    (left_out,) = document.left_out
+    assert left_out.part == "Data A1, A2, A3 and 5 more"
+    assert "never stored" in left_out.reason
+    assert "save it anew" in left_out.mend
+
+
+@pytest.mark.parametrize("cut", [b"</row></sheetData>", b'<c r="A3"'])
+def test_a_damaged_sheet_is_read_up_to_the_fault(cut: bytes) -> None:
+    rows = "".join(
+        f'<row r="{n}"><c r="A{n}" t="str"><v>word{n}</v></c></row>' for n in range(1, 4)
+    )
+    document = parse_spreadsheet(_changed(sheet(rows), "xl/sheet1.xml", cut))
+    assert document.text.startswith("word1\nword2")
+    assert "damaged after row" in document.left_out[0].reason
+
+
+def _changed(data: bytes, part: str, cut: bytes) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(stream, "w") as new:
+        for name in old.namelist():
+            content = old.read(name)
+            new.writestr(name, content[: content.index(cut)] if name == part else content)
+    return stream.getvalue()
+
+
+def test_threads_of_comments_are_read_once() -> None:
+    document = parse_spreadsheet(
+        sheet(
+            '<row r="1"><c r="A1"><v>5</v></c></row>',
+            relations={"c": "comments xl/old.xml", "t": "threadedComment xl/new.xml"},
+            old=root("comments", '<comment ref="A1"><text><t>[Thread] Why?</t></text></comment>'),
+            new=root("t", '<threadedComment ref="A1"><text>Why?</text></threadedComment>'),
+        )
+    )
+    assert document.text.split() == ["5", "A1:", "Why?"]
+
+
+def ods(content: str) -> bytes:
+    spaces = " ".join(
+        f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"'
+        for name in ("office", "table", "text", "draw")
+    )
+    data = package("content.xml", {"META-INF/manifest.xml": "<x/>"}, {})
+    stream = io.BytesIO(data)
+    with zipfile.ZipFile(stream, "a") as archive:
+        archive.writestr(
+            "content.xml",
+            f"<office:document-content {spaces}><office:body><office:spreadsheet>{content}"
+            "</office:spreadsheet></office:body></office:document-content>",
+        )
+    return stream.getvalue()
+
+
+def test_cells_of_opendocument_have_the_text_that_they_show() -> None:
+    cell = "<table:table-cell office:value='{}'><text:p>{}</text:p>{}</table:table-cell>"
+    note = "<office:annotation><text:p>Ask Ann</text:p></office:annotation>"
+    row = "<table:table-row{}>{}</table:table-row>"
+    times = " table:number-rows-repeated='{}'"
+    columns = "<table:table-cell table:number-columns-repeated='2'/>"
+    first = cell.format(0.075, "7,5 %", note) + columns
+    rows = (
+        row.format("", first + cell.format(3, "a<text:line-break/>b", ""))
+        + row.format(times.format(1048574), "<table:table-cell/>")
+        + row.format(times.format(2), cell.format(1, "00123", ""))
+    )
+    document = parse_spreadsheet(ods(f"<table:table table:name='T'>{rows}</table:table>"))
+    assert document.text == "7,5 % |  |  | a b\n00123\n00123\n\nAsk Ann"
+    assert [place.row for place in document.places] == [1, 1048576, 1048577, 1]
+
+
+def chunks(document: Document) -> list[dict[str, object]]:
+    return split_document(document, ChunkSettings())
+
+
+def test_a_wide_row_keeps_its_column_names_in_every_piece() -> None:
+    head = ["key", *(f"measure{n}" for n in range(200))]
+    rows = [[f"row{r}", *(f"v{r}x{n}" for n in range(200))] for r in range(3)]
+    document = parse_csv("\n".join(",".join(row) for row in [head, *rows]).encode())
+    pieces = chunks(document)
+    seen = set()
+    for piece in pieces:
+        for row, column in re.findall(r"v(\d)x(\d+)", str(piece["content"])):
+            assert f"measure{column}: v{row}x{column}" in str(piece["content"])
+            assert f"row{row}" in f"{piece.get('context')} {piece['content']}"
+            seen.add((row, column))
+    assert len(seen) == 600
+
+
+def test_a_long_row_of_few_columns_keeps_names_and_label() -> None:
+    head = ["key", *(f"note{n}" for n in range(12))]
+    rows = [[f"row{r}", *(f"text {r} " * 40 for n in range(12))] for r in range(2)]
+    document = parse_csv("\n".join(",".join(row) for row in [head, *rows]).encode())
+    for piece in chunks(document)[1:]:
+        assert "note11" in f"{piece.get('heading')} {piece.get('context')}"
+        assert re.search(r"row\d", f"{piece.get('context')} {piece['content']}")
+
+
+def test_old_files_are_read(shared_data: Path) -> None:
+    text = parse_spreadsheet((shared_data / "docs" / "good" / "mid_test.xls").read_bytes()).text
+    assert " | " in text
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"no sheet", "begins as none does"),
+        (b"PK\x03\x04", "archive is broken"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), "no readable spreadsheet|encrypted"),
+        (package("word/document.xml", {}, {}), "lacks 'xl/workbook.xml'"),
+    ],
+)
+def test_refusals_say_why_in_words(data: bytes, message: str) -> None:
+    with pytest.raises(ParseError, match=message) as error:
+        parse_spreadsheet(data)
+    assert "0x" not in str(error.value)
+
+
+CSV = {
+    ";": [
+        "a;b;c\n1,5;2,5;3\n4,0;5,1;6\n",
+        "Name;Address;City\nAnn;12, Main Street;Ulm\nBob;3, Elm Road;Bern\n",
+        "date;text\n2023-01-01;Hello, world. How are you, dear?\n2023-01-02;Fine\n",
+        '"a;b";"c,d"\n"1;2";"3,4"\n',
+        "April 10, 2023;a\nApril 11, 2023;b\n",
+        'Name;Preis\n"M\u00fcller, Hans";1,50\n"Meier, Eva";2,75\n',
+    ],
+    ",": [
+        'name,note\nAnn,"likes; semicolons; a lot"\nBob,"x; y"\n',
+        "id,path\n1,a|b|c\n2,d|e\n3,f\n",
+        "title,year\nFirst; and last,1990\nSecond; not last,1991\n",
+    ],
+    "\t": ["a\tb, c\td\n1\t2, 3\t4\n", "text\tlabel\nHello, I am; fine\t1\nNo, really\t0\n"],
+    "|": ["a|b|c\n1|2,5|x, y\n3|4,5|z\n"],
+}
+
+
+@pytest.mark.parametrize(
+    ("delimiter", "source"), [(key, each) for key, some in CSV.items() for each in some]
+)
+def test_a_delimiter_is_told_by_the_structure(delimiter: str, source: str) -> None:
+    rows = [" | ".join(row) for row in reader(source.splitlines(), delimiter=delimiter)]
+    assert parse_csv(source.encode()).text == "\n".join(rows)

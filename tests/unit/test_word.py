@@ -1,0 +1,247 @@
+"""Word: what people see of a file, whichever of its relatives it is, and however damaged."""
+
+import io
+import zipfile
+
+import pytest
+
+from pgblend.cli.ingest.document import Document, ParseError
+from pgblend.cli.ingest.docx_numbers import written
+from pgblend.cli.ingest.parse_docx import parse_docx
+from support.office_files import CHART, CHART_TEXT, DIAGRAM, paragraph, root, word
+
+LEVELS = (
+    ("decimal", "%1", ""),
+    ("decimal", "%1.%2", ""),
+    ("lowerLetter", "(%3)", ""),
+    ("upperRoman", "\u00a7 %4", ""),
+    ("bullet", "\uf0b7", ""),
+    ("decimalZero", "%6.", "<w:isLgl/>"),
+)
+
+
+def numbering(*numbers: str) -> str:
+    levels = "".join(
+        f'<w:lvl w:ilvl="{place}"><w:start w:val="1"/><w:numFmt w:val="{kind}"/>{more}'
+        f'<w:lvlText w:val="{text}"/></w:lvl>'
+        for place, (kind, text, more) in enumerate(LEVELS)
+    )
+    return root(
+        "w:numbering",
+        f'<w:abstractNum w:abstractNumId="1">{levels}</w:abstractNum>{"".join(numbers)}',
+    )
+
+
+def number(name: int, override: str = "") -> str:
+    return f'<w:num w:numId="{name}"><w:abstractNumId w:val="1"/>{override}</w:num>'
+
+
+def listed(text: str, level: int, name: int = 1) -> str:
+    return paragraph(text, f'<w:numPr><w:ilvl w:val="{level}"/><w:numId w:val="{name}"/></w:numPr>')
+
+
+def read(body: str, **parts: str) -> Document:
+    kinds = {"numbering": "numbering", "styles": "styles"}
+    relations = {
+        name: f"{kinds.get(name, name.rstrip('123456789'))} word/{name}.xml" for name in parts
+    }
+    return parse_docx(word(body, relations, **parts))
+
+
+def lines(document: Document) -> list[str]:
+    return [line for line in document.text.split("\n") if line]
+
+
+def test_numbers_are_those_that_word_makes() -> None:
+    restart = '<w:lvlOverride w:ilvl="0"><w:startOverride w:val="7"/></w:lvlOverride>'
+    body = (
+        *(listed("Rent", 0), listed("Due", 1), listed("Late", 1), listed("first", 2)),
+        *(listed("second", 2), listed("Notice", 0), listed("Form", 1), listed("third", 2)),
+        *(listed("clause", 3), listed("bullet", 4), listed("legal", 5), listed("Seven", 0, 2)),
+        *(listed("", 0, 2), listed("Nine", 0, 2), paragraph("plain")),
+    )
+    assert lines(read("".join(body), numbering=numbering(number(1), number(2, restart)))) == [
+        *("1 Rent", "1.1 Due", "1.2 Late", "(a) first", "(b) second", "2 Notice", "2.1 Form"),
+        *("(a) third", "\u00a7 I clause", "- bullet", "1. legal", "7 Seven", "9 Nine", "plain"),
+    ]
+
+
+def test_headings_have_numbers_by_their_styles() -> None:
+    style = (
+        '<w:style w:styleId="H{0}"><w:name w:val="heading {0}"/>'
+        "<w:pPr><w:numPr>{1}</w:numPr></w:pPr></w:style>"
+    )
+    numbers = ('<w:numId w:val="1"/>', '<w:ilvl w:val="1"/><w:numId w:val="1"/>')
+    styles = root("w:styles", "".join(style.format(n, each) for n, each in enumerate(numbers, 1)))
+    body = "".join(
+        paragraph(text, f'<w:pStyle w:val="{name}"/>')
+        for text, name in (("Scope", "H1"), ("Terms", "H2"), ("Parties", "H2"), ("Price", "H1"))
+    )
+    found = read(body, styles=styles, numbering=numbering(number(1))).headings
+    assert [(each.text, each.level) for each in found] == [
+        *(("1 Scope", 1), ("1.1 Terms", 2), ("1.2 Parties", 2), ("2 Price", 1)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("count", "kind", "shown"),
+    [
+        *((1994, "upperRoman", "MCMXCIV"), (28, "lowerLetter", "bb"), (22, "ordinal", "22nd")),
+        *((112, "ordinal", "112th"), (5, "decimalZero", "05"), (7, "001, 002, 003", "007")),
+        *((3, "japaneseCounting", "3"), (0, "upperRoman", "0"), (4, "none", "")),
+    ],
+)
+def test_formats_of_numbers(count: int, kind: str, shown: str) -> None:
+    assert written(count, kind) == shown
+
+
+DELETED = "<w:del><w:r><w:delText>gone</w:delText></w:r></w:del>"
+TABLE = "<w:tbl>{}</w:tbl>"
+ROW = "<w:tr>{}<w:tc>{}</w:tc></w:tr>"
+
+
+def test_what_was_deleted_is_no_text() -> None:
+    moved = "<w:moveFrom><w:r><w:t>moved</w:t></w:r></w:moveFrom>"
+    mark = "<w:rPr><w:del/></w:rPr>"
+    body = (
+        f"<w:p><w:r><w:t>Kept </w:t></w:r>{DELETED}{moved}"
+        "<w:ins><w:r><w:t>added</w:t></w:r></w:ins></w:p>"
+        + paragraph("one para", mark)
+        + paragraph("graph now")
+        + TABLE.format(
+            ROW.format("", paragraph("row"))
+            + ROW.format("<w:trPr><w:del/></w:trPr>", paragraph("no row"))
+        )
+    )
+    assert lines(read(body)) == ["Kept added", "one paragraph now", "row"]
+
+
+def test_text_boxes_charts_and_fields_are_read_once() -> None:
+    box = f"<w:txbxContent>{paragraph('Boxed words')}</w:txbxContent>"
+    both = (
+        f"<mc:AlternateContent><mc:Choice><wps:txbx>{box}</wps:txbx></mc:Choice>"
+        f"<mc:Fallback><v:textbox>{box}</v:textbox></mc:Fallback></mc:AlternateContent>"
+    )
+    fields = (
+        "<w:r><w:fldChar><w:ffData><w:ddList><w:result w:val='1'/><w:listEntry w:val='North'/>"
+        "<w:listEntry w:val='South'/></w:ddList></w:ffData></w:fldChar></w:r>"
+    )
+    old = f"<w:r><w:pict><v:textbox>{box.replace('Boxed', 'Older')}</v:textbox></w:pict></w:r>"
+    body = (
+        f"<w:p><w:r><w:t>Before</w:t></w:r><w:r>{both}</w:r>{old}</w:p>"
+        '<w:p><w:r><w:drawing><c:chart r:id="chart1"/></w:drawing></w:r></w:p>'
+        '<w:p><w:r><w:drawing><dgm:relIds r:dm="data1"/></w:drawing></w:r></w:p>'
+        f"<w:p>{fields}</w:p>"
+    )
+    document = parse_docx(
+        word(
+            body,
+            {"chart1": "chart word/chart1.xml", "data1": "diagramData word/data1.xml"},
+            chart1=CHART,
+            data1=DIAGRAM,
+        )
+    )
+    assert (
+        document.text
+        == f"Before\n\nBoxed words\n\nOlder words\n\n{CHART_TEXT}\n\nPlan\nBuild\n\nSouth"
+    )
+    assert (document.tables[0].caption, document.tables[0].header) == ("Catch", "Share")
+
+
+def test_heads_feet_and_notes_come_once() -> None:
+    head = root("w:hdr", paragraph("Mill Ltd, Kestrelmoor") + paragraph("Page 3"))
+    document = read(
+        paragraph("Body"),
+        header1=head,
+        header2=head,
+        footer1=root("w:ftr", paragraph("12 / 20") + paragraph("File AZ-4711/26")),
+        footnotes1=root("w:footnotes", f"<w:footnote>{paragraph('A note')}</w:footnote>"),
+    )
+    assert lines(document) == [
+        "Body",
+        "A note",
+        "Mill Ltd, Kestrelmoor",
+        "Page 3",
+        "File AZ-4711/26",
+    ]
+
+
+def test_what_is_embedded_is_told() -> None:
+    body = '<w:p><w:r><w:t>See</w:t><w:object><o:OLEObject r:id="x"/></w:object></w:r></w:p>'
+    document = parse_docx(word(body, {"x": "package word/sheet.xml"}, sheet="<x/>"))
+    assert [(each.part, each.mend) for each in document.left_out] == [
+        ("word/sheet.xml", "save it as a file of its own")
+    ]
+
+
+def rezipped(data: bytes, change: object) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(stream, "w") as new:
+        for name in old.namelist():
+            changed = change(name, old.read(name))  # type: ignore[operator]
+            if changed is not None:
+                new.writestr(*changed)
+    return stream.getvalue()
+
+
+WHOLE = word(
+    paragraph("The berth of the ferry."),
+    {"gone": "image word/media/gone.png", "numbering": "numbering word/numbering.xml"},
+    numbering=numbering(number(1)),
+)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda name, data: None if name == "[Content_Types].xml" else (name, data), []),
+        (lambda name, data: None if name == "_rels/.rels" else (name, data), []),
+        (lambda name, data: (name.replace("/", "\\").upper(), data), []),
+        (
+            lambda name, data: (name, b"<w:numb") if "numbering" in name else (name, data),
+            ["word/numbering.xml"],
+        ),
+        (lambda name, data: (name, data.replace(b"ferry.", b"ferry.\x01")), ["word/document.xml"]),
+        (
+            lambda name, data: (name, data.replace(b"</w:body></w:document>", b"")),
+            ["word/document.xml"],
+        ),
+    ],
+    ids=["types", "relations", "names", "numbers", "control", "cut"],
+)
+def test_slightly_damaged_files_are_read(change: object, told: list[str]) -> None:
+    document = parse_docx(rezipped(WHOLE, change))
+    assert "The berth of the ferry." in document.text
+    assert [each.part for each in document.left_out] == told
+
+
+def test_an_archive_without_its_end_is_read_and_told() -> None:
+    cut = WHOLE[: WHOLE.index(b"PK\x01\x02")]
+    document = parse_docx(cut)
+    assert document.text == "The berth of the ferry."
+    assert document.left_out[0].part == "the archive's end"
+
+
+def test_a_part_with_a_wrong_checksum_is_read_and_told() -> None:
+    place = WHOLE.index(b"PK\x01\x02")
+    while b"word/document.xml" not in WHOLE[place : place + 70]:
+        place = WHOLE.index(b"PK\x01\x02", place + 4)
+    wrong = WHOLE[: place + 16] + bytes(4) + WHOLE[place + 20 :]
+    document = parse_docx(wrong)
+    assert document.text == "The berth of the ferry."
+    assert "damaged" in document.left_out[0].reason
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "archive is broken"),
+        (b"PK\x03\x04", "archive is broken"),
+        (word("").replace(b"word/document", b"word/documint"), "lacks"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "encrypted with a password, or"),
+    ],
+)
+def test_refusals_say_why_in_words(data: bytes, message: str) -> None:
+    with pytest.raises(ParseError, match=message) as error:
+        parse_docx(data)
+    assert "0x" not in str(error.value)
