@@ -8,6 +8,7 @@ from pgblend.cli.ingest.tables import TableRows, is_amount
 from pgblend.cli.ingest.text_builder import TextBuilder, cell_text, row_text
 
 _LONGEST_HEADER = 300
+_MOST_EMPTY = 100
 
 
 def table_document(builder: TextBuilder) -> Document:
@@ -44,7 +45,7 @@ def write_rows(
         if is_parted and tables[-1].has_amounts and not any(map(is_amount, cells)):
             tables.append(TableRows())
         is_parted = False
-        line = row_text(cells) if wide is None else _named_cells(wide, cells)
+        line = row_text(_near(cells)) if wide is None else _named_cells(wide, cells)
         start = builder.add(line, "\n" if header is not None else "\n\n")
         builder.places.append(Place(start, sheet=name, row=number))
         tables[-1].add(start, cells)
@@ -60,6 +61,19 @@ def write_rows(
                 names = storable_text(row_text(header))
                 builder.headings.append(Heading(start, 2, names))
     builder.tables += _stacked(tables, builder.length, has_names=wide is not None)
+
+
+def _near(cells: list[str]) -> list[str]:
+    """Return cells with no more than so many empty ones in a row: some lie at a sheet's far end."""
+    if len(cells) <= _MOST_EMPTY:
+        return cells
+    kept: list[str] = []
+    empty = 0
+    for cell in cells:
+        empty = 0 if cell else empty + 1
+        if empty <= _MOST_EMPTY:
+            kept.append(cell)
+    return kept
 
 
 def _named_cells(names: Sequence[str], cells: Sequence[str]) -> str:

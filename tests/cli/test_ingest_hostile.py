@@ -98,15 +98,15 @@ def test_memory_is_limited(run, connection, tmp_path):
     assert stored(connection) == ["small.txt"]
 
 
-def test_a_sheet_of_billions_of_cells(run, connection, tmp_path):
+def test_a_sheet_of_billions_of_empty_cells_is_read(run, connection, tmp_path):
     with Workbook(tmp_path / "wide.xlsx") as book:
         sheet = book.add_worksheet()
         sheet.write(0, 0, "first")
         sheet.write(1_048_575, 16_383, "last")
     (tmp_path / "z.txt").write_text("small")
     report = run(tmp_path)
-    assert failures(report) == {"wide.xlsx": "reading it takes more than 3,072 MB of memory"}
-    assert stored(connection) == ["z.txt"]
+    assert (failures(report), report.chunks) == ({}, 2)
+    assert stored(connection) == ["wide.xlsx", "z.txt"]
 
 
 @pytest.mark.slow
