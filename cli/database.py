@@ -18,6 +18,7 @@ from pgblend.cli.database_errors import advice_for_connection, advice_for_statem
 from pgblend.cli.errors import ExitCode, UserError
 from pgblend.cli.revision import check_revision
 from pgblend.cli.server import state
+from pgblend.migrations.scripts import read_guard
 
 Connection: TypeAlias = psycopg.Connection[TupleRow]
 
@@ -34,16 +35,33 @@ MINIMUM_VECTOR_VERSION = (0, 8)
 SOUND_VECTOR_VERSION = (0, 8, 4)
 CONNECT_TIMEOUT_SECONDS = 10
 
+# Whoever owns the database sets its search_path: nothing is looked up along that at first.
+_USUAL: LiteralString = "SELECT pg_catalog.current_schemas(false)"
+_NARROW: LiteralString = "SET search_path = pg_catalog, pg_temp"
 # pgblend's routines and the vector type are found wherever the database keeps them. The
-# schemas go last: nothing that the user calls unqualified changes its meaning.
-_PREPARE = """
-    SELECT pg_catalog.to_regnamespace('pgblend') IS NOT NULL,
-           extversion,
-           pg_catalog.set_config('search_path', pg_catalog.concat_ws(', ',
-               nullif(pg_catalog.current_setting('search_path'), ''),
-               'blend', extnamespace::pg_catalog.regnamespace), false)
+# schemas go last: nothing that the user calls unqualified changes its meaning. A superuser looks
+# into no schema where lesser roles may make objects.
+_PREPARE: LiteralString = """
+    SELECT to_regnamespace('pgblend') IS NOT NULL, extversion,
+        set_config('search_path', concat_ws(', ', (
+            SELECT string_agg(quote_ident(n.nspname), ', ' ORDER BY u.place)
+            FROM unnest(%(usual)s::name[]) WITH ORDINALITY AS u (name, place)
+            INNER JOIN pg_namespace AS n ON n.nspname = u.name
+            WHERE u.name <> 'pg_catalog' AND (
+                current_setting('is_superuser') = 'off' OR NOT EXISTS (
+                    SELECT FROM (
+                        SELECT n.nspowner AS oid
+                        UNION ALL SELECT a.grantee FROM aclexplode(n.nspacl) AS a
+                        WHERE a.privilege_type = 'CREATE'
+                    ) AS m
+                    LEFT JOIN pg_database AS d
+                        ON m.oid = to_regrole('pg_database_owner')
+                        AND d.datname = current_database()
+                    LEFT JOIN pg_roles AS r ON r.oid = coalesce(d.datdba, m.oid)
+                    WHERE r.rolsuper IS NOT TRUE))
+        ), 'blend', extnamespace::regnamespace), false)
     FROM (VALUES (1)) AS always_one_row
-    LEFT JOIN pg_catalog.pg_extension ON extname = 'vector'
+    LEFT JOIN pg_extension ON extname = 'vector'
 """
 _REVISION = """
     SELECT version_num AS revision, EXISTS (
@@ -96,8 +114,14 @@ def connect(
 
 
 def prepare(connection: Connection, *, check: bool = True) -> None:
-    """Make pgblend's routines and the vector type known; `check` refuses what `connect` does."""
-    row = connection.execute(_PREPARE).fetchone()
+    """Make pgblend's routines and the vector type known; `check` refuses what `connect` does.
+
+    What lesser roles made where this session would read or run it is refused before anything is.
+    """
+    usual = fetch_value(connection, _USUAL)
+    connection.execute(_NARROW)
+    _refuse_planted(connection)
+    row = connection.execute(_PREPARE, {"usual": usual}).fetchone()
     assert row is not None
     migrated, vector_version, _ = row
     if check:
@@ -269,6 +293,15 @@ def find_revision(connection: Connection) -> str | None:
     """Return the database's revision; None where it has none, or a role may not read it."""
     row = _revision(connection)
     return str(row["revision"]) if row else None
+
+
+def _refuse_planted(connection: Connection) -> None:
+    """Refuse a database in which others made what this role would read or run as its own."""
+    try:
+        connection.execute(read_guard(locks=False))  # type: ignore[arg-type]
+    except psycopg.errors.InsufficientPrivilege as error:
+        message, hint = error.diag.message_primary, error.diag.message_hint
+        raise UserError(str(message), hint=hint) from error
 
 
 def _check_revision(connection: Connection) -> None:

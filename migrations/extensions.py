@@ -10,6 +10,8 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
 from pgblend.cli.errors import UserError
+from pgblend.migrations.replace_routines import execute_script
+from pgblend.migrations.scripts import read_guard
 
 MARK = "(created by pgblend)"
 
@@ -38,8 +40,10 @@ def refuse_extension(connection: Connection) -> None:
 
 def create_extension(connection: Connection, name: str) -> None:
     """Create an extension, and note in its comment who did; UserError where that is not allowed."""
+    connection.exec_driver_sql("RESET search_path")  # the extension's schema is the usual one
+    # Its script looks into that schema as well.
+    execute_script(connection, read_guard(locks=True))
     try:
-        connection.exec_driver_sql("RESET search_path")  # the extension's schema is the usual one
         connection.exec_driver_sql(f"CREATE EXTENSION IF NOT EXISTS {name}")
         connection.exec_driver_sql("SET search_path = pg_catalog, pg_temp")
     except DBAPIError as error:

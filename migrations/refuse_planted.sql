@@ -1,39 +1,104 @@
--- Refuse routines and operators of lesser roles that ours would call: names of pg_catalog, with types
--- that fit better, in a schema that ours look into. None comes in the rest of the transaction.
+-- Refuse what lesser roles made where others would read or run it: our schemas, and what is in them;
+-- for a superuser also routines and operators that ours would call, with names of pg_catalog or of the
+-- extensions', and types that fit better. None comes in the rest of the transaction.
 DO $planted$
 DECLARE
     former CONSTANT text := pg_catalog.current_setting('search_path');
+    usual CONSTANT name[] := pg_catalog.current_schemas(false);
+    ours oid[];
+    looked_into oid[];
     found text;
 BEGIN
     SET LOCAL search_path = pg_catalog, pg_temp;
     LOCK TABLE pg_proc, pg_operator IN SHARE ROW EXCLUSIVE MODE;
-    SELECT string_agg(format('%s of %I', o.identity, r.rolname), ', ' ORDER BY o.identity) INTO found
+    ours := array_remove(ARRAY[to_regnamespace('blend'), to_regnamespace('pgblend'),
+        to_regnamespace('pgblend_data')]::oid[], NULL);
+    SELECT string_agg(format('%s %s of %I', i.type, i.identity, r.rolname), ', '
+        ORDER BY o.classid <> 'pg_namespace'::regclass, i.identity)
+    INTO found
     FROM (
-        SELECT p.oid::regprocedure::text AS identity, p.oid, p.proowner AS owner,
-            p.pronamespace AS namespace
-        FROM pg_proc AS p
-        WHERE p.proname IN (
-            SELECT c.proname FROM pg_proc AS c WHERE c.pronamespace = 'pg_catalog'::regnamespace)
+        SELECT 'pg_namespace'::regclass AS classid, unnest(ours) AS objid
         UNION ALL
-        SELECT o.oid::regoperator::text, o.oid, o.oprowner, o.oprnamespace
-        FROM pg_operator AS o
-        WHERE o.oprname IN (
-            SELECT c.oprname FROM pg_operator AS c
-            WHERE c.oprnamespace = 'pg_catalog'::regnamespace)
+        SELECT d.classid, d.objid FROM pg_depend AS d
+        WHERE d.refclassid = 'pg_namespace'::regclass AND d.refobjid = ANY(ours)
     ) AS o
-    INNER JOIN pg_roles AS r ON r.oid = o.owner AND NOT r.rolsuper
-    WHERE (
-        o.namespace IN (
-            to_regnamespace('blend'), to_regnamespace('pgblend'), to_regnamespace('pgblend_data'))
-        OR o.namespace IN (
-            SELECT e.extnamespace FROM pg_extension AS e WHERE e.extname IN ('vector', 'pg_trgm'))
-    )
-    AND NOT EXISTS (SELECT FROM pg_depend AS d WHERE d.objid = o.oid AND d.deptype = 'e');
+    INNER JOIN pg_shdepend AS s
+        ON s.classid = o.classid AND s.objid = o.objid AND s.deptype = 'o' AND s.dbid = (
+            SELECT b.oid FROM pg_database AS b WHERE b.datname = current_database())
+    INNER JOIN pg_roles AS r
+        ON s.refobjid = r.oid AND NOT r.rolsuper AND r.rolname <> CURRENT_USER
+    CROSS JOIN LATERAL pg_identify_object(o.classid, o.objid, 0) AS i
+    -- The readers of attached tables belong to the tables' owners (_ensure_reader).
+    WHERE NOT EXISTS (
+        SELECT FROM pg_proc AS p
+        WHERE o.classid = 'pg_proc'::regclass AND p.oid = o.objid AND p.prosecdef
+            AND p.pronamespace = to_regnamespace('pgblend_data')
+            AND p.proname ~ '^_read_attached_[0-9]+$');
     IF found IS NOT NULL THEN
-        RAISE EXCEPTION 'a superuser would run code of others: %', left(found, 1000)
+        RAISE EXCEPTION 'what is to be pgblend''s belongs to others, no superusers: %',
+            left(found, 1000)
             USING ERRCODE = 'insufficient_privilege',
-            HINT = 'They have names of pg_catalog, in a schema that pgblend looks into: drop them, or '
-                'ALTER … SET SCHEMA; then REVOKE CREATE ON SCHEMA … FROM whoever need not create there.';
+            HINT = 'Their owners may change and drop it with all documents: look at what is in it, then '
+                'DROP it, or ALTER … OWNER TO a superuser.';
+    END IF;
+    IF EXISTS (
+        SELECT FROM pg_class AS c
+        WHERE c.relname = 'alembic_version' AND c.relnamespace = to_regnamespace('pgblend_data') AND (
+            c.relkind <> 'r' OR c.relrowsecurity OR c.relhassubclass OR c.relnatts <> 1
+            OR EXISTS (SELECT FROM pg_rewrite AS w WHERE w.ev_class = c.oid)
+            OR EXISTS (SELECT FROM pg_trigger AS t WHERE t.tgrelid = c.oid)
+            OR EXISTS (SELECT FROM pg_policy AS p WHERE p.polrelid = c.oid)
+            OR EXISTS (
+                SELECT FROM pg_attribute AS a
+                WHERE a.attrelid = c.oid AND a.attnum > 0
+                    AND (a.atttypid <> 'varchar'::regtype OR a.atthasdef))))
+    THEN
+        RAISE EXCEPTION 'pgblend_data.alembic_version is not the table that migrations made'
+            USING ERRCODE = 'insufficient_privilege',
+            HINT = 'Expected a plain table of one column, without rules, triggers or policies: see who '
+                'made it, and drop it.';
+    END IF;
+    IF (SELECT r.rolsuper FROM pg_roles AS r WHERE r.rolname = CURRENT_USER) THEN
+        looked_into := ours || ARRAY(
+            SELECT e.extnamespace FROM pg_extension AS e
+            WHERE e.extname IN ('vector', 'pg_trgm', 'plpython3u')
+            UNION SELECT n.oid FROM pg_namespace AS n WHERE n.nspname = ANY(usual));
+        SELECT string_agg(format('%s of %I', o.identity, r.rolname), ', ' ORDER BY o.identity)
+        INTO found
+        FROM (
+            SELECT p.oid::regprocedure::text AS identity, p.proowner AS owner,
+                p.pronamespace AS namespace, 'pg_proc'::regclass AS classid, p.proname AS name
+            FROM pg_proc AS p
+            UNION ALL
+            SELECT o.oid::regoperator::text, o.oprowner, o.oprnamespace, 'pg_operator'::regclass,
+                o.oprname
+            FROM pg_operator AS o
+        ) AS o
+        -- Members of extensions are no exception: who owns a trusted one adds others to it.
+        INNER JOIN pg_roles AS r ON r.oid = o.owner AND NOT r.rolsuper
+        WHERE o.namespace = ANY(looked_into) AND EXISTS (
+            SELECT FROM pg_proc AS c
+            WHERE o.classid = 'pg_proc'::regclass AND c.proname = o.name
+                AND (c.pronamespace = 'pg_catalog'::regnamespace OR EXISTS (
+                    SELECT FROM pg_depend AS d INNER JOIN pg_extension AS e ON e.oid = d.refobjid
+                    WHERE d.classid = 'pg_proc'::regclass AND d.objid = c.oid
+                        AND d.refclassid = 'pg_extension'::regclass
+                        AND e.extname IN ('vector', 'pg_trgm')))
+            UNION ALL
+            SELECT FROM pg_operator AS c
+            WHERE o.classid = 'pg_operator'::regclass AND c.oprname = o.name
+                AND (c.oprnamespace = 'pg_catalog'::regnamespace OR EXISTS (
+                    SELECT FROM pg_depend AS d INNER JOIN pg_extension AS e ON e.oid = d.refobjid
+                    WHERE d.classid = 'pg_operator'::regclass AND d.objid = c.oid
+                        AND d.refclassid = 'pg_extension'::regclass
+                        AND e.extname IN ('vector', 'pg_trgm'))));
+        IF found IS NOT NULL THEN
+            RAISE EXCEPTION 'a superuser would run code of others: %', left(found, 1000)
+                USING ERRCODE = 'insufficient_privilege',
+                HINT = 'They have names of pg_catalog or of an extension, in a schema that pgblend looks '
+                    'into: drop them, or ALTER … SET SCHEMA; then REVOKE CREATE ON SCHEMA … FROM '
+                    'whoever need not create there.';
+        END IF;
     END IF;
     PERFORM set_config('search_path', former, true);
 END

@@ -32,7 +32,7 @@ from pgblend.migrations.replace_routines import (
     replace_routines,
     snapshot,
 )
-from pgblend.migrations.scripts import read_script, read_whole
+from pgblend.migrations.scripts import read_guard, read_whole
 from pgblend.sql import render
 
 # Where the files are, not a link to one that an editable install has: here new ones are written.
@@ -202,7 +202,7 @@ def _released() -> list[list[str]]:
 def _prepare(connection: Connection) -> None:
     """Make the session one that changes a database; each transaction looks for what was planted."""
     prepare_server(connection)
-    script = read_script("refuse_planted.sql")
+    script = read_guard(locks=True)
     event.listen(connection, "begin", lambda begun: execute_script(begun, script))
 
 

@@ -4,10 +4,18 @@ import re
 from collections.abc import Iterable
 from importlib.resources import files
 
+_LOCK = "    LOCK TABLE pg_proc, pg_operator IN SHARE ROW EXCLUSIVE MODE;\n"
+
 
 def read_script(path: str) -> str:
     """Return a file's text; the path begins in migrations/."""
     return files("pgblend.migrations").joinpath(path).read_text(encoding="utf-8")
+
+
+def read_guard(*, locks: bool) -> str:
+    """Return what refuses code of lesser roles; with locks none comes until the transaction ends."""
+    script = read_script("refuse_planted.sql")
+    return script if locks else script.replace(_LOCK, "")
 
 
 def read_types() -> str:

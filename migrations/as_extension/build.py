@@ -13,7 +13,13 @@ from pgblend.migrations import runner
 from pgblend.migrations.as_extension.split import split
 from pgblend.migrations.preflight import EXTENSIONS, MINIMUM_SERVER, MINIMUM_VECTOR, ROUTINES_PATH
 from pgblend.migrations.replace_routines import COMMENT, created_names, digest, snapshot
-from pgblend.migrations.scripts import read_changes, read_script, read_tables, read_types
+from pgblend.migrations.scripts import (
+    read_changes,
+    read_guard,
+    read_script,
+    read_tables,
+    read_types,
+)
 
 _ABOUT = "Hybrid search in PostgreSQL: BM25, vectors, fusion"
 _CONTROL = f"""\
@@ -96,7 +102,7 @@ def _creation(release: Release) -> str:
             "minimum_server": str(MINIMUM_SERVER),
             "minimum_vector": "{" + ",".join(map(str, MINIMUM_VECTOR)) + "}",
             "path": ROUTINES_PATH,
-            "planted": read_script("refuse_planted.sql"),
+            "planted": read_guard(locks=True),
             "types": types,
             "routines": parts.own + parts.comments,
             "install": _install(release, types),
@@ -116,7 +122,7 @@ def _update(former: Release, newest: Release) -> str:
             "from_version": former.version,
             "revision": newest.revision,
             "path": ROUTINES_PATH,
-            "planted": read_script("refuse_planted.sql"),
+            "planted": read_guard(locks=True),
             "types": _changed("", "types", newest, former),
             "tables": _changed("-- Changes\n", "tables", newest, former),
             "install": _install(newest, types),
@@ -139,7 +145,7 @@ def _install(release: Release, types: str) -> str:
             "path": ROUTINES_PATH,
             "former": _array(_former_names(release)),
             "tables": _changed(read_tables(), "tables", release),
-            "planted": read_script("refuse_planted.sql"),
+            "planted": read_guard(locks=True),
             "bound": parts.bound,
             "constraint_triggers": read_script("constraint_triggers.sql"),
             "rest": parts.rest,

@@ -2,6 +2,7 @@
 
 -- Nothing that another role may have made is called but where the path of routines is set.
 SELECT pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+#planted
 DO $check$
 BEGIN
     IF to_regclass('pgblend_data.alembic_version') IS NULL THEN
@@ -19,7 +20,6 @@ BEGIN
     END IF;
 END
 $check$;
-#planted
 SELECT set_config('search_path', (#path), true);
 #types
 SELECT pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);

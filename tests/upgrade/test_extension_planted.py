@@ -54,3 +54,20 @@ def test_names_of_their_own_and_a_superuser_s_are_no_hindrance(
         plant("CREATE FUNCTION public.my_own(text) RETURNS text LANGUAGE sql AS $$ SELECT $1 $$")
         bare.rows(PLANTED["format(text,text)"].replace("format", "lower"))
         install(bare)
+
+
+def test_membership_of_another_extension_hides_nothing(bare: Database, place: Place) -> None:
+    for statement in (*NEEDED, "CREATE EXTENSION hstore"):
+        bare.rows(statement)
+    member = "EXTENSION hstore {} FUNCTION public.format(text, text)"
+    with planter(place.url(bare.connection.info.dbname)) as plant:
+        plant(PLANTED["format(text,text)"])
+        bare.rows(f"ALTER {member.format('ADD')}")
+        _refused(bare, "CREATE EXTENSION pgblend", "format(text,text)")
+        bare.rows(f"ALTER {member.format('DROP')}")
+    install(bare)
+    with planter(place.url(bare.connection.info.dbname)) as plant:
+        plant(PLANTED["format(text,text)"])
+        bare.rows(f"ALTER {member.format('ADD')}")
+        _refused(bare, "SELECT blend.install()", "format(text,text)")
+        bare.rows(f"ALTER {member.format('DROP')}")
