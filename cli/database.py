@@ -298,10 +298,10 @@ def find_revision(connection: Connection) -> str | None:
 def _refuse_planted(connection: Connection) -> None:
     """Refuse a database in which others made what this role would read or run as its own."""
     try:
-        connection.execute(read_guard(locks=False))  # type: ignore[arg-type]
+        connection.execute(read_guard(locks=False).encode())
     except psycopg.errors.InsufficientPrivilege as error:
-        message, hint = error.diag.message_primary, error.diag.message_hint
-        raise UserError(str(message), hint=hint) from error
+        message, hint = error.diag.message_primary or str(error), error.diag.message_hint or ""
+        raise UserError(message, hint=hint) from error
 
 
 def _check_revision(connection: Connection) -> None:

@@ -13,7 +13,7 @@ def read_script(path: str) -> str:
 
 
 def read_guard(*, locks: bool) -> str:
-    """Return what refuses code of lesser roles; with locks none comes until the transaction ends."""
+    """Return what refuses code of lesser roles; with locks none comes in the transaction."""
     script = read_script("refuse_planted.sql")
     return script if locks else script.replace(_LOCK, "")
 

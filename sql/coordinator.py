@@ -29,8 +29,8 @@ FRONT_TABLES = ("collection", "collection_grant", "embedding_space", "profile", 
 # Called on shards (_on_shards): on that of the source_key, that which has the document_id, or all,
 # whose answers are put together.
 ROUTED = (
-    *("_delete_documents", "_forget_text", "_has_documents", "add_links", "count_vectors"),
-    *("delete_document", "delete_edge"),
+    *("_delete_documents", "_forget_text", "_has_documents", "_lacking_vectors"),
+    *("add_links", "delete_document", "delete_edge"),
     *("index_embedding_space", "ingest_document", "lexical_rebuild", "lexical_seal"),
     *("queue_missing_vectors", "reset_metadata", "retry_embeddings", "set_metadata"),
     "set_summary",

@@ -12,10 +12,7 @@ _FRONT = """
     SELECT f.version, pgblend._front() AS front FROM pgblend_data.shard_front AS f
 """
 _APPLY = "SELECT pgblend._apply_front(%(number)s, %(version)s, %(front)s::jsonb)"
-_NOTE = """
-    UPDATE pgblend_data.shard AS s SET pushed_version = %(version)s
-    WHERE s.number = %(number)s
-"""
+_NOTE = "SELECT pgblend._note_pushed(%(number)s, %(version)s)"
 _LACKING = """
     SELECT s.number FROM pgblend_data.shard AS s
     CROSS JOIN pgblend_data.shard_front AS f

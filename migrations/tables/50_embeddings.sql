@@ -22,7 +22,8 @@ CREATE TABLE pgblend_data.embedding_space (
     CONSTRAINT embedding_space_pkey PRIMARY KEY (name),
     CONSTRAINT embedding_space_table_name_key UNIQUE (table_name),
     CONSTRAINT embedding_space_name_check CHECK (
-        name ~ '^[a-z][a-z0-9_]{0,31}$' AND name NOT IN ('queue', 'space')
+        name ~ '^[a-z][a-z0-9_]{0,31}$'
+        AND name NOT IN ('allowance', 'queue', 'space', 'worker')
     ),
     CONSTRAINT embedding_space_table_name_check CHECK (table_name = 'embedding_' || name),
     CONSTRAINT embedding_space_storage_check CHECK (storage IN ('vector', 'halfvec', 'binary')),

@@ -65,6 +65,10 @@ BEGIN
     IF types IS NULL THEN
         problem := format('the table %s is gone', attached.table_name);
         RETURN;
+    ELSIF (SELECT c.relkind NOT IN ('r', 'p') FROM pg_class AS c WHERE c.oid = attached.relation) THEN
+        -- It would be read with its owner's rights.
+        problem := format('%s is no table (any more)', attached.relation);
+        RETURN;
     ELSIF NOT types ?& used THEN
         SELECT format('%s has no column %s (any more)', attached.relation,
             string_agg(DISTINCT quote_ident(u.name), ', '))

@@ -1,11 +1,10 @@
 -- _drop_reader: drop the function that reads an attached table.
--- Runs with its owner's rights, since the function is the table's owner's. A function that is
--- dropped too early is made again.
+-- For superusers alone, since the function is the table's owner's.
 CREATE OR REPLACE FUNCTION pgblend._drop_reader(attachment_id integer)
 RETURNS void
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
     reader regprocedure := to_regprocedure(format(

@@ -14,6 +14,7 @@ BEGIN
         FROM pg_trigger AS t
         WHERE t.tgparentid = 0
             AND t.tgfoid IN (
+                'pgblend._row_changed()'::regprocedure,
                 'pgblend._table_changed()'::regprocedure,
                 'pgblend._table_truncated()'::regprocedure)
             AND t.tgargs = convert_to(attached.id::text, 'UTF8') || '\x00'

@@ -50,24 +50,14 @@ $function$;
 CREATE OR REPLACE FUNCTION pgblend._attachment_error(wanted pgblend_data.attached_table)
 RETURNS text
 LANGUAGE plpgsql
-STABLE PARALLEL SAFE
+STABLE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
-    relation pg_class;
+    problem text := pgblend._not_attachable(pgblend._asking_role(), wanted.relation);
 BEGIN
-    SELECT c.* INTO STRICT relation FROM pg_class AS c WHERE c.oid = wanted.relation;
-    IF relation.relkind NOT IN ('r', 'p') OR relation.relpersistence = 't'
-        OR relation.relnamespace::regnamespace::text IN (
-            'blend', 'pgblend', 'pgblend_data', 'pg_catalog', 'information_schema')
-    THEN
-        RETURN format('%s is not a user''s table: expected a plain or a partitioned table',
-            wanted.relation);
-    ELSIF relation.relkind = 'r' AND NOT relation.relispartition AND EXISTS (
-        SELECT FROM pg_inherits AS i WHERE wanted.relation IN (i.inhrelid, i.inhparent))
-    THEN
-        RETURN format('%s inherits or is inherited: expected a plain or a partitioned table',
-            wanted.relation);
+    IF problem IS NOT NULL THEN
+        RETURN problem;
     ELSIF NOT has_table_privilege(wanted.relation, 'SELECT') THEN
         RETURN format('%s may not read %s', current_user, wanted.relation);
     ELSIF row_security_active(wanted.relation) THEN
@@ -93,49 +83,6 @@ BEGIN
             'unique index', wanted.relation, array_to_string(wanted.key_columns, ', '));
     END IF;
     RETURN NULL;
-END;
-$function$;
-
--- _create_table_triggers: put the triggers of an attachment on its table.
--- There is one for each kind of statement, with transition tables. Partitions and apply workers
--- would not fire those, so such tables have one for rows, enabled always. TRUNCATE has one on each
--- partition.
-CREATE OR REPLACE FUNCTION pgblend._create_table_triggers(attached pgblend_data.attached_table)
-RETURNS void
-LANGUAGE plpgsql
-VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp
-AS $function$
-DECLARE
-    part regclass;
-    event text;
-    tables text;
-BEGIN
-    IF attached.row_level THEN
-        -- Calls in text: _table_changed, _table_truncated (triggers of a user's table).
-        EXECUTE format('CREATE TRIGGER pgblend_rows AFTER INSERT OR UPDATE OR DELETE ON %s
-            FOR EACH ROW EXECUTE FUNCTION pgblend._table_changed(%L)',
-            attached.relation, attached.id);
-        EXECUTE format('ALTER TABLE %s ENABLE ALWAYS TRIGGER pgblend_rows', attached.relation);
-    ELSE
-        FOR event, tables IN VALUES
-            ('insert', 'NEW TABLE AS new_rows'),
-            ('update', 'OLD TABLE AS old_rows NEW TABLE AS new_rows'),
-            ('delete', 'OLD TABLE AS old_rows')
-        LOOP
-            EXECUTE format('CREATE TRIGGER pgblend_%1$s AFTER %1$s ON %2$s REFERENCING %3$s
-                FOR EACH STATEMENT EXECUTE FUNCTION pgblend._table_changed(%4$L)',
-                event, attached.relation, tables, attached.id);
-        END LOOP;
-    END IF;
-    FOR part IN SELECT p.relid FROM pg_partition_tree(attached.relation) AS p
-        UNION SELECT attached.relation LOOP
-        EXECUTE format('CREATE TRIGGER pgblend_truncate AFTER TRUNCATE ON %s
-            FOR EACH STATEMENT EXECUTE FUNCTION pgblend._table_truncated(%L)', part, attached.id);
-        IF attached.row_level THEN
-            EXECUTE format('ALTER TABLE ONLY %s ENABLE ALWAYS TRIGGER pgblend_truncate', part);
-        END IF;
-    END LOOP;
 END;
 $function$;
 
@@ -199,23 +146,9 @@ BEGIN
         RAISE EXCEPTION '%', problem
             USING ERRCODE = '22023', HINT = 'See the comment of blend.attach_table.';
     END IF;
-    SELECT a.* INTO old FROM pgblend_data.attached_table AS a
-    WHERE a.relation = wanted.relation FOR UPDATE;
+    SELECT a.* INTO old FROM pgblend_data.attached_table AS a WHERE a.relation = wanted.relation;
     wanted := pgblend._attachment_collection(wanted, old, collection);
-    IF old.id IS NOT NULL THEN
-        PERFORM pgblend._drop_table_triggers(old);
-        DELETE FROM pgblend_data.attached_table AS a WHERE a.id = old.id;
-    END IF;
-    INSERT INTO pgblend_data.attached_table (
-        relation, table_name, collection_id, made_collection, key_columns, text_columns,
-        title_column, metadata_columns, uri_column, modified_column, row_level, foreign_keys)
-    VALUES (
-        wanted.relation, wanted.table_name, wanted.collection_id, wanted.made_collection,
-        wanted.key_columns, wanted.text_columns, wanted.title_column, wanted.metadata_columns,
-        wanted.uri_column, wanted.modified_column, wanted.row_level,
-        pgblend._foreign_key_names(wanted.relation))
-    RETURNING id INTO wanted.id;
-    PERFORM pgblend._create_table_triggers(wanted);
+    PERFORM pgblend._keep_attachment(wanted);
     SELECT c.name INTO STRICT collection_name
     FROM pgblend_data.collection AS c WHERE c.id = wanted.collection_id;
     rows_filled := blend.fill_table(table_name, most_rows);

@@ -1,3 +1,45 @@
+-- _locked_attachment: an attachment, which nobody else changes until the transaction ends.
+-- Runs with its owner's rights, as _keep_attachment: for who may read all of the table's rows.
+CREATE OR REPLACE FUNCTION pgblend._locked_attachment(attachment_id integer)
+RETURNS pgblend_data.attached_table
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SECURITY DEFINER
+AS $function$
+DECLARE
+    attached pgblend_data.attached_table;
+BEGIN
+    SELECT a.* INTO attached FROM pgblend_data.attached_table AS a
+    WHERE a.id = attachment_id FOR NO KEY UPDATE;
+    PERFORM pgblend._check_may_read(attached.relation);
+    RETURN attached;
+END;
+$function$;
+
+-- _note_filled: note how far an attachment is filled, and with which foreign keys; what was wrong is
+-- well again with is_over.
+-- Runs with its owner's rights, as _keep_attachment: for who may read all of the table's rows.
+CREATE OR REPLACE FUNCTION pgblend._note_filled(
+    attached pgblend_data.attached_table,
+    is_over boolean
+)
+RETURNS void
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SECURITY DEFINER
+AS $function$
+BEGIN
+    PERFORM pgblend._check_may_read(a.relation)
+    FROM pgblend_data.attached_table AS a WHERE a.id = attached.id;
+    UPDATE pgblend_data.attached_table AS a
+    SET filled = attached.filled,
+        filled_to = attached.filled_to,
+        foreign_keys = attached.foreign_keys,
+        problem = CASE WHEN NOT is_over THEN a.problem END
+    WHERE a.id = attached.id;
+END;
+$function$;
+
 -- fill_table: store the next rows of an attached table, at most batch_size; returns how many.
 -- Call it again, each time in a transaction of its own, until it returns 0. Then all rows are
 -- stored, and documents without a row are gone. Writers of the table are not stopped. Where one
@@ -26,8 +68,7 @@ BEGIN
         RAISE EXCEPTION 'batch_size is %: expected 1 to 100000', coalesce(batch_size::text, 'NULL')
             USING ERRCODE = '22023', HINT = 'Writers wait for a batch at most; 500 is usual.';
     END IF;
-    SELECT a.* INTO attached FROM pgblend_data.attached_table AS a
-    WHERE a.id = attached.id FOR NO KEY UPDATE;
+    attached := pgblend._locked_attachment(attached.id);
     IF anew THEN
         attached.filled := false;
         attached.filled_to := NULL;
@@ -52,12 +93,7 @@ BEGIN
         PERFORM pgblend._claim_documents(attached, keys);
         PERFORM pgblend._apply_changes(attached, keys);
     END IF;
-    UPDATE pgblend_data.attached_table AS a
-    SET filled = attached.filled,
-        filled_to = attached.filled_to,
-        foreign_keys = attached.foreign_keys,
-        problem = CASE WHEN looked_at > 0 THEN a.problem END
-    WHERE a.id = attached.id;
+    PERFORM pgblend._note_filled(attached, looked_at = 0);
     RETURN looked_at;
 END;
 $function$;

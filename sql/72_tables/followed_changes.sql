@@ -34,10 +34,12 @@ BEGIN
 END;
 $function$;
 
--- _table_changed: trigger on attached tables that brings the documents of changed rows up to date.
--- Fires for each statement with the tables new_rows and old_rows, or for each row. An update that
--- changes nothing of what the index takes is passed over. Runs with its owner's rights, so that
--- who may write the table need have none here. Of rows it evaluates nothing but the output
+-- _table_changed: trigger on attached tables that brings the documents of changed rows up to date,
+-- after a statement.
+-- It reads the tables new_rows and old_rows: a trigger whose transition tables these are not is an
+-- error, since others could have such names. An update that changes nothing of what the index takes
+-- is passed over. Runs with its owner's rights, so that who may write the table need have none
+-- here; nobody makes such triggers but _keep_attachment. Of rows it evaluates nothing but the output
 -- functions of their types, to learn the keys. The table is read with the rights of its own owner.
 -- Where a column is gone, a WARNING names it, the attachment remembers, and the write goes on.
 CREATE OR REPLACE FUNCTION pgblend._table_changed()
@@ -47,23 +49,70 @@ VOLATILE PARALLEL UNSAFE
 SECURITY DEFINER
 AS $function$
 DECLARE
-    served record := pgblend._followed_attachment(TG_ARGV[0]::integer, TG_RELID);
-    old_rows text := CASE TG_LEVEL WHEN 'ROW' THEN '(SELECT ($1).*)' ELSE 'old_rows' END;
-    new_rows text := CASE TG_LEVEL WHEN 'ROW' THEN '(SELECT ($2).*)' ELSE 'new_rows' END;
+    served record;
     query text;
     keys text[];
 BEGIN
+    IF TG_LEVEL <> 'STATEMENT' OR NOT EXISTS (
+        SELECT FROM pg_trigger AS t
+        WHERE t.tgrelid = TG_RELID AND t.tgname = TG_NAME
+            AND (TG_OP = 'DELETE' OR t.tgnewtable = 'new_rows')
+            AND (TG_OP = 'INSERT' OR t.tgoldtable = 'old_rows'))
+    THEN
+        RAISE EXCEPTION 'the trigger % of % has no transition tables new_rows and old_rows',
+            TG_NAME, TG_RELID::regclass
+            USING ERRCODE = '39P01', HINT = 'blend.attach_table(…) makes the triggers of a table.';
+    END IF;
+    served := pgblend._followed_attachment(TG_ARGV[0]::integer, TG_RELID);
     IF (served.attached).id IS NULL THEN
         RETURN NULL;
     ELSIF TG_OP = 'UPDATE' THEN
         query := format(
-            'SELECT array_agg(key) FROM (SELECT %1$s AS key, %2$s AS relevant FROM %3$s AS t) AS o
-            FULL JOIN (SELECT %1$s AS key, %2$s AS relevant FROM %4$s AS t) AS n USING (key)
-            WHERE o.relevant IS DISTINCT FROM n.relevant',
-            served.key_of, served.relevant, old_rows, new_rows);
+            'SELECT array_agg(key) FROM (SELECT %1$s AS key, %2$s AS relevant FROM old_rows AS t) AS o
+            FULL JOIN (SELECT %1$s AS key, %2$s AS relevant FROM new_rows AS t) AS n USING (key)
+            WHERE o.relevant IS DISTINCT FROM n.relevant', served.key_of, served.relevant);
     ELSE
         query := format('SELECT array_agg(%s) FROM %s AS t', served.key_of,
-            CASE TG_OP WHEN 'INSERT' THEN new_rows ELSE old_rows END);
+            CASE TG_OP WHEN 'INSERT' THEN 'new_rows' ELSE 'old_rows' END);
+    END IF;
+    -- Calls in text: none (columns of a user's table).
+    EXECUTE query INTO keys;
+    PERFORM pgblend._apply_changes(served.attached, keys);
+    RETURN NULL;
+END;
+$function$;
+
+-- _row_changed: trigger on attached tables that brings the documents of a changed row up to date.
+-- As _table_changed, for tables whose statements do not tell (_needs_row_triggers). It reads no
+-- relation by a name, so owners of partitioned tables may have it on partitions that they make.
+CREATE OR REPLACE FUNCTION pgblend._row_changed()
+RETURNS trigger
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SECURITY DEFINER
+AS $function$
+DECLARE
+    served record;
+    query text;
+    keys text[];
+BEGIN
+    IF TG_LEVEL <> 'ROW' THEN
+        RAISE EXCEPTION 'the trigger % of % fires for no row', TG_NAME, TG_RELID::regclass
+            USING ERRCODE = '39P01', HINT = 'blend.attach_table(…) makes the triggers of a table.';
+    END IF;
+    served := pgblend._followed_attachment(TG_ARGV[0]::integer, TG_RELID);
+    IF (served.attached).id IS NULL THEN
+        RETURN NULL;
+    ELSIF TG_OP = 'UPDATE' THEN
+        query := format(
+            'SELECT array_agg(key) FROM (
+                SELECT %1$s AS key, %2$s AS relevant FROM (SELECT ($1).*) AS t) AS o
+            FULL JOIN (
+                SELECT %1$s AS key, %2$s AS relevant FROM (SELECT ($2).*) AS t) AS n USING (key)
+            WHERE o.relevant IS DISTINCT FROM n.relevant', served.key_of, served.relevant);
+    ELSE
+        query := format('SELECT ARRAY[%s] FROM (SELECT ($%s).*) AS t', served.key_of,
+            CASE TG_OP WHEN 'INSERT' THEN 2 ELSE 1 END);
     END IF;
     -- Calls in text: none (columns of a user's table).
     EXECUTE query INTO keys USING OLD, NEW;

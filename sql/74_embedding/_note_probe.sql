@@ -1,9 +1,11 @@
 -- _note_probe: store what a space's model answered to the probe text, to know the model again.
 -- A vector of another size than the space's is an error. NULL stores nothing.
+-- Runs with its owner's rights, since nobody else writes the registry; only admins may call it.
 CREATE OR REPLACE FUNCTION pgblend._note_probe(space text, embedding real[])
 RETURNS void
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
+SECURITY DEFINER
 AS $function$
 DECLARE
     target pgblend_data.embedding_space;

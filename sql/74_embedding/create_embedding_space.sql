@@ -18,11 +18,11 @@ DECLARE
         WHERE _check_space.storage IN (s.storage, 'auto'));
 BEGIN
     IF name IS NULL OR name !~ '^[a-z][a-z0-9_]{0,31}$'
-        OR name IN ('queue', 'space')
+        OR name IN ('allowance', 'queue', 'space', 'worker')
     THEN
         RAISE EXCEPTION 'space name is %: expected lower-case letters, digits and _, at most 32',
             coalesce(quote_literal(left(name, 200)), 'NULL')
-            USING ERRCODE = '22023', HINT = 'For example: minilm (queue and space are taken)';
+            USING ERRCODE = '22023', HINT = 'For example: minilm (allowance, queue, space and worker are taken)';
     ELSIF coalesce(btrim(model), '') = '' THEN
         RAISE EXCEPTION 'model is empty: expected a model name that the gateway knows'
             USING ERRCODE = '22023', HINT = 'For example: local/all-minilm-l6-v2';
@@ -44,13 +44,11 @@ END;
 $function$;
 
 -- _create_embedding_table: the table of one embedding space, with its HNSW index and row security.
--- A binary space has halfvec in the table; its index holds the signs, one bit a dimension. Runs
--- with its owner's rights: the tables belong to whoever owns the others. Only admins may call it.
+-- A binary space has halfvec in the table; its index holds the signs, one bit a dimension.
 CREATE OR REPLACE FUNCTION pgblend._create_embedding_table(space text)
 RETURNS void
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SECURITY DEFINER
 AS $function$
 DECLARE
     extension_schema text := (
@@ -98,6 +96,35 @@ BEGIN
 END;
 $function$;
 
+-- _keep_space: register an embedding space, and make its table.
+-- One after the other: a second space of the name is told so, and two do not wait for each other.
+-- Runs with its owner's rights, since nobody else writes what names tables, and the tables belong to
+-- whoever owns the others. Only admins may call it.
+CREATE OR REPLACE FUNCTION pgblend._keep_space(
+    name text,
+    model text,
+    dimensions integer,
+    storage text,
+    active boolean
+)
+RETURNS void
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SECURITY DEFINER
+AS $function$
+BEGIN
+    LOCK TABLE pgblend_data.embedding_space IN SHARE ROW EXCLUSIVE MODE;
+    PERFORM pgblend._check_space(name, model, dimensions, storage);
+    IF active THEN
+        UPDATE pgblend_data.embedding_space AS s SET active = false WHERE s.active;
+    END IF;
+    INSERT INTO pgblend_data.embedding_space (name, model, dimensions, storage, active, table_name)
+    VALUES (name, model, dimensions, storage, _keep_space.active, 'embedding_' || name);
+    -- From here on no other session writes chunks (the table refers to them), so none is missed.
+    PERFORM pgblend._create_embedding_table(name);
+END;
+$function$;
+
 -- _most_chunks: how many chunks the database has that has the most of them: this one.
 CREATE OR REPLACE FUNCTION pgblend._most_chunks()
 RETURNS bigint
@@ -140,7 +167,6 @@ LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 AS $function$
 DECLARE
-    table_name name := 'embedding_' || name;
     probed real[];
     advice text;
 BEGIN
@@ -164,14 +190,8 @@ BEGIN
         FROM pgblend._storages(pgblend._most_chunks(), dimensions) AS s
         WHERE s.fits ORDER BY s.most_dimensions LIMIT 1;
     END IF;
-    IF coalesce(active, true) THEN
-        UPDATE pgblend_data.embedding_space AS s SET active = false WHERE s.active;
-    END IF;
-    INSERT INTO pgblend_data.embedding_space (name, model, dimensions, storage, active, table_name)
-    VALUES (name, model, dimensions, storage, coalesce(active, true), table_name);
+    PERFORM pgblend._keep_space(name, model, dimensions, storage, coalesce(active, true));
     PERFORM pgblend._note_probe(name, probed);
-    -- From here on no other session writes chunks (the table refers to them), so none is missed.
-    PERFORM pgblend._create_embedding_table(name);
     PERFORM pgblend._queue_all(name);
     RETURN dimensions;
 END;

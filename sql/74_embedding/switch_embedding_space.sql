@@ -1,3 +1,36 @@
+-- _activate_space: make an embedding space the active one; returns the name of the one before.
+-- Runs with its owner's rights, since nobody else writes the registry; only admins may call it.
+CREATE OR REPLACE FUNCTION pgblend._activate_space(name text)
+RETURNS text
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SECURITY DEFINER
+AS $function$
+DECLARE
+    before text;
+BEGIN
+    -- One switch after the other; ordered, so that two do not wait for each other.
+    PERFORM s.name FROM pgblend_data.embedding_space AS s ORDER BY s.name FOR UPDATE;
+    SELECT s.name INTO before FROM pgblend_data.embedding_space AS s WHERE s.active;
+    UPDATE pgblend_data.embedding_space AS s SET active = false
+    WHERE s.active AND s.name <> _activate_space.name;
+    UPDATE pgblend_data.embedding_space AS s SET active = true
+    WHERE NOT s.active AND s.name = _activate_space.name;
+    RETURN before;
+END;
+$function$;
+
+-- _lacking_vectors: how many chunks have no vector in an embedding space yet.
+CREATE OR REPLACE FUNCTION pgblend._lacking_vectors(space text)
+RETURNS bigint
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+AS $function$
+BEGIN
+    RETURN (SELECT c.waiting + c.missing FROM blend.count_vectors(space) AS c);
+END;
+$function$;
+
 -- switch_embedding_space: let searches use another embedding space, from the commit on; returns the
 -- name of the one before.
 -- A search keeps the space that it began with. A space in which chunks wait for their vector is
@@ -12,26 +45,17 @@ LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 AS $function$
 DECLARE
-    before text;
     lacking bigint;
 BEGIN
-    -- One switch after the other; ordered, so that two do not wait for each other.
-    PERFORM s.name FROM pgblend_data.embedding_space AS s ORDER BY s.name FOR UPDATE;
     PERFORM pgblend._named_space(name);
     IF NOT coalesce(even_incomplete, false) THEN
-        SELECT c.waiting + c.missing INTO lacking
-        FROM blend.count_vectors(name) AS c;
+        lacking := pgblend._lacking_vectors(name);
         IF lacking > 0 THEN
             RAISE EXCEPTION '% chunks have no vector in embedding space "%" yet', lacking, name
                 USING ERRCODE = '55000',
                 HINT = 'Fill it (pgblend space fill), or say even_incomplete => true.';
         END IF;
     END IF;
-    SELECT s.name INTO before FROM pgblend_data.embedding_space AS s WHERE s.active;
-    UPDATE pgblend_data.embedding_space AS s SET active = false
-    WHERE s.active AND s.name <> switch_embedding_space.name;
-    UPDATE pgblend_data.embedding_space AS s SET active = true
-    WHERE NOT s.active AND s.name = switch_embedding_space.name;
-    RETURN before;
+    RETURN pgblend._activate_space(name);
 END;
 $function$;

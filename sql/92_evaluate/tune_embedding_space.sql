@@ -1,3 +1,22 @@
+-- _note_tuned: keep the search list of an embedding space's index, and what it finds with that.
+-- Runs with its owner's rights, since nobody else writes the registry; only admins may call it.
+CREATE OR REPLACE FUNCTION pgblend._note_tuned(
+    space text,
+    ef_search integer,
+    recall double precision
+)
+RETURNS void
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SECURITY DEFINER
+AS $function$
+BEGIN
+    UPDATE pgblend_data.embedding_space AS s
+    SET ef_search = _note_tuned.ef_search, recall = _note_tuned.recall, tuned_at = now()
+    WHERE s.name = space;
+END;
+$function$;
+
 -- tune_embedding_space: find the least ef_search by which the HNSW index finds 99 percent of the
 -- nearest candidate_depth passages, and keep it for searches that set none.
 -- It tries candidate_depth, 2, 4 and 8 times as many, and 1000, until one suffices, each on
@@ -46,10 +65,7 @@ BEGIN
         EXIT WHEN kept;
     END LOOP;
     IF kept THEN
-        UPDATE pgblend_data.embedding_space AS s
-        SET ef_search = tune_embedding_space.ef_search, recall = tune_embedding_space.recall,
-            tuned_at = now()
-        WHERE s.name = tuned.name;
+        PERFORM pgblend._note_tuned(tuned.name, ef_search, recall);
     END IF;
 END;
 $function$;

@@ -1,3 +1,40 @@
+-- _set_space: make what changes of an embedding space of this shard what it is on the coordinator.
+-- Runs with its owner's rights, since nobody else writes the registry; only admins may call it.
+CREATE OR REPLACE FUNCTION pgblend._set_space(given pgblend_data.embedding_space)
+RETURNS void
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SECURITY DEFINER
+AS $function$
+BEGIN
+    UPDATE pgblend_data.embedding_space AS e SET active = false
+    WHERE e.active AND given.active AND e.name <> given.name;
+    UPDATE pgblend_data.embedding_space AS e
+    SET active = given.active, ef_search = given.ef_search, recall = given.recall,
+        tuned_at = given.tuned_at, probe = given.probe, probed_at = given.probed_at
+    WHERE e.name = given.name;
+END;
+$function$;
+
+-- _note_front: note of which version the front of this shard is; an error where it is another's.
+-- Runs with its owner's rights, since nobody else writes which shard this is; only admins may call
+-- it.
+CREATE OR REPLACE FUNCTION pgblend._note_front(number integer, version bigint)
+RETURNS void
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SECURITY DEFINER
+AS $function$
+BEGIN
+    UPDATE pgblend_data.shard_self AS s SET front_version = version
+    WHERE s.number = _note_front.number;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'this database is not shard %', number
+            USING ERRCODE = '55000', HINT = 'A superuser makes it one: pgblend shards init.';
+    END IF;
+END;
+$function$;
+
 -- _apply_front: make collections, grants, settings, profiles and spaces of a shard what they are on
 -- its coordinator.
 -- `front` is what _front gives there. A collection or space that the coordinator no longer has goes
@@ -67,14 +104,8 @@ BEGIN
             PERFORM blend.create_embedding_space(
                 space.name, space.model, space.dimensions, space.storage, space.active, false);
         END IF;
-        UPDATE pgblend_data.embedding_space AS e SET active = false
-        WHERE e.active AND space.active AND e.name <> space.name;
-        UPDATE pgblend_data.embedding_space AS e
-        SET active = space.active, ef_search = space.ef_search, recall = space.recall,
-            tuned_at = space.tuned_at, probe = space.probe, probed_at = space.probed_at
-        WHERE e.name = space.name;
+        PERFORM pgblend._set_space(space);
     END LOOP;
-    INSERT INTO pgblend_data.shard_self (number, front_version) VALUES (number, version)
-    ON CONFLICT ON CONSTRAINT shard_self_pkey DO UPDATE SET front_version = excluded.front_version;
+    PERFORM pgblend._note_front(number, version);
 END;
 $function$;

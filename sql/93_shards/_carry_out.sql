@@ -31,6 +31,10 @@ BEGIN
         BEGIN
             PERFORM pgblend._check_addressed(shards);
             PERFORM pgblend._check_front((asked ->> 'version')::bigint);
+            IF split_part(asked ->> 'routine', '.', 1) NOT IN ('blend', 'pgblend') THEN
+                RAISE EXCEPTION '% is no routine of pgblend', left(asked ->> 'routine', 200)
+                    USING ERRCODE = '42501', HINT = 'A coordinator calls what is of pgblend alone.';
+            END IF;
             -- Calls in text: none (a routine that the caller may call, or not).
             EXECUTE format(
                 'SELECT jsonb_build_object(''value'', coalesce(jsonb_agg(to_jsonb(r)), ''[]''))

@@ -2,7 +2,7 @@
 -- directs are those of the command line where it goes another way, else NULL.
 -- Buckets are spread evenly, and a server for PL/Proxy is made, whose partitions are the shards; it
 -- takes a power of two of them, so the last is named again. Connection strings have no user and no
--- password: those are in user mappings, one for each role. Names that are there already, in their
+-- password: those are in user mappings, one for each role (and they are _shielded). Names that are there already, in their
 -- order, change connection strings alone; others are an error. Only a superuser may call it.
 CREATE OR REPLACE FUNCTION pgblend._place_shards(
     names text[],
@@ -29,8 +29,8 @@ BEGIN
         partitions := partitions * 2;
     END LOOP;
     SELECT string_agg(format(
-        '%s p%s %L', CASE WHEN is_new THEN NULL ELSE 'SET' END, p, connections[least(p + 1, count)]
-    ), ', ' ORDER BY p)
+        '%s p%s %L', CASE WHEN is_new THEN NULL ELSE 'SET' END, p,
+        pgblend._shielded(connections[least(p + 1, count)])), ', ' ORDER BY p)
     INTO options
     FROM generate_series(0, partitions - 1) AS p;
     -- Calls in text: none (connection strings are text in these statements, a schema by name).

@@ -35,10 +35,11 @@ BEGIN
     -- Calls in text: none (connection strings).
     EXECUTE (
         SELECT format('ALTER SERVER pgblend_shards OPTIONS (%s)', string_agg(format(
-            '%s p%s %L', CASE WHEN known ? ('p' || p) THEN 'SET' ELSE 'ADD' END, p, coalesce(
+            '%s p%s %L', CASE WHEN known ? ('p' || p) THEN 'SET' ELSE 'ADD' END, p,
+            pgblend._shielded(coalesce(
                 connections[array_position(numbers, p)],
                 CASE WHEN p < (SELECT min(n) FROM unnest(numbers) AS n) THEN known ->> ('p' || p) END,
-                connections[cardinality(connections)])), ', ' ORDER BY p))
+                connections[cardinality(connections)]))), ', ' ORDER BY p))
         FROM generate_series(0, partitions - 1) AS p);
     INSERT INTO pgblend_data.shard (number, name, pushed_version, direct)
     SELECT n.number, n.name, version, n.direct

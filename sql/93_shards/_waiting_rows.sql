@@ -1,3 +1,21 @@
+-- _kept_attachment: a collection's attachment, kept as it is until the transaction ends; NULLs where
+-- there is none, or somebody changes it.
+-- Runs with its owner's rights: a row's lock is for those who may change it, and nobody else may.
+CREATE OR REPLACE FUNCTION pgblend._kept_attachment(target bigint)
+RETURNS pgblend_data.attached_table
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SECURITY DEFINER
+AS $function$
+DECLARE
+    attached pgblend_data.attached_table;
+BEGIN
+    SELECT a.* INTO attached FROM pgblend_data.attached_table AS a
+    WHERE a.collection_id = target FOR KEY SHARE SKIP LOCKED;
+    RETURN attached;
+END;
+$function$;
+
 -- _waiting_rows: what of an attached table waits in this coordinator's outbox for a shard: at most
 -- 200 keys, with the rows that are there, or else buckets in which documents may have no row.
 -- A single_key is taken alone, NULL means any. Texts are of 32 MB at most, or of one row. ids are
@@ -32,12 +50,10 @@ DECLARE
     most_bytes CONSTANT integer := 32 * 1024 * 1024;
     own smallint[] := ARRAY(
         SELECT b.bucket FROM pgblend_data.shard_bucket AS b WHERE b.shard = _waiting_rows.shard);
-    attached pgblend_data.attached_table;
+    attached pgblend_data.attached_table := pgblend._kept_attachment(target);
     put_off text[];
 BEGIN
-    SELECT a.* INTO attached FROM pgblend_data.attached_table AS a
-    WHERE a.collection_id = target FOR KEY SHARE SKIP LOCKED;
-    IF NOT FOUND OR (pgblend._attachment_queries(attached)).problem IS NOT NULL THEN
+    IF attached.id IS NULL OR (pgblend._attachment_queries(attached)).problem IS NOT NULL THEN
         RETURN;
     END IF;
     SELECT array_agg(DISTINCT w.source_key) INTO keys

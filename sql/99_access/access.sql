@@ -75,9 +75,8 @@ BEGIN
 END
 $do$;
 GRANT INSERT, UPDATE, DELETE ON
-pgblend_data.attached_table, pgblend_data.collection, pgblend_data.collection_grant,
-pgblend_data.embedding_space, pgblend_data.key_reference, pgblend_data.profile,
-pgblend_data.setting
+pgblend_data.collection, pgblend_data.collection_grant, pgblend_data.key_reference,
+pgblend_data.profile, pgblend_data.setting
 TO pgblend_admin;
 -- To remove a collection.
 GRANT DELETE ON
@@ -90,9 +89,6 @@ GRANT DELETE ON pgblend_data.model_call TO pgblend_admin;
 GRANT SELECT, DELETE ON pgblend_data.click, pgblend_data.search_log TO pgblend_admin;
 GRANT INSERT (profile, rival, settings, rival_settings), UPDATE (stopped_at, stopped_by, outcome)
 ON pgblend_data.experiment TO pgblend_admin;
--- To give shards what has changed.
-GRANT UPDATE (pushed_version) ON pgblend_data.shard TO pgblend_admin;
-GRANT INSERT, UPDATE ON pgblend_data.shard_self TO pgblend_admin;
 GRANT SELECT ON pgblend_data.key_reference TO pgblend_admin;
 GRANT SELECT, INSERT (collection_id, bucket, source_key), DELETE
 ON pgblend_data.shard_outbox TO pgblend_admin;
@@ -114,6 +110,8 @@ GRANT EXECUTE ON FUNCTION pgblend._token_role TO pgblend_serve;
 GRANT SELECT, INSERT (name, digest, role_name, scopes, expires_at, is_link), DELETE
 ON pgblend_data.access_token TO pgblend_admin;
 
+-- What attached tables, embedding spaces and shards there are, nobody writes but routines with their
+-- owner's rights: others believe it.
 -- What readers, writers and admins may call.
 GRANT EXECUTE ON FUNCTION
 blend.ask, blend.audit_recall, blend.blend_scores, blend.chunk_embeddings, blend.click,
@@ -161,6 +159,6 @@ pgblend._apply_front, pgblend._apply_rows, pgblend._claim_rows, pgblend._clear_n
 pgblend._document_ids, pgblend._drop_entities, pgblend._embedding_inputs,
 pgblend._end_graph_changes, pgblend._entity_marks, pgblend._front, pgblend._graph_changes,
 pgblend._joined_nodes, pgblend._known_documents, pgblend._nodes_there, pgblend._note_orphans,
-pgblend._probe_text, pgblend._references, pgblend._settle_graph, pgblend._storages,
-pgblend._store_key_edges, pgblend._waiting_rows
+pgblend._note_pushed, pgblend._probe_text, pgblend._references, pgblend._row_changed,
+pgblend._settle_graph, pgblend._storages, pgblend._store_key_edges, pgblend._waiting_rows
 TO pgblend_admin;

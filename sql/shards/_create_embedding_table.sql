@@ -1,11 +1,8 @@
 -- _create_embedding_table: the table that stands for those of the shards: it refuses to be read.
--- Runs with its owner's rights: the tables belong to whoever owns the others. Only admins may call
--- it.
 CREATE OR REPLACE FUNCTION pgblend._create_embedding_table(space text)
 RETURNS void
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SECURITY DEFINER
 AS $function$
 DECLARE
     made pgblend_data.embedding_space := pgblend._named_space(space);

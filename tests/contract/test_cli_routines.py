@@ -40,7 +40,7 @@ ROUTINES = {
         *("_apply_front", "_apply_rows", "_become_shard", "_bucket", "_claim_rows"),
         *("_document_markers", "_front", "_note_orphans", "_waiting_rows"),
         *("_guard_store", "_make_plproxy", "_map_user", "_place_shards", "_replace_shard"),
-        *("_settle_graph", "_trusts"),
+        *("_note_pushed", "_settle_graph", "_shielded", "_trusts"),
     },
 }
 

@@ -123,7 +123,8 @@ def test_triggers_stand_beside_their_functions() -> None:
             assert name == source.name
             alone.discard(name)
     of_shards = {"_note_names", "_note_nodes", "_refuse_moved"}
-    assert alone == {"_chunk_seal", *of_shards, "_table_changed", "_table_truncated"}
+    of_users_tables = {"_row_changed", "_table_changed", "_table_truncated"}
+    assert alone == {"_chunk_seal", *of_shards, *of_users_tables}
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=identify)

@@ -1,8 +1,9 @@
 """Row security on a coordinator: each role goes to the shards as itself."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
@@ -169,3 +170,69 @@ def test_a_database_with_documents_becomes_neither(two_shards: Scale) -> None:
     assert "this database has no shards" in run_command(one.url, "shards", "push", fails=True)
     said = run_command(two_shards.coordinator.url, "shards", "status")
     assert "ready" in said
+
+
+def test_a_reader_comes_in_by_nothing_that_the_server_s_account_has(
+    two_shards: Scale, tmp_path: Path
+) -> None:
+    """It may change its own user mapping, but knows no password of another user."""
+    two_shards.clear()
+    two_shards.add("rest", "k", "wine of another house")
+    admin = two_shards.coordinator
+    login = conninfo_to_dict(two_shards.shards[0].url)
+    file = tmp_path / "pgpass"
+    file.write_text(f"*:*:*:{login['user']}:{login['password']}\n")
+    file.chmod(0o600)
+    options = "SELECT o.option_name, o.option_value FROM pg_foreign_server AS s"
+    options += " CROSS JOIN LATERAL pg_options_to_table(s.srvoptions) AS o"
+    options += " WHERE s.srvname = 'pgblend_shards'"
+    shielded = dict(admin.rows(options))
+
+    def place(of: Callable[[str], str]) -> None:
+        told = ", ".join(f"SET {name} '{of(value)}'" for name, value in shielded.items())
+        admin.rows(f"ALTER SERVER pgblend_shards OPTIONS ({told})")
+
+    with reader(two_shards) as role:
+        run_command(admin.url, "shards", "grant", role, "--password", "x")
+        with as_role(admin, role).connection as connection:
+            bob = Database(connection)
+            assert bob.rows("SELECT FROM blend.lexical_search('house')") == []
+            assert bob.error("SELECT * FROM pgblend._tell_shards('{0}', '{x}')").sqlstate == "42501"
+            bob.rows(
+                "ALTER USER MAPPING FOR CURRENT_USER SERVER pgblend_shards"
+                f" OPTIONS (SET user '{login['user']}', DROP password)"
+            )
+            # As the account's own file of passwords would be read.
+            place(lambda value: value.replace("/dev/null ", f"{file} ", 1))
+            told = run_command(admin.url, "shards", "check", fails=True)
+            assert "its passwords" in told
+            assert "asks for no password" in told
+            with as_role(admin, role).connection as second:
+                assert Database(second).rows("SELECT FROM blend.lexical_search('house')") == [()]
+            place(str)
+            run_command(admin.url, "shards", "check")
+            with as_role(admin, role).connection as third:
+                said = Database(third).error("SELECT FROM blend.lexical_search('house')")
+                assert "no shard answered" in str(said.message_primary)
+
+
+def test_connection_strings_of_shards_name_no_file_of_the_server_s_account(
+    two_shards: Scale,
+) -> None:
+    for value in two_shards.coordinator.column(
+        "SELECT o.option_value FROM pg_foreign_server AS s"
+        " CROSS JOIN LATERAL pg_options_to_table(s.srvoptions) AS o"
+        " WHERE s.srvname = 'pgblend_shards'"
+    ):
+        parts = conninfo_to_dict(value)
+        assert (parts["passfile"], parts["gssencmode"]) == ("/dev/null", "disable")
+        assert not Path(str(parts["sslcert"])).exists()
+
+
+def test_a_coordinator_s_request_calls_nothing_but_routines_of_pgblend(two_shards: Scale) -> None:
+    request = {"version": -1, "routine": "pg_catalog.version", "arguments": {}}
+    (answer,) = two_shards.shards[0].column(
+        "SELECT answer::jsonb -> 'error' FROM pgblend._carry_out('{0}', ARRAY[%s])",
+        json.dumps(request),
+    )
+    assert answer[:2] == ["42501", "pg_catalog.version is no routine of pgblend"]
