@@ -89,6 +89,8 @@ CREATE TABLE pgblend_data.vocabulary (
     text_search_config text NOT NULL,
     lexeme text COLLATE "C" NOT NULL
 );
+-- One word may be there twice, so no key names a row to a publication.
+ALTER TABLE pgblend_data.vocabulary REPLICA IDENTITY FULL;
 CREATE INDEX vocabulary_collection_id_btree
 ON pgblend_data.vocabulary USING btree (collection_id, text_search_config, lexeme);
 CREATE INDEX vocabulary_lexeme_gin

@@ -15,7 +15,12 @@ except ImportError:
 
 
 def mmr_select(
-    scores: Sequence[float], vectors: Sequence[Any], relevance: float, pool: int, most: int | None
+    scores: Sequence[float],
+    vectors: Sequence[Any],
+    relevance: float,
+    pool: int,
+    most: int | None,
+    check_interrupts: Callable[[], object] = lambda: None,
 ) -> list[tuple[int, float, float | None]]:
     """Choose from the `pool` best items, one after the other, the one with the greatest objective.
 
@@ -27,16 +32,18 @@ def mmr_select(
 
     Return (index, objective, largest cosine) of each in the order chosen. Then come the items
     outside the pool, by score, as if nothing were chosen before them: their cosine is None, as the
-    first one's. `most` cuts the list and changes nothing else.
+    first one's. `most` cuts the list and changes nothing else. `check_interrupts` is called at each
+    step; whatever it raises ends the choice.
     """
     order = sorted(range(len(scores)), key=lambda index: -scores[index])
     most = len(order) if most is None else most
     inside = sorted(order[:pool])
-    units = _unit_rows([vectors[index] for index in inside])
+    units = _unit_rows([vectors[index] for index in inside], check_interrupts)
     nearest = [-1.0] * len(inside)
     waiting = list(range(len(inside)))
     chosen: list[tuple[int, float, float | None]] = []
     while waiting and len(chosen) < most:
+        check_interrupts()
         objectives = [
             relevance * scores[inside[row]] - (1 - relevance) * (nearest[row] if chosen else 0.0)
             for row in waiting
@@ -49,9 +56,12 @@ def mmr_select(
     return (chosen + outside)[:most]
 
 
-def _unit_rows(vectors: Sequence[Any]) -> Any:
+def _unit_rows(vectors: Sequence[Any], check_interrupts: Callable[[], object]) -> Any:
     """Return vectors of length 1 as rows; a missing one is all 0."""
-    lists = [json.loads(vector) if isinstance(vector, str) else vector for vector in vectors]
+    lists = []
+    for vector in vectors:
+        check_interrupts()
+        lists.append(json.loads(vector) if isinstance(vector, str) else vector)
     zero = [0.0] * max((len(vector) for vector in lists if vector is not None), default=0)
     if np is not None and lists:
         rows = np.array([zero if vector is None else vector for vector in lists], np.float64)

@@ -20,7 +20,8 @@ BEGIN
             AND NOT EXISTS (
                 SELECT FROM pgblend_data.lexical_failure AS f
                 WHERE f.collection_id = p.collection_id
-                    AND f.failed_at > now() - interval '1 minute')
+                    AND f.failed_at > now() - interval '1 minute'
+                    AND f.failed_at < clock_timestamp() + interval '1 minute')
         GROUP BY p.collection_id
         HAVING count(*) >= at_least
         ORDER BY p.collection_id

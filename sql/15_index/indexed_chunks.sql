@@ -91,7 +91,8 @@ BEGIN
         OR current_setting('transaction_isolation') <> 'read committed'
         OR EXISTS (
             SELECT FROM pgblend_data.lexical_failure AS f
-            WHERE f.collection_id = target AND f.failed_at > now() - interval '1 minute')
+            WHERE f.collection_id = target AND f.failed_at > now() - interval '1 minute'
+                AND f.failed_at < clock_timestamp() + interval '1 minute')
     THEN
         RETURN NULL;
     END IF;

@@ -20,7 +20,8 @@ AS $python$
 from pgblend.plpy.refine.diversity import mmr_select
 
 db.run("SELECT pgblend._check_size('scores', $1, 'items', 'array_items')", ["bigint"], len(scores))
-chosen = mmr_select(scores, embeddings, relevance, pool, result_limit)
+chosen = mmr_select(
+    scores, embeddings, relevance, pool, result_limit, lambda: db.run("SELECT", []))
 return [
     (index + 1, rank, objective, cosine)
     for rank, (index, objective, cosine) in enumerate(chosen, 1)

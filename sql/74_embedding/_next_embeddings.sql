@@ -24,7 +24,8 @@ BEGIN
     WHERE s.name = space
     ON CONFLICT ON CONSTRAINT embedding_allowance_pkey DO UPDATE
     SET texts = least(
-            holds, a.texts + per_second * extract(epoch FROM excluded.counted_at - a.counted_at)),
+            holds, a.texts + per_second * greatest(
+                0, extract(epoch FROM excluded.counted_at - a.counted_at))),
         counted_at = excluded.counted_at
     RETURNING a.texts INTO available;
     RETURN least(floor(greatest(available, 0)), wanted);
@@ -85,7 +86,9 @@ BEGIN
         FROM pgblend_data.embedding_queue AS q
         WHERE q.space = _next_embeddings.space
             AND q.dead_at IS NULL
-            AND (q.not_before IS NULL OR q.not_before <= clock_timestamp())
+            -- None waits longer than a day; later is what a clock that was wrong has left.
+            AND (q.not_before IS NULL OR q.not_before <= clock_timestamp()
+                OR q.not_before > clock_timestamp() + interval '1 day 12 hours')
             AND (q.collection_id <> ALL(with_summary) OR NOT EXISTS (
                 SELECT FROM pgblend_data.document_summary AS m
                 WHERE m.document_id = q.document_id AND m.summary IS NULL AND m.failures = 0))
