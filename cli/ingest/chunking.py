@@ -162,14 +162,17 @@ class _Placer:
             chunk["kind"] = self._kind
 
     def _add_places(self, chunk: Chunk) -> None:
-        """Add the pages, or the sheet and the rows, that any of the chunk's text stands on."""
+        """Add the pages, times, or the sheet and rows, that any of the chunk's text stands on."""
         first = max(bisect_right(self._place_offsets, chunk["start_offset"]) - 1, 0)
         last = max(bisect_left(self._place_offsets, chunk["end_offset"]), first + 1)
         touched: Sequence[Place] = self._places[first:last]
         pages = sorted({place.page for place in touched if place.page is not None})
         rows = [place.row for place in touched if place.row is not None]
+        times = [place.times for place in touched if place.times]
         if pages:
             chunk["pages"] = pages
+        if times:
+            chunk["metadata"] = {"times": [times[0][0], times[-1][1]]}
         if rows:
             chunk["metadata"] = {"rows": [min(rows), max(rows)]}
             if touched[0].sheet:

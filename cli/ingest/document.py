@@ -37,13 +37,15 @@ class Heading:
 class Place:
     """Where the text from `offset` on stands in its source: on a page, or in a row of a sheet.
 
-    Pages and rows count from 1; the row of a sheet is the number that a spreadsheet shows.
+    What is said has `times`: from when to when, as 00:12:05. Pages and rows count from 1; the row
+    of a sheet is the number that a spreadsheet shows.
     """
 
     offset: int
     page: int | None = None
     sheet: str | None = None
     row: int | None = None
+    times: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,6 +99,12 @@ def _parse_markdown(data: bytes) -> Document:
     return parse_markdown(decode(data))
 
 
+def _parse_mdx(data: bytes) -> Document:
+    from pgblend.cli.ingest.parse_markdown import parse_mdx
+
+    return parse_mdx(decode(data))
+
+
 def _parse_html(data: bytes, folder: Path | None = None) -> Document:
     """Parse a page; its pictures are those within it, and those in the folder."""
     page = parse_page(decode(data, html=True))
@@ -128,7 +134,23 @@ def _parse_text(data: bytes) -> Document:
 
 _FORMATS = (
     Format(TEXT, "TEXT", ".txt .text .log .rst .org .tex .adoc", _parse_text, find_links),
-    Format(MARKDOWN, "MARKDOWN", ".md .markdown .mdown .mkd", _parse_markdown, find_links),
+    Format(
+        MARKDOWN,
+        "MARKDOWN",
+        ".md .markdown .mdown .mkd .mkdn .rmd .qmd",
+        _parse_markdown,
+        version=7,
+        before=TEXT,
+    ),
+    Format("text/mdx", "MARKDOWN", ".mdx", _parse_mdx, version=7, before=TEXT),
+    Format(
+        "text/vtt",
+        "SUBTITLES",
+        ".srt .vtt .ass .ssa .sbv .sub .lrc .smi .ttml .dfxp",
+        _lazy("parse_subtitles", "parse_subtitles"),
+        version=7,
+        before=TEXT,
+    ),
     Format(HTML, "HTML", ".html .htm .xhtml", _parse_html, version=7),
     Format(JSON, "JSON", ".json", _parse_json),
     Format(JSONL, "JSON", ".jsonl .ndjson", _parse_text),
@@ -192,7 +214,17 @@ _FORMATS = (
     ),
     Format("application/epub+zip", "EPUB", ".epub", _lazy("parse_epub", "parse_epub"), version=7),
     Format(
-        "application/vnd.oasis.opendocument.text", "ODT", ".odt", _lazy("parse_markup", "parse_odt")
+        "application/vnd.oasis.opendocument.text",
+        "ODT",
+        ".odt .ott .fodt",
+        _lazy("parse_opendocument", "parse_opendocument"),
+        version=7,
+    ),
+    Format(
+        "application/vnd.oasis.opendocument.presentation",
+        "ODP",
+        ".odp .otp .fodp",
+        _lazy("parse_opendocument", "parse_opendocument"),
     ),
     Format(
         IMAGE,
@@ -204,7 +236,11 @@ _FORMATS = (
     Format("application/rtf", "RTF", ".rtf", _lazy("parse_markup", "parse_rtf")),
     Format("application/xml", "XML", ".xml .rss .atom", _lazy("parse_markup", "parse_xml_text")),
     Format(
-        "application/x-ipynb+json", "NOTEBOOK", ".ipynb", _lazy("parse_markup", "parse_notebook")
+        "application/x-ipynb+json",
+        "NOTEBOOK",
+        ".ipynb",
+        _lazy("parse_notebook", "parse_notebook"),
+        version=7,
     ),
     Format(
         _CODE,
@@ -220,7 +256,7 @@ _BY_SUFFIX = {suffix: format for format in _FORMATS for suffix in format.suffixe
 _BY_MEDIA_TYPE = {format.media_type: format for format in _FORMATS}
 # Formats whose bytes, even where they are text, are not what a reader sees.
 _UNSUPPORTED_SUFFIXES = (
-    ".doc .ppt .odp .svg .ico .mp3 .mp4 .wav .avi "
+    ".doc .ppt .svg .ico .mp3 .mp4 .wav .avi "
     ".mov .gz .tgz .bz2 .xz .zst .7z .rar .tar .z .lzma .sqlite .db .parquet .npz .npy .pyc "
     ".so .exe .dll .woff .woff2 .ttf"
 )
@@ -231,7 +267,6 @@ _MENDS = {
     for suffixes, mend in (
         (".doc", "save it as .docx or PDF"),
         (".ppt", "save it as .pptx or PDF"),
-        (".odp", "save it as .pptx or PDF"),
         (".gz .tgz .bz2 .xz .zst .7z .rar .tar .z .lzma", "unpack it"),
         (".mp3 .mp4 .wav .avi .mov", "add what is said as a text or as subtitles"),
     )

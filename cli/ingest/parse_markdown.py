@@ -1,17 +1,24 @@
-"""Markdown: the source is the text; front matter becomes metadata, headings become context."""
+"""Markdown: the text is what is shown, line by line; headings become context."""
 
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-import yaml
 from markdown_it import MarkdownIt
+from markdown_it.token import Token
 
-from pgblend.cli.ingest.document import Document, Heading, Table, storable_value
+from pgblend.cli.ingest.document import Document, Heading, Link, Table
+from pgblend.cli.ingest.find_links import find_links
+from pgblend.cli.ingest.front_matter import split_front_matter
+from pgblend.cli.ingest.shown_markdown import shown
 from pgblend.cli.ingest.tables import TableRows, with_captions
 from pgblend.cli.ingest.title import top_heading
 
-_FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
+_CODE = frozenset(("fence", "code_block"))
+_ATTRIBUTES = re.compile(r"[ \t]*\{:?[ \t]*[#.][^{}\n]*\}[ \t]*$")
+_NOTE = re.compile(r"\[\^[^\]\s]+\]")
 # Only the block structure is needed; inline markup is parsed for headings alone.
 _BLOCKS = MarkdownIt("commonmark").enable("table")
 _BLOCKS.core.ruler.enableOnly(["normalize", "block"])
@@ -19,14 +26,18 @@ _INLINE = MarkdownIt("commonmark")
 _MARKUP = re.compile(r"[*_`\[\]<>&\\!]")
 
 
-def parse_markdown(source: str) -> Document:
-    """Return text, title, metadata, headings and tables of a Markdown file.
+def parse_markdown(source: str, is_mdx: bool = False) -> Document:
+    """Return text, title, metadata, headings, tables and links of a Markdown file.
 
     Front matter leaves blank lines behind, so that line numbers stay those of the file. The title
     is the front matter's, else a single heading of level 1 at the top, else "".
     """
-    metadata, text = _split_front_matter(source)
-    headings, tables = _blocks(text)
+    metadata, text, left_out = split_front_matter(source)
+    tokens = _BLOCKS.parse(text)
+    links = find_links(text)
+    raw = text
+    text = shown(text, _code_lines(tokens), is_mdx)
+    headings, tables = _blocks(tokens, text)
     title = _plain_value(metadata.pop("title", None)) or top_heading(headings, text)
     return Document(
         title=title,
@@ -34,7 +45,31 @@ def parse_markdown(source: str) -> Document:
         metadata=metadata,
         headings=headings,
         tables=with_captions(tables, text, headings),
+        links=links if raw == text else _at_lines(links, raw, text),
+        left_out=left_out,
     )
+
+
+def parse_mdx(source: str) -> Document:
+    """Return the same of Markdown with components."""
+    return parse_markdown(source, is_mdx=True)
+
+
+def _code_lines(tokens: Sequence[Token]) -> list[range]:
+    """Return the lines of code; those of a fence in a list are it too."""
+    return [range(*token.map) for token in tokens if token.type in _CODE and token.map]
+
+
+def _at_lines(links: tuple[Link, ...], raw: str, text: str) -> tuple[Link, ...]:
+    """Move links to the lines that they stand on: the lines of both texts are the same."""
+    starts = [0, *(match.end() for match in re.finditer("\n", text))]
+    moved = []
+    line = place = 0
+    for link in links:
+        line += raw.count("\n", place, link.offset)
+        place = link.offset
+        moved.append(replace(link, offset=starts[min(line, len(starts) - 1)]))
+    return tuple(moved)
 
 
 def _plain_value(title: Any) -> str:
@@ -43,22 +78,7 @@ def _plain_value(title: Any) -> str:
     return " ".join(str(title).split()) if is_plain else ""
 
 
-def _split_front_matter(source: str) -> tuple[dict[str, Any], str]:
-    """Take YAML from the top of the file; what is not a YAML mapping stays text."""
-    match = _FRONT_MATTER.match(source)
-    if not match:
-        return {}, source
-    try:
-        metadata = yaml.safe_load(match.group(1))
-    except (yaml.YAMLError, ValueError, RecursionError):
-        return {}, source
-    if not isinstance(metadata, dict):
-        return {}, source
-    blank_lines = "\n" * source.count("\n", 0, match.end())
-    return storable_value(metadata), blank_lines + source[match.end() :]
-
-
-def _blocks(text: str) -> tuple[tuple[Heading, ...], list[Table]]:
+def _blocks(tokens: Sequence[Token], text: str) -> tuple[tuple[Heading, ...], list[Table]]:
     """Return headings and tables."""
     line_offsets = [0, *(match.end() for match in re.finditer("\n", text)), len(text)]
     headings = []
@@ -66,7 +86,7 @@ def _blocks(text: str) -> tuple[tuple[Heading, ...], list[Table]]:
     rows = TableRows()
     cells: list[str] = []
     end = 0
-    for token, content in pairwise(_BLOCKS.parse(text)):
+    for token, content in pairwise(tokens):
         if token.type == "heading_open" and token.map:
             plain = _plain_text(content.content)
             if plain:
@@ -88,6 +108,7 @@ def _blocks(text: str) -> tuple[tuple[Heading, ...], list[Table]]:
 
 def _plain_text(markup: str) -> str:
     """Leave out the markup of a heading."""
+    markup = _ATTRIBUTES.sub("", _NOTE.sub("", markup))
     if _MARKUP.search(markup):
         inline = _INLINE.parseInline(markup)[0].children or []
         markup = "".join(" " if child.type == "softbreak" else child.content for child in inline)

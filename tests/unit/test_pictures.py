@@ -23,7 +23,7 @@ from pgblend.cli.ingest.html_pictures import add_pictures, digest_of_files
 from pgblend.cli.ingest.parse_docx import parse_docx
 from pgblend.cli.ingest.parse_epub import parse_epub
 from pgblend.cli.ingest.parse_html import parse_page
-from pgblend.cli.ingest.parse_markup import parse_odt
+from pgblend.cli.ingest.parse_opendocument import parse_opendocument
 from pgblend.cli.ingest.parse_slides import parse_slides
 from pgblend.cli.ingest.parse_spreadsheet import parse_spreadsheet
 from pgblend.cli.ingest.picture import encode, parse_picture
@@ -302,7 +302,7 @@ def odt(body: str, **files: bytes) -> bytes:
 
 
 def test_pictures_in_an_odt_are_read_where_they_stand() -> None:
-    document = parse_odt(
+    document = parse_opendocument(
         odt(
             '<t:p>before <d:frame><d:image x:href="Pictures/a.png"/></d:frame>rest</t:p>'
             '<t:p><d:frame><d:image x:href="http://host/a.png"/></d:frame></t:p>'
@@ -317,7 +317,7 @@ def test_pictures_in_an_odt_are_read_where_they_stand() -> None:
 
 
 def test_notes_and_frames_of_an_odt_are_read_once() -> None:
-    document = parse_odt(
+    document = parse_opendocument(
         odt(
             "<t:p>text<t:note><t:note-citation>1</t:note-citation><t:note-body><t:p>a note</t:p>"
             "</t:note-body></t:note> goes on</t:p><t:p><d:frame><d:text-box><t:p>in a frame</t:p>"
