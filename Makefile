@@ -62,7 +62,7 @@ all: setup ## Every test there is, slow ones too, and the table of faults (two h
 	$(PYTEST) --fault-table
 	@echo "Not run: scale and soak (make scale, make soak)"
 
-test-all: setup ## PostgreSQL 15 to 18, each with its own Python, and a table (root; a gigabyte and half an hour each)
+test-all: setup ## PostgreSQL 15 to 19, each with its own Python, and a table (root; a gigabyte and half an hour each)
 	command -v debootstrap || apt-get install --yes debootstrap
 	$(VENV)/bin/python tests/versions/matrix.py
 

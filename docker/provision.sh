@@ -64,6 +64,10 @@ folders() {
 
 version_of() { "$1/postgres" --version | sed -E 's/^[^)]*\) ([0-9.]+).*/\1/'; }
 
+vector_of() {
+    sed -n "s/^default_version *= *'\(.*\)'.*/\1/p" "$("$1/pg_config" --sharedir)/extension/vector.control" 2>/dev/null || true
+}
+
 folder_lacks() {
     local bin=$1 version extensions name vector
     if [ ! -x "$bin/initdb" ] || [ ! -x "$bin/pg_config" ]; then
@@ -76,7 +80,7 @@ folder_lacks() {
     for name in vector pg_trgm plpython3u; do
         [ -f "$extensions/$name.control" ] || echo "the extension $name"
     done
-    vector=$(sed -n "s/^default_version *= *'\(.*\)'.*/\1/p" "$extensions/vector.control" 2>/dev/null || true)
+    vector=$(vector_of "$bin")
     [ -z "$vector" ] || at_least "$vector" "$MINIMUM_VECTOR" ||
         echo "pgvector $MINIMUM_VECTOR or newer (this is $vector)"
     # PL/Python of a distribution's package is linked to the distribution's own Python.
@@ -123,8 +127,7 @@ choose_major() {
     majors | head -n 1
 }
 
-# A package without known faults, else a newer release's source, else what this release has: there
-# pgblend lets one process build an index.
+# A package without known faults, else a newer release's source, else what this release has.
 install_vector() {
     local major=$1 package=postgresql-$1-pgvector
     if has_vector_package "$major" "$SOUND_VECTOR"; then
@@ -137,6 +140,13 @@ install_vector() {
     else
         "$here/build_pgvector.sh" "$major" "$MINIMUM_VECTOR" "${OLDER_SUITES[@]}"
     fi
+    say_faults "$(vector_of "/usr/lib/postgresql/$major/bin")"
+}
+
+# In one line what an older pgvector gets wrong, and what pgblend does about it.
+say_faults() {
+    say "pgvector $1 is installed, since no source of $SOUND_VECTOR or newer can be had here: its parallel HNSW builds" \
+        "overrun a buffer, so pgblend lets one process build an index; vacuum may damage one (pgblend eval audit tells)"
 }
 
 install_packages() {

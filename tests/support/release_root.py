@@ -41,6 +41,8 @@ class Release:
     script: str = "sid"
     components: str = "main"
     updates: str = ""
+    # A suite beside it that has the server before a release of Debian does.
+    server_from: str = ""
     vector: str = "package"
 
     @property
@@ -50,12 +52,17 @@ class Release:
 
     @property
     def packages(self) -> tuple[str, ...]:
-        """What is installed beside the smallest system."""
-        server = (f"postgresql-{self.major}", f"postgresql-plpython3-{self.major}", "python3-numpy")
-        common = (*server, "ca-certificates", "git", "make")  # make: an extension's install
+        """What is installed beside the smallest system and the server."""
+        common = ("python3-numpy", "ca-certificates", "git", "make")  # make: an extension's install
+        return (*common, "gcc", "libc6-dev") if self.vector == "source" else common
+
+    @property
+    def server(self) -> tuple[str, ...]:
+        """The packages of the server, with what pgvector takes."""
+        names = (f"postgresql-{self.major}", f"postgresql-plpython3-{self.major}")
         if self.vector == "source":
-            return (*common, f"postgresql-server-dev-{self.major}", "gcc", "libc6-dev")
-        return (*common, f"postgresql-{self.major}-pgvector")
+            return (*names, f"postgresql-server-dev-{self.major}")
+        return (*names, f"postgresql-{self.major}-pgvector")
 
 
 # Debian 12's pgvector is 0.4, Ubuntu's 0.6; Debian has released no 16.
@@ -69,6 +76,7 @@ RELEASES = {
     ),
     17: Release(17, "Debian 13", "trixie"),
     18: Release(18, "Debian 14 (testing)", "forky"),
+    19: Release(19, "Debian experimental", "sid", server_from="experimental", vector="source"),
 }
 
 
@@ -104,12 +112,14 @@ def make_root(release: Release, root: Path, *more_packages: str) -> None:
         raise NoRoot("takes root and debootstrap (apt-get install debootstrap)")
     root.mkdir(parents=True, exist_ok=True)
     if not _has_server(release, root):
-        _install(release, root, (*release.packages, *more_packages))
+        _install(release, root, more_packages)
     if release.vector == "source":
         _build_vector(release, root)
 
 
-def _install(release: Release, root: Path, packages: Sequence[str]) -> None:
+def _install(release: Release, root: Path, more_packages: Sequence[str]) -> None:
+    server = () if release.server_from else release.server
+    packages = (*release.packages, *server, *more_packages)
     with tempfile.TemporaryDirectory() as name:
         _run(
             *("debootstrap", "--variant=minbase", f"--include={','.join(packages)}"),
@@ -118,9 +128,24 @@ def _install(release: Release, root: Path, packages: Sequence[str]) -> None:
             f"/usr/share/debootstrap/scripts/{release.script}",
         )
     if release.updates:
-        (root / "etc/apt/sources.list.d/updates.list").write_text(f"{release.updates}\n")
-        upgrade = f"apt-get update -q && apt-get install -q -y --only-upgrade {' '.join(packages)}"
-        _run("chroot", str(root), "env", "DEBIAN_FRONTEND=noninteractive", "sh", "-c", upgrade)
+        _apt_install(root, release.updates, "--only-upgrade", *packages)
+    if release.server_from:
+        source = f"deb {release.mirror} {release.server_from} {release.components}"
+        _apt_install(root, source, f"--target-release={release.server_from}", *release.server)
+
+
+def _apt_install(root: Path, source: str, *arguments: str) -> None:
+    """Install by apt with one more source of packages.
+
+    A mirror may lag: signatures are checked, but lists may be older than their authors wished.
+    """
+    (root / "etc/apt/sources.list.d/more.list").write_text(f"{source}\n")
+    update = "apt-get update -q -o Acquire::Check-Valid-Until=false"
+    install = f"apt-get install -q -y --no-install-recommends {' '.join(arguments)}"
+    within = 'mount -t proc none "$1/proc" && exec chroot "$1" sh -c "$2"'  # packages ask /proc
+    unshare = ("unshare", "--mount", "--propagation", "private")
+    environment = ("env", "DEBIAN_FRONTEND=noninteractive")
+    _run(*unshare, *environment, "sh", "-c", within, "sh", str(root), f"{update} && {install}")
 
 
 def _keyring(release: Release, folder: Path) -> list[str]:

@@ -1,4 +1,4 @@
-"""Run the tests on PostgreSQL 15 to 18, each with its own Python, and print a table: make test-all.
+"""Run the tests on PostgreSQL 15 to 19, each with its own Python, and print a table: make test-all.
 
     python tests/versions/matrix.py [--majors 15,17] [--only-table] [PYTEST ARGUMENTS]
 
