@@ -27,10 +27,13 @@ STRUCK = r"[^\n\x08]\x08"
 APART_BY = dict.fromkeys("\x0b\x0c\x85", "\n") | dict.fromkeys("\x1c\x1d\x1e\x1f", " ")
 # Raised figures are no part of a longer word or of a number, which are found without them.
 # Signs that stand for words, as ™ does, are words of their own.
+_RAISED, _PART = r"\u00b2\u00b3\u00b9\u2070-\u207f", r"\u00bc-\u00be\u2150-\u215e"
+_SIGN = (
+    r"\u2100\u2101\u2105\u2106\u2116\u2120-\u2122\u2460-\u24ff\u3200-\u32ff\U0001f100-\U0001f2ff"
+)
 APART = (
-    r"(?:(?<=[^\W\d_]{4})|(?<=\d))[\u00b2\u00b3\u00b9\u2070-\u207f]+"
-    r"|(?<=\d)[\u00bc-\u00be\u2150-\u215e]"
-    r"|[\u2100\u2101\u2105\u2106\u2116\u2120-\u2122\u2460-\u24ff\u3200-\u32ff\U0001f100-\U0001f2ff]"
+    rf"[{_RAISED}{_PART}{_SIGN}](?:(?:(?<=[^\W\d_]{{4}}[{_RAISED}])|(?<=\d[{_RAISED}]))[{_RAISED}]*"
+    rf"|(?<=\d[{_PART}])|(?<=[{_SIGN}]))"
 )
 LAST_SIGMA = r"[\u03a3\u03c3](?<=\w.)(?!\w)"
 # Within a name or where no space follows a sentence, but not in 3.14, e.g. and U.S.A.
@@ -62,6 +65,11 @@ def uncontrolled(text: str) -> str:
     return re.sub(CONTROL, lambda found: APART_BY.get(found[0], ""), text)
 
 
+def as_dashes(text: str) -> str:
+    """Return a text, as long, with hyphens and minus signs as typewriters have them."""
+    return text.replace("\u2010", "-").replace("\u2212", "-")
+
+
 def unicode_form(text: str) -> str:
     """Return a text in compatibility form (NFKC), without controls and what is ignorable."""
     text = uncontrolled(text)
@@ -70,7 +78,7 @@ def unicode_form(text: str) -> str:
     text = re.sub(IGNORABLE, "", text)
     if not unicodedata.is_normalized("NFKC", text):
         text = unicodedata.normalize("NFKC", re.sub(APART, r" \g<0> ", text))
-    return text.replace("\u2010", "-")
+    return as_dashes(text)
 
 
 def small_form(text: str, config: str = "") -> str:

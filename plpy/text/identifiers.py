@@ -10,7 +10,7 @@ LONGEST = 100
 PART = r"0-9A-Za-z_À-ɏͰ-ԯ./\\:@#+~$-"
 PLAIN = rf"(?:[A-Za-z][a-z]*|[0-9]+)[.:]*(?![{PART}]|\(\))"
 TOKEN = rf"{PLAIN}|([{PART}]+(?:\(\))?)"  # compiled by whom it serves
-OPTION = r"(--?[A-Za-z][\w-]*)[.:]*"
+OPTION = r"(--?[A-Za-z][\w-]*|-\d+(?:\.\d+)*)[.:]*"
 
 
 def identifiers(text: str, with_parts: bool) -> list[str]:
@@ -20,7 +20,7 @@ def identifiers(text: str, with_parts: bool) -> list[str]:
     v1.2.3), changes its case between words (CamelCase), is called (run()) or is like C++. Ordinary
     compounds (well-known, and/or, 3.14, e.g., mRNA) are none. `with_parts` adds what can be looked
     for on its own: names in a path or a dotted name that are identifiers themselves. So is an
-    option of a command, with its dashes (--force, -x).
+    option of a command, with its dashes (--force, -x), and a number with its sign (-40).
     """
     found: set[str] = set()
     for token in set(re.findall(TOKEN, unicode_form(text))):

@@ -14,6 +14,7 @@ from pgblend.plpy.text.forms import (
     INNER_DOT,
     LONE_RETURN,
     STRUCK,
+    as_dashes,
     humps,
     small_form,
     word_form,
@@ -63,8 +64,21 @@ class Form(NamedTuple):
         parts.append(self.text[last:])
         return Form("".join(parts), [*begins, *self.begins[last:]], [*ends, *self.ends[last:]])
 
+    def composed(self) -> "Form":
+        """Return the compatibility form: sign by sign where that is all, else with their marks."""
+        whole = unicodedata.normalize("NFKC", self.text)
+        odd = [one for one in set(self.text) if unicodedata.normalize("NFKC", one) != one]
+        if odd:
+            signs = f"[{''.join(map(re.escape, odd))}]"
+            form = self.changed(signs, lambda one: [(1, unicodedata.normalize("NFKC", one))])
+            if form.text == whole:
+                return form
+        return self.changed(_RUN, _composed)
+
     def with_parts(self) -> "Form":
         """Return the form with the parts of names after these (humps)."""
+        if next(humps(self.text), None) is None:
+            return self
         places: list[int] = []  # of its characters; a blank has that of what follows
         parts, last = [], 0
         for _, end, found in humps(self.text):
@@ -94,8 +108,8 @@ def placed_form(text: str, config: str) -> Form:
     if not text.isascii():
         form = form.changed(IGNORABLE, _nothing)
         if not unicodedata.is_normalized("NFKC", form.text):
-            form = form.changed(APART, _apart).changed(_RUN, _composed)
-        form = form._replace(text=form.text.replace("\u2010", "-"))
+            form = form.changed(APART, _apart).composed()
+        form = form._replace(text=as_dashes(form.text))
     form = form._replace(text=re.sub(INNER_DOT, " ", form.text)).with_parts()
     return form._replace(text=small_form(form.text, config))
 

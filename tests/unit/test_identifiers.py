@@ -31,7 +31,7 @@ from pgblend.plpy.text.words import index_parts
             "well-known and/or 3.14 12:30 1990-1995 e.g. i.e. U.S. don't 50% utf8 NASA mRNA iPhone",
             [],
         ),
-        ("--verbose -- ... / // \\ _ = <> (-x, --rm=1 a--b -1", ["--rm", "--verbose", "-x"]),
+        ("--verbose -- ... / // \\ _ = <> (-x, --rm=1 a--b -1", ["--rm", "--verbose", "-1", "-x"]),
         ("x" * 50 + "_" + "y" * 50, []),  # longer than any name
         ("", []),
     ],
