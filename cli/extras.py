@@ -8,6 +8,13 @@ from pgblend.cli.errors import UserError
 # What can be imported from each one's libraries in pyproject.toml; a test compares the two.
 MODULES: dict[str, tuple[str, ...]] = {
     "documents": ("PIL", "pypdfium2", "python_calamine", "xlrd"),
+    "code": (
+        "tree_sitter",
+        *("tree_sitter_bash", "tree_sitter_c", "tree_sitter_c_sharp", "tree_sitter_cpp"),
+        *("tree_sitter_go", "tree_sitter_java", "tree_sitter_javascript", "tree_sitter_kotlin"),
+        *("tree_sitter_php", "tree_sitter_python", "tree_sitter_ruby", "tree_sitter_rust"),
+        *("tree_sitter_scala", "tree_sitter_typescript"),
+    ),
     "gateway": (
         *("dotenv", "httptools", "json_repair", "jsonschema_rs", "litellm", "numpy", "orjson"),
         *("prometheus_client", "psycopg_pool", "starlette", "tenacity", "uvicorn"),

@@ -6,6 +6,7 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
+from pgblend.cli.ingest.code_passages import CodeContext, code_bounds
 from pgblend.cli.ingest.document import Document, Heading, Place
 from pgblend.cli.ingest.messages import group_messages
 from pgblend.cli.ingest.piece_tokens import piece_tokens
@@ -42,6 +43,8 @@ def iterate_chunks(document: Document, settings: ChunkSettings) -> Iterator[Chun
     place = _Placer(document)
     line = 0
     bounds = sorted({0, *document.breaks, len(document.text)})
+    if document.scopes:
+        bounds = code_bounds(document, settings.chunk_size)
     for start, end in pairwise(bounds):
         part = document.text[start:end]
         for chunk, spans in split_windows(part, settings):
@@ -146,6 +149,7 @@ class _Placer:
         self._places = document.places
         self._kind = document.kind
         self._tables = TableContext(document.tables)
+        self._code = CodeContext(document) if document.kind == "code" else None
 
     def add_to(self, chunk: Chunk) -> None:
         """Add what there is to say about a chunk."""
@@ -153,7 +157,11 @@ class _Placer:
         index = bisect_right(self._heading_offsets, own_start) - 1
         if index >= 0 and self._paths[index]:
             chunk["heading"] = self._paths[index]
-        context = self._tables.of(own_start, chunk["end_offset"], chunk.get("heading", ""))
+        context = (
+            self._code.of(own_start)
+            if self._code
+            else self._tables.of(own_start, chunk["end_offset"], chunk.get("heading", ""))
+        )
         if context:
             chunk["context"] = context
         if self._places:
@@ -180,7 +188,10 @@ class _Placer:
 
 
 def _heading_paths(headings: Sequence[Heading], title: str) -> list[str]:
-    """Write each heading after those above it: "Install > Debian". The title is not repeated."""
+    """Write each heading after those above it: "Install > Debian". The title is not repeated.
+
+    One without a text ends the one before it.
+    """
     paths = []
     above: list[Heading] = []
     for heading in headings:
@@ -188,5 +199,5 @@ def _heading_paths(headings: Sequence[Heading], title: str) -> list[str]:
             above.pop()
         above.append(heading)
         texts = [item.text for item in above]
-        paths.append(" > ".join(texts[1:] if texts[0] == title else texts))
+        paths.append(" > ".join(filter(None, texts[1:] if texts[0] == title else texts)))
     return paths

@@ -82,6 +82,19 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
+class Scope:
+    """A function or class of source code, its comments included; its signature is its first line.
+
+    Its depth counts those around it.
+    """
+
+    start: int
+    end: int
+    depth: int
+    signature: str
+
+
+@dataclass(frozen=True, slots=True)
 class Picture:
     """A picture whose text belongs at `offset`, on `page` where its source has pages.
 
@@ -137,7 +150,8 @@ class Document:
 
     Parsers leave `source_key`, `uri` and `media_type` to their caller. `tables` are in order, none
     within another. Chunks begin anew at each of `breaks`; with `whole_lines` they begin and end
-    where lines do. `kind` is the chunks' kind: doc or code. With `messages` these are what is
+    where lines do. `kind` is the chunks' kind: doc or code; `scopes` are what code defines, in
+    order. With `messages` these are what is
     chunked, and `text` is a sample of them for telling the language. `pictures` are still to be
     read. `left_out` are the parts that are not read, `warnings` say what else is doubtful.
     """
@@ -153,6 +167,7 @@ class Document:
     places: tuple[Place, ...] = ()
     breaks: tuple[int, ...] = ()
     kind: str = "doc"
+    scopes: tuple[Scope, ...] = ()
     whole_lines: bool = False
     messages: tuple[Message, ...] = ()
     pictures: tuple[Picture, ...] = ()

@@ -128,6 +128,12 @@ def _parse_json(data: bytes) -> Document:
     return Document(text=plain_value(value))
 
 
+def _parse_code(data: bytes, suffix: str = "") -> Document:
+    from pgblend.cli.ingest.parse_code import parse_code
+
+    return parse_code(data, suffix)
+
+
 def _parse_text(data: bytes) -> Document:
     return Document(text=decode(data))
 
@@ -245,11 +251,12 @@ _FORMATS = (
     Format(
         _CODE,
         "CODE",
-        ".py .pyi .js .mjs .cjs .ts .tsx .jsx .vue .svelte .java .kt .kts .scala .groovy .c .h .cc "
-        ".cpp .cxx .hpp .hh .cs .fs .go .rs .rb .php .swift .m .mm .sh .bash .zsh .fish .ps1 .bat "
-        ".sql .r .jl .pl .pm .lua .hs .ml .clj .ex .exs .erl .dart .zig .nim .css .scss .less "
-        ".toml .yaml .yml .ini .cfg .conf .proto .graphql .tf .cmake .gradle .mk .diff .patch",
-        _lazy("parse_code", "parse_code"),
+        ".py .pyi .js .mjs .cjs .ts .mts .cts .tsx .jsx .vue .svelte .java .kt .kts .scala "
+        ".groovy .c .h .cc .cpp .cxx .hpp .hh .cs .fs .go .rs .rb .php .swift .m .mm .sh .bash "
+        ".zsh .fish .ps1 .bat .sql .r .jl .pl .pm .lua .hs .ml .clj .ex .exs .erl .dart .zig .nim .css "
+        ".scss .less .toml .yaml .yml .ini .cfg .conf .proto .graphql .tf .cmake .gradle .mk .diff .patch",
+        _parse_code,
+        version=7,
     ),
 )
 _BY_SUFFIX = {suffix: format for format in _FORMATS for suffix in format.suffixes.split()}
@@ -317,7 +324,12 @@ def parse_file(
     file_format = _BY_MEDIA_TYPE[media_type]
     if file_format.extra and missing(file_format.extra):
         raise ParseError(f"{file_format.kind} is read with {how_to_install(file_format.extra)}")
-    document = _parse_html(data, folder) if media_type == HTML else file_format.parser(data)
+    if media_type == HTML:
+        document = _parse_html(data, folder)
+    elif media_type == _CODE:
+        document = _parse_code(data, PurePath(source_key).suffix)
+    else:
+        document = file_format.parser(data)
     del data  # two texts of a large file are in memory, not three
     if file_format.links:
         document = replace(document, links=file_format.links(document.text))

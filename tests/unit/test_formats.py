@@ -243,7 +243,7 @@ def test_code_is_not_broken_within_lines():
         assert PYTHON.splitlines()[chunk["start_line"] - 1] == first
     assert chunks[0]["heading"] == "Shop"
     assert chunks[1]["heading"].startswith("Shop > method_")
-    assert all(chunk["own_start"] > 0 for chunk in chunks[1:])
+    assert all(chunk["content"].splitlines()[0].startswith("    def ") for chunk in chunks[1:])
 
 
 @given(st.text(alphabet="ab \n\t", max_size=400), st.integers(5, 40))

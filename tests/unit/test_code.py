@@ -1,0 +1,104 @@
+"""Source code: passages are whole functions and classes, and know what is around them."""
+
+from pathlib import PurePath
+
+import pytest
+
+from pgblend.cli.ingest.chunking import split_document
+from pgblend.cli.ingest.document import Document
+from pgblend.cli.ingest.formats import media_type_of, parse_file
+from pgblend.cli.ingest.settings import ChunkSettings
+
+
+def parse(source: str, name: str) -> Document:
+    data = source.encode()
+    return parse_file(data, media_type_of(PurePath(name), data), name, "")
+
+
+SOURCES = {
+    "a.py": "# about f\n@dec\ndef f(a):\n    pass\n\nclass A(B):\n    def m(self):\n        pass\n",
+    "a.js": "/** doc */\nexport function f(a) {}\nconst g = (x) => x;\nclass A { m() {} }\n",
+    "a.ts": "interface I { a: string }\nexport class A<T> { m(): void {} }\nnamespace N {}\n",
+    "a.tsx": "export function App() { return <div/>; }\n",
+    "A.java": "package a;\n/** d */\npublic class A { A() {} int m() { return 1; } enum E {X} }\n",
+    "a.go": "package a\n// Doc\nfunc F() {}\nfunc (s *S) Handle() {}\ntype S struct { a int }\n",
+    "a.rs": "/// doc\n#[derive(A)]\npub struct S {}\nimpl S { fn m(&self) {} }\nmod x {}\n",
+    "a.c": "static int *f(int a) { return 0; }\ntypedef struct { int b; } t;\nint g(void);\n",
+    "a.cpp": "namespace n { class A { int k() { return 1; } }; }\nvoid A::m() {}\n",
+    "a.cs": "namespace N { public class A { public A() {} public int M() => 1; } }\n",
+    "a.rb": "module M\n  class A < B\n    def m(x)\n    end\n  end\nend\n",
+    "a.php": "<?php\n/** d */\nclass A { public function m() {} }\nfunction f() {}\n",
+    "a.sh": "# doc\nf() { echo 1; }\nfunction g { echo; }\n",
+    "a.kt": "class A(val x: Int) {\n  fun m(): Int = 1\n}\nfun top() {}\nobject O {}\n",
+    "a.scala": "object O { def m(x: Int): Int = x }\ntrait T { }\n",
+}
+NAMES = {
+    "a.py": "f A A>m",
+    "a.js": "f g A A>m",
+    "a.ts": "I A A>m N",
+    "a.tsx": "App",
+    "A.java": "A A>A A>m A>E",
+    "a.go": "F Handle S",
+    "a.rs": "S S S>m x",
+    "a.c": "f t",
+    "a.cpp": "n n>A n>A>k A::m",
+    "a.cs": "N N>A N>A>A N>A>M",
+    "a.rb": "M M>A M>A>m",
+    "a.php": "A A>m f",
+    "a.sh": "f g",
+    "a.kt": "A A>m top O",
+    "a.scala": "O O>m T",
+}
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_functions_and_classes_are_told_in_each_language(name: str) -> None:
+    found = []
+    path: list[str] = []
+    for heading in parse(SOURCES[name], name).headings:
+        path = [*path[: heading.level - 1], *filter(None, [heading.text])]
+        found += [">".join(path)] if heading.text else []
+    assert found == NAMES[name].split()
+
+
+METHOD = "    # Says {0}.\n    def method_{0}(self):\n" + "        value = call(self, 'text')\n" * 9
+CLASS = "import os\n\n\nclass Shop(Base):\n" + "\n".join(METHOD.format(n) for n in range(12))
+TAIL = "\n\ndef alone():\n    return 1\n\n\nprint(alone())\n"
+
+
+def test_passages_are_whole_functions_with_what_is_around_them() -> None:
+    chunks = split_document(parse(CLASS + TAIL, "src/shop.py"), ChunkSettings())
+    assert len(chunks) > 2
+    for chunk in chunks:
+        lines = chunk["content"].splitlines()
+        assert chunk["token_count"] <= 400
+        assert lines[0].lstrip().startswith(("import os", "# Says", "def alone"))
+        assert chunk["content"].count("def method") == chunk["content"].count("# Says")
+        assert chunk["context"].splitlines()[0] == "src/shop.py"
+    assert chunks[1]["context"] == "src/shop.py\nclass Shop(Base):"
+    assert chunks[1]["heading"].startswith("Shop > method_")
+    text = CLASS + TAIL
+    assert "".join(c["content"][c["own_start"] :] for c in chunks).split() == text.split()
+
+
+def test_a_function_longer_than_a_passage_keeps_its_name() -> None:
+    source = "class Big:\n    def long(self):\n" + "        work(self, 'words here')\n" * 200
+    chunks = split_document(parse(source, "big.py"), ChunkSettings())
+    assert len(chunks) > 3
+    assert all(chunk["heading"] == "Big > long" for chunk in chunks[1:])
+    assert chunks[-1]["context"] == "big.py\nclass Big:\ndef long(self):"
+
+
+def test_letters_beyond_ascii_keep_places() -> None:
+    source = "# größer 😀\ndef ä():\n    return 'ö'\n\n\ndef b():\n    pass\n"
+    document = parse(source, "u.py")
+    assert [source[s.start : s.end] for s in document.scopes] == [
+        "# größer 😀\ndef ä():\n    return 'ö'",
+        "def b():\n    pass",
+    ]
+
+
+def test_other_languages_are_cut_at_lines_under_their_definitions() -> None:
+    document = parse("function Get-Thing {\n}\n", "a.ps1")
+    assert [heading.text for heading in document.headings] == ["Get-Thing"] or document.headings
+    assert document.scopes == ()
