@@ -139,7 +139,7 @@ def _parse_text(data: bytes) -> Document:
 
 
 _FORMATS = (
-    Format(TEXT, "TEXT", ".txt .text .log .rst .org .tex .adoc", _parse_text, find_links),
+    Format(TEXT, "TEXT", ".txt .text .log .rst", _parse_text, find_links),
     Format(
         MARKDOWN,
         "MARKDOWN",
@@ -158,6 +158,23 @@ _FORMATS = (
         before=TEXT,
     ),
     Format(HTML, "HTML", ".html .htm .xhtml", _parse_html, version=7),
+    Format(
+        "text/x-tex",
+        "LATEX",
+        ".tex .latex .ltx",
+        _lazy("parse_latex", "parse_latex"),
+        version=7,
+        before=TEXT,
+    ),
+    Format(
+        "text/asciidoc",
+        "ASCIIDOC",
+        ".adoc .asciidoc",
+        _lazy("parse_asciidoc", "parse_asciidoc"),
+        version=7,
+        before=TEXT,
+    ),
+    Format("text/x-org", "ORG", ".org", _lazy("parse_org", "parse_org"), version=7, before=TEXT),
     Format(JSON, "JSON", ".json", _parse_json),
     Format(JSONL, "JSON", ".jsonl .ndjson", _parse_text),
     Format(
@@ -279,6 +296,11 @@ _MENDS = {
     )
     for suffix in suffixes.split()
 }
+
+
+def read_suffixes() -> set[str]:
+    """Return the suffixes of the formats that are read; those of source code are many, and not."""
+    return {suffix for suffix, each in _BY_SUFFIX.items() if each.media_type != _CODE}
 
 
 def media_type_of(path: PurePath, head: bytes) -> str:

@@ -1,0 +1,156 @@
+"""LaTeX, AsciiDoc and Org: the text with its headings; macros and marks are no words."""
+
+import pytest
+
+from pgblend.cli.ingest.parse_asciidoc import parse_asciidoc
+from pgblend.cli.ingest.parse_latex import parse_latex
+from pgblend.cli.ingest.parse_org import parse_org
+
+_LATEX = r"""\documentclass[a4paper]{article}
+\usepackage{graphicx} % silentword
+\title{On \emph{Tides}}
+\author{Ann B\"erg}
+\begin{document}
+\maketitle
+\section{Neap tides}\label{sec:silentword}
+The \textbf{ebb} is 50\% lower~\cite{silentword}; see it. % silentword
+Caf\'e, Stra\ss{}e, na\"{\i}ve --- ``quoted''.
+\subsection*{Angles}
+Where $\alpha = \frac{a}{b}$ and \silentword{kept words}.
+\begin{itemize}
+  \item first
+\end{itemize}
+\begin{tabular}{l|r}
+Rope & Load \\ \hline
+\end{tabular}
+\begin{verbatim}
+raw \command % here
+\end{verbatim}
+\includegraphics[width=3cm]{silentword.png} \href{http://silentword.example}{The link}
+\end{document}
+silentword
+"""
+_ASCIIDOC = """= Moorings: a Guide
+Ann Berg <ann@x.example>
+v1.0, 2026-05-04
+:toc: left
+:product: Harbour
+
+Preamble of {product}.
+// silentword
+== Ropes [[silentword]]
+
+.Loads of ropes
+[cols="1,1",silentword]
+|===
+|Rope |Load
+|hemp |12
+|===
+
+NOTE: Mind *the* _boom_ and un**believ**able `code`.
+
+[source,silentword]
+----
+keep *this* // yes
+----
+
+* item https://x.example/silentword[the site]
+** deeper <<silentword,see ropes>>
+
+image::silentword.png[Map of Senja,200]
+include::other.adoc[]
+////
+silentword
+////
+Old Style
+---------
+Text footnote:[A note.] here.
+"""
+_ORG = """#+TITLE: Anchors
+#+AUTHOR: Ann
+#+FILETAGS: :iron:sea:
+#+OPTIONS: silentword:nil
+
+* TODO [#A] Flukes bite :silentword:
+:PROPERTIES:
+:ID: silentword
+:END:
+The *heavy* /iron/ =code_x= a_b [[file:silentword.org][the shaft]].
+# silentword
+** Shank
+| Part | kg |
+|------+----|
+| ring | 4  |
+#+BEGIN_SRC silentword
+x = *y*
+#+END_SRC
+Text[fn:1].
+"""
+
+
+@pytest.mark.parametrize(
+    ("parse", "source", "title", "metadata", "headings", "said"),
+    [
+        (
+            parse_latex,
+            _LATEX,
+            "On Tides",
+            {"author": "Ann B\xebrg"},
+            ["Neap tides", "Angles"],
+            [
+                "The ebb is 50% lower",
+                "Caf\xe9, Stra\xdfe, na\xefve \u2014 \u201cquoted\u201d.",
+                "(a)/(b)$ and kept words.".replace("$", ""),
+                "- first",
+                "Rope  |  Load",
+                "raw \\command % here",
+                "The link",
+            ],
+        ),
+        (
+            parse_asciidoc,
+            _ASCIIDOC,
+            "Moorings: a Guide",
+            {"author": "Ann Berg <ann@x.example>", "revision": "v1.0, 2026-05-04"},
+            ["Moorings: a Guide", "Ropes", "Old Style"],
+            [
+                "Preamble of Harbour.",
+                "Loads of ropes",
+                "hemp  | 12",
+                "NOTE: Mind the boom and unbelievable code.",
+                "keep *this* // yes",
+                "- item the site",
+                "  - deeper see ropes",
+                "Map of Senja",
+                "Text  (A note.) here.",
+            ],
+        ),
+        (
+            parse_org,
+            _ORG,
+            "Anchors",
+            {"author": "Ann", "tags": ["iron", "sea"]},
+            ["Flukes bite", "Shank"],
+            ["The heavy iron code_x a_b the shaft.", "ring | 4", "x = *y*", "Text[1]."],
+        ),
+    ],
+    ids=["latex", "asciidoc", "org"],
+)
+def test_text_and_headings_are_read_and_marks_are_no_words(
+    parse, source, title, metadata, headings, said
+):
+    document = parse(source.encode())
+    assert document.title == title
+    assert document.metadata | metadata == document.metadata
+    assert [heading.text for heading in document.headings] == headings
+    for heading in document.headings:
+        assert document.text[heading.offset :].startswith(heading.text)
+        line = document.text.count("\n", 0, heading.offset)
+        assert heading.text.split()[0] in source.split("\n")[line]
+    assert [words for words in said if words not in document.text] == []
+    assert "silentword" not in document.text
+
+
+def test_a_file_that_is_included_is_named():
+    (left_out,) = parse_asciidoc(_ASCIIDOC.encode()).left_out
+    assert (left_out.part, left_out.reason) == ("other.adoc", "it is a file of its own")
