@@ -292,7 +292,7 @@ def _scaled(
     of_list: ArmList, chunk_ids: Sequence[int], settings: SearchSettings, depth: int
 ) -> tuple[list[float], float]:
     """Return the list's normal scores by item, 0 where it lacks one, and its weight's factor."""
-    normal, factor = comparable_scores(of_list, settings.normalization, depth)
+    normal, factor = comparable_scores(of_list, settings.normalization, depth, settings.k1)
     return list_column(of_list.found, normal, chunk_ids, 0.0), factor
 
 

@@ -16,7 +16,7 @@ class WordList(NamedTuple):
     and several languages. `known` is the share of its words, by idf, that passages have, of several
     languages the largest. `may_be_named` is false where no document is called as the query asks.
     `corrections` of each row say in JSON what stands for which lexeme, `synonyms` what words of the
-    query stand for.
+    query stand for. `one_word`: it asks for one word or identifier, which all candidates have.
     """
 
     found: CandidateList
@@ -26,6 +26,7 @@ class WordList(NamedTuple):
     meanings: Mapping[str, Meaning] = {}
     synonyms: Sequence[Mapping[str, Sequence[str]]] = ()
     known: float = 0.0
+    one_word: bool = False
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -34,8 +35,9 @@ class ArmList:
 
     `arm` is what the list is called (an expanded query has several of a kind). `notes` has more of
     a rank, from 1. `every_word` tells that passages have every word of the text, `known` how much
-    of it, `named` that the first passage's document is called so. `question` is the sub-question
-    that was searched, None for the query and its variants.
+    of it, `one_word` that it asks for a single one, `named` that the first passage's document is
+    called so. `question` is the sub-question that was searched, None for the query and its
+    variants.
     """
 
     arm: str
@@ -48,6 +50,7 @@ class ArmList:
     meanings: Mapping[str, Meaning] = field(default_factory=dict)
     question: str | None = None
     known: float = 0.0
+    one_word: bool = False
 
     @property
     def by_vector(self) -> bool:

@@ -49,7 +49,11 @@ def arm_normalization(
 
 
 def spread_scores(
-    scores: Sequence[float], floor: float | None, depth: int
+    scores: Sequence[float],
+    floor: float | None,
+    depth: int,
+    each_once: float = 0.0,
+    one_word: bool = False,
 ) -> tuple[list[float], float]:
     """Return a list's scores in [0, 1], in their order, and its spread.
 
@@ -62,6 +66,11 @@ def spread_scores(
     1 - cosine. A list's weight is multiplied by it. An arm that takes its candidates for nearly
     alike cannot tell which is better, and counts less. Multiplying all BM25 scores or all distances
     by one number changes nothing, so models whose cosines lie close together count as others do.
+
+    A list of words tells more than its best apart: what has the words from what lacks them. So far
+    as the 25th has all that the best has (_likeness), the best is compared with the floor instead.
+    Of `one_word` all candidates have that one; `each_once` is BM25 of all words, each once in a
+    passage of average length.
     """
     falling = sorted(scores, reverse=True) or [0.0]
     least = falling[-1]
@@ -69,21 +78,41 @@ def spread_scores(
         least = min(least, floor)
     width = falling[0] - least
     normal = [(score - least) / width for score in scores] if width > 0 else [1.0] * len(scores)
-    return normal, _spread(falling, floor, depth)
-
-
-def _spread(falling: Sequence[float], floor: float | None, depth: int) -> float:
-    """Return the spread of scores in falling order, by roots, which are the same everywhere."""
     place = min(25, depth)
-    best = falling[0]
-    other = falling[min(place, len(falling)) - 1]
-    if floor is not None and len(falling) < place:
+    best, other = falling[0], falling[min(place, len(falling)) - 1]
+    if floor is None:
+        return normal, _spread(best, other, 1 - other)
+    if len(falling) < place:
         other = min(other, floor)
+    like = 1.0 if one_word else _likeness(best, other, each_once)
+    return normal, _spread(best, other + like * (floor - other), abs(best))
+
+
+def _spread(best: float, other: float, whole: float) -> float:
+    """Return the share that the difference has of the whole, to the power 1.25.
+
+    By roots, which are the same everywhere.
+    """
     width = best - other
     if width <= 0:
         return 0.0
-    share = width / max(1 - other if floor is None else abs(best), width)
+    share = width / max(whole, width)
     return share * sqrt(sqrt(share))
+
+
+def _likeness(best: float, other: float, each_once: float) -> float:
+    """Return in [0, 1] how far a candidate has all words of the query that the best has.
+
+    It has them where it scores about as much, if the best has more than a part of the words: half
+    of what all would give, since words count less in a long passage. The eighth power leaves alone
+    what scores less: in prose, passages that have other words.
+    """
+    if min(best, other, each_once) <= 0:
+        return 0.0
+    share = other / best * min(1.0, 2 * best / each_once)
+    for _ in range(3):
+        share *= share
+    return share
 
 
 def normalize_scores(
@@ -136,16 +165,19 @@ def _logistic(x: float) -> float:
 
 
 def comparable_scores(
-    of_list: ArmList, normalization: Normalization, depth: int
+    of_list: ArmList, normalization: Normalization, depth: int, k1: float
 ) -> tuple[list[float], float]:
     """Return the list's scores in [0, 1], in their order, and a factor for its weight.
 
     `normalization` is the setting. By spread, the factor is what spread_scores says, and `depth` is
-    how many candidates each arm was asked for. Else the factor is 1.
+    how many candidates each arm was asked for. Else the factor is 1. `k1` is BM25's.
     """
     scores = of_list.found.scores
     if normalization["method"] == "spread":
-        return spread_scores(scores, None if of_list.by_vector else 0.0, depth)
+        if of_list.by_vector:
+            return spread_scores(scores, None, depth)
+        each_once = (of_list.found.perfect or 0.0) / (k1 + 1)
+        return spread_scores(scores, 0.0, depth, each_once, of_list.one_word)
     method = arm_normalization(normalization, of_list.kind, *score_range(of_list))
     return [one for one in normalize_scores(scores, *method) if one is not None], 1.0
 

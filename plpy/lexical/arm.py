@@ -1,6 +1,7 @@
 """The lexical arm: BM25 of a query's words, and of what misspelt ones may stand for."""
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from time import monotonic
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ from pgblend.plpy.lexical.deadline import Deadline, arm_deadline
 from pgblend.plpy.lexical.idf import own_df, query_idf
 from pgblend.plpy.lexical.terms import (
     QueryTerms,
+    lexemes_of_words,
     query_terms,
     with_stand_ins,
     with_synonyms,
@@ -120,6 +122,7 @@ class LexicalArm:
             meanings=terms.meanings,
             synonyms=told_synonyms(terms, found),
             known=known_share(terms, counts, values),
+            one_word=is_one_word(terms, counts),
         )
 
     def corrected(self, query: str, depth: int) -> WordList:
@@ -210,7 +213,7 @@ class LexicalArm:
         """Return the lexemes of each part that are not known; identifiers are exact.
 
         What passages were counted of is known, what none has now may be known of deleted ones. What
-        synonyms tell is known to people.
+        synonyms tell is known to people. A word that one searched language knows is known in all.
         """
         known_before = self._counted | terms.covered
         asked = [
@@ -222,9 +225,43 @@ class LexicalArm:
         configs, lexemes = [config for config, _ in asked], [lexeme for _, lexeme in asked]
         request = KnownRequest(self.scope.collection_ids, configs, lexemes)
         known = dict(zip(asked, self.port.known(request) if asked else (), strict=True))
-        return [
+        unknown = [
             [one for one in part.lexemes if not known.get((part.config, one), True)][:MOST_UNKNOWN]
             for part in terms.parts
+        ]
+        if len(terms.parts) > 1 and any(unknown):
+            return self._unknown_everywhere(terms, unknown)
+        return unknown
+
+    def _unknown_everywhere(
+        self, terms: QueryTerms, unknown: Sequence[Sequence[str]]
+    ) -> list[list[str]]:
+        """Return the lexemes of words that no searched language knows, stop words included."""
+        parts = list(zip(terms.parts, unknown, strict=True))
+        words = [
+            words_of_lexemes(self.db, terms.query, part.config, lexemes) if lexemes else ()
+            for part, lexemes in parts
+        ]
+        configs = [part.config for part in terms.parts]
+        meant = lexemes_of_words(self.db, [*dict.fromkeys(chain(*words))], configs)
+        asked = [*dict.fromkeys((config, one) for config, _, found in meant for one in found)]
+        request = KnownRequest(
+            self.scope.collection_ids, [config for config, _ in asked], [one for _, one in asked]
+        )
+        known = {
+            pair
+            for pair, is_known in zip(asked, self.port.known(request) if asked else (), strict=True)
+            if is_known or pair in self._counted
+        }
+        # Of a stop word nothing is left that could be unknown.
+        known_words = {word for config, word, found in meant if known >= {(config, x) for x in found}}
+        return [
+            [
+                lexeme
+                for lexeme, word in zip(lexemes, of_part, strict=True)
+                if word not in known_words
+            ]
+            for (_, lexemes), of_part in zip(parts, words, strict=True)
         ]
 
     def _guesses(
@@ -272,6 +309,22 @@ def has_every_word(terms: QueryTerms, counts: Counts) -> bool:
     covered = {lexeme for _, lexeme in terms.covered} if terms.stand_ins else ()
     pairs = zip(terms.lexemes, counts.df, strict=True)
     return all(df for one, df in pairs if one[:2] not in ("==", "=-") and one not in covered)
+
+
+def is_one_word(terms: QueryTerms, counts: Counts) -> bool:
+    """Tell whether a query asks for one thing in each language: a word, or an identifier.
+
+    An identifier that passages have ("=…") outweighs its own words, and all others.
+    """
+    df = dict(zip(zip(terms.configs, terms.lexemes, strict=True), own_df(counts), strict=True))
+    for part in terms.parts:
+        asked = [one for one, boost in zip(part.lexemes, part.weights, strict=True) if boost]
+        exact = [
+            one for one in asked if one[:1] == "=" and one[:2] != "==" and df[part.config, one]
+        ]
+        if len(exact or [one for one in asked if one[:1] != "="]) > 1:
+            return False
+    return bool(terms.lexemes)
 
 
 def known_share(terms: QueryTerms, counts: Counts, idf: Sequence[float]) -> float:

@@ -29,8 +29,11 @@ def guesses_of(config: str, lexeme: str, similar: Sequence[SimilarLexeme]) -> li
     """Return up to 24 guesses at one lexeme, the least cost first.
 
     Where edits found none, of the 50 most alike by trigrams those not too many edits away. So
-    answers of several nodes count as those of one.
+    answers of several nodes count as those of one. A number or a code is no other one misspelt.
     """
+    own = digits(lexeme)
+    if own:
+        similar = [one for one in similar if digits(one.lexeme) == own]
     near = [one for one in similar if not one.is_alike]
     if not near:
         near = sorted(similar, key=lambda one: (-one.likeness, one.lexeme))[:MOST_ALIKE]
@@ -40,6 +43,11 @@ def guesses_of(config: str, lexeme: str, similar: Sequence[SimilarLexeme]) -> li
             costs[one.lexeme] = min(one.cost, costs.get(one.lexeme, inf))
     least = sorted(costs.items(), key=lambda pair: pair[::-1])[:MOST_SIMILAR]
     return [Guess(config, lexeme, candidate, cost) for candidate, cost in least]
+
+
+def digits(word: str) -> str:
+    """Return the digits of a word, in their order."""
+    return "".join(filter(str.isdigit, word))
 
 
 Lexeme = tuple[str, str]  # text search configuration, lexeme
@@ -111,13 +119,19 @@ def corrected_weights(
     """Return what each lexeme to look for weighs, in byte order.
 
     Guesses take the place of what they stand for. A word misspelt in several ways counts as one
-    that is repeated (_parse_query).
+    that is repeated (_parse_query). None weighs more than the heaviest word that passages have.
     """
+    exact = [
+        boost * frequencies[config, lexeme][1]
+        for lexeme, boost in zip(lexemes, boosts, strict=True)
+        if boost and (config, lexeme) not in chosen and frequencies[config, lexeme][0]
+    ]
+    most = max(exact, default=inf)
     addends: dict[str, list[float]] = {}
     for (of_config, _), guesses in chosen.items():
         if of_config == config:
             for candidate, weight in guesses:
-                addends.setdefault(candidate, []).append(weight)
+                addends.setdefault(candidate, []).append(min(weight, most))
     for lexeme, boost in zip(lexemes, boosts, strict=True):
         if (config, lexeme) not in chosen:
             addends.setdefault(lexeme, []).append(boost * frequencies[config, lexeme][1])

@@ -26,6 +26,11 @@ CROSS JOIN LATERAL pgblend._query_lexemes($4, u.configs, CASE
     ELSE '{{{{}}}}' END) AS w
 """
 _CONDITION = "SELECT pgblend._query_condition($1, $2, $3)::text AS condition"
+_MEANT = """
+SELECT m.config_name, w.word, m.lexemes
+FROM unnest($1) AS w (word)
+CROSS JOIN LATERAL pgblend._query_lexemes(w.word, $2, '{}') AS m
+"""
 _WORDS = "SELECT pgblend._words_of_lexemes($1, $2, $3) AS words"
 
 
@@ -142,3 +147,11 @@ def words_of_lexemes(
     types = ["text", "text", "text[]"]
     words: Sequence[str] = db.run(_WORDS, types, query, config, lexemes)[0]["words"]
     return words
+
+
+def lexemes_of_words(
+    db: Database, words: Sequence[str], configs: Sequence[str]
+) -> list[tuple[str, str, Sequence[str]]]:
+    """Return configuration, word and its lexemes for each of both."""
+    rows = db.run(_MEANT, ["text[]", "text[]"], words, configs)
+    return [(row["config_name"], row["word"], row["lexemes"]) for row in rows]

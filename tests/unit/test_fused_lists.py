@@ -157,13 +157,14 @@ def test_the_vector_moves_to_the_first_passages() -> None:
     ],
 )
 def test_scores_on_one_scale(method: str, words: Any, cosines: Any, factors: Any) -> None:
-    found = [comparable_scores(one, {"method": method}, 100) for one in (WORDS, VECTORS)]
+    found = [comparable_scores(one, {"method": method}, 100, 1.2) for one in (WORDS, VECTORS)]
     assert [list(map(pytest.approx, normal)) for normal, _ in found] == [words, cosines]
     assert tuple(factor for _, factor in found) == pytest.approx(factors)
 
 
 def test_lists_that_tell_nothing_apart_keep_their_weights() -> None:
-    lists = [arm("lexical", 1, {1: 5.0, 2: 5.0}), arm("vector", 3, {1: 0.6, 2: 0.6})]
+    variant = replace(arm("vector", 1, {1: 0.6, 2: 0.6}), arm="vector_variant_1")
+    lists = [variant, arm("vector", 3, {1: 0.6, 2: 0.6})]
     more = {"fusion": "convex", "normalization": {"method": "spread"}}
     fused = fuse_lists(lists, settings_of(SETTINGS | more), 2, never, never)
     assert fused.weights == [1, 3]

@@ -41,9 +41,35 @@ def test_a_list_that_tells_nothing_apart_has_no_spread() -> None:
     assert spread_scores([], 0.0, 1) == spread_scores([], None, 2) == ([], 0)
 
 
-@given(SCORES, st.sampled_from([0.0, None]), st.integers(1, 20))
-def test_bounds_and_order(scores: list[float], floor: float | None, depth: int) -> None:
-    places, spread = spread_scores(scores, floor, depth)
+TIED = [5.0] * 40  # more than 25 passages have the words
+EACH_ONCE = 5.0
+
+
+def test_a_tie_of_all_words_counts_in_full() -> None:
+    assert spread_scores(TIED, 0.0, 100, EACH_ONCE) == ([1] * 40, 1)
+    assert spread_scores(TIED, 0.0, 100, 10.0)[1] == 1  # long passages
+    assert spread_scores(TIED, None, 100)[1] == 0  # cosines
+
+
+def test_a_tie_of_some_of_many_words_counts_little() -> None:
+    assert spread_scores(TIED, 0.0, 100, 20.0)[1] == pytest.approx((0.5**8) ** 1.25)
+    lower = [5.0] + [3.0] * 39
+    plain, with_words = spread_scores(lower, 0.0, 40)[1], spread_scores(lower, 0.0, 40, 5.0)[1]
+    assert plain == pytest.approx(0.4**1.25)
+    assert plain < with_words < plain + 0.02
+
+
+def test_of_one_word_every_candidate_has_it() -> None:
+    falling = [float(score) for score in range(100, 0, -1)]
+    assert spread_scores(falling, 0.0, 100, 60.0)[1] < 0.3
+    assert spread_scores(falling, 0.0, 100, 60.0, True)[1] == 1
+
+
+@given(SCORES, st.sampled_from([0.0, None]), st.integers(1, 20), st.floats(0, 100), st.booleans())
+def test_bounds_and_order(
+    scores: list[float], floor: float | None, depth: int, each_once: float, one_word: bool
+) -> None:
+    places, spread = spread_scores(scores, floor, depth, each_once, one_word)
     assert 0 <= spread <= 1
     assert all(0 <= place <= 1 for place in places)
     pairs = list(zip(scores, places, strict=True))
@@ -52,9 +78,9 @@ def test_bounds_and_order(scores: list[float], floor: float | None, depth: int) 
 
 @given(SCORES, st.floats(0.01, 100), st.integers(1, 20))
 def test_the_unit_of_bm25_does_not_matter(words: list[float], factor: float, depth: int) -> None:
-    spread = spread_scores(words, 0.0, depth)[1]
+    spread = spread_scores(words, 0.0, depth, 9.0)[1]
     scaled = [score * factor for score in words]
-    assert spread_scores(scaled, 0.0, depth)[1] == pytest.approx(spread, abs=1e-6)
+    assert spread_scores(scaled, 0.0, depth, 9.0 * factor)[1] == pytest.approx(spread, abs=1e-6)
 
 
 @given(SCORES, st.floats(0.01, 1), st.integers(1, 20))

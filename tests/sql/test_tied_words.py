@@ -1,0 +1,72 @@
+"""Words that many passages have, so that their scores tie: they still come before what lacks them."""
+
+import json
+import math
+
+import psycopg
+import pytest
+
+from support.database import Database, add_documents, stage, vector_literal
+
+QUERY = vector_literal([1, 0])
+
+
+def make_library(db: Database, texts: dict[str, tuple[str, float]]) -> None:
+    """Store texts by key, each with the angle of its vector to the query's, in degrees."""
+    db.rows("SELECT create_embedding_space('flat', 'openai/test-embedding', 2, probe => false)")
+    db.rows("SELECT add_collection('c', 'simple')")
+    add_documents(db, "c", [(key, "", text) for key, (text, _) in texts.items()])
+    rows = db.rows(
+        "SELECT h.chunk_id, d.source_key FROM chunks AS h JOIN documents AS d USING (document_id)"
+        " WHERE h.chunk_id IN (SELECT chunk_id FROM pgblend._next_embeddings('flat', NULL))"
+    )
+    angles = [(chunk, math.radians(texts[key][1])) for chunk, key in rows]
+    stage(db, [(chunk, (math.cos(angle), math.sin(angle))) for chunk, angle in angles])
+    db.rows("SELECT pgblend._store_embeddings('flat')")
+
+
+def first(db: Database, query: str, **options: object) -> str:
+    return db.value(
+        "SELECT content FROM hybrid_search(%s, 1, query_embedding => %s, options => %s)",
+        query,
+        QUERY,
+        json.dumps(options),
+    )
+
+
+@pytest.fixture(scope="module")
+def tickets(module_connection: psycopg.Connection) -> Database:
+    """Passages that have a word, nearly as near as one without it; lengths differ or not."""
+    db = Database(module_connection)
+    topics = {
+        f"t{n}": (f"record {n} about topic{n % 10} on E40{n % 8} fine", 35 + n % 7)
+        for n in range(320)
+    }
+    bills = {
+        f"r{n}": (f"Rechnung {n} ist überfällig seit Montag " + "und offen " * (n % 9), 34)
+        for n in range(30)
+    }
+    near = {f"near{n}": (f"über fällig, Thema {n}", 31 + n) for n in range(3)}
+    make_library(db, topics | bills | near)
+    return db
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("überfällig", ["überfällig"]),
+        ("topic3", ["topic3"]),
+        ("E403", ["E403"]),
+        ("topic3 fine", ["topic3", "fine"]),
+        ("Rechnung überfällig", ["Rechnung", "überfällig"]),
+        ("topic5 E405", ["topic5", "E405"]),
+    ],
+)
+def test_the_first_row_has_the_words(tickets: Database, query: str, words: list[str]) -> None:
+    found = first(tickets, query).split()
+    assert [word for word in words if word not in found] == []
+
+
+def test_variants_do_not_outweigh_the_querys_own_word(tickets: Database) -> None:
+    expansion = {"lexicalQueries": ["Thema"], "vectorQueries": [], "hyde": ""}
+    assert "überfällig" in first(tickets, "überfällig", expansion=expansion)
