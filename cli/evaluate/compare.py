@@ -12,7 +12,7 @@ from pgblend.cli.evaluate.significance import compare_paired
 
 _RUN = """
     SELECT r.run_id, r.judged_set, r.arm, r.profile, r.state, r.options, s.collection,
-        r.result_limit, r.versions, r.metrics, r.queries, r.degraded_queries
+        r.result_limit, r.settings, r.versions, r.metrics, r.queries, r.degraded_queries
     FROM blend.evaluation_runs AS r
     INNER JOIN blend.judged_sets AS s ON s.name = r.judged_set
     WHERE r.run_id = %(run)s

@@ -1,4 +1,7 @@
-"""Servers of one's own that speak OpenAI's API: Ollama, vLLM, llama.cpp, TEI and others."""
+"""Servers of one's own that speak OpenAI's API: Ollama, vLLM, llama.cpp, TEI and others.
+
+Rerankers among them speak that of Cohere and Jina.
+"""
 
 import re
 from collections.abc import Mapping
@@ -15,7 +18,7 @@ _NO_KEY = "none"  # OpenAI's library sends one whatever the server wants
 
 @dataclass(frozen=True)
 class OwnServer:
-    """An address that ends before /embeddings and /chat/completions, and its key."""
+    """An address that ends before /embeddings, /rerank and /chat/completions, and its key."""
 
     url: str
     key: str = field(default=_NO_KEY, repr=False)

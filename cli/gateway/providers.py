@@ -149,7 +149,7 @@ class Providers:
         try:
             async with asyncio.timeout(deadline.remaining):
                 return await function(
-                    **self._address(model, provider),
+                    **self._address(model, provider, kind),
                     # Always the same: litellm makes a client, with new connections, for each value.
                     timeout=self.policy.timeout_seconds,
                     max_retries=0,
@@ -160,12 +160,16 @@ class Providers:
             record = CallRecord("", model, provider)
             raise self.to_gateway_error(error, record, kind) from error
 
-    def _address(self, model: str, provider: str) -> dict[str, str]:
-        """Return what litellm calls a model, and where it is if that is not the provider's own."""
+    def _address(self, model: str, provider: str, kind: Kind) -> dict[str, str]:
+        """Return what litellm calls a model, and where it is if that is not the provider's own.
+
+        OpenAI has no rerank: vLLM's shape is that of TEI, Infinity and llama.cpp too.
+        """
         if provider not in self.servers:
             return {"model": model}
         name = model.removeprefix(f"{provider}/")
-        return {"model": f"openai/{name}", "api_base": self.servers[provider].url}
+        library = "hosted_vllm" if kind == "rerank" else "openai"
+        return {"model": f"{library}/{name}", "api_base": self.servers[provider].url}
 
     def _key(self, provider: str) -> str | None:
         """Return the key that is passed by hand; of other providers litellm finds it."""

@@ -1,6 +1,7 @@
 """Reading a provider's rerank scores, and bringing them to [0, 1] once."""
 
 import math
+from collections.abc import Container, Mapping
 from typing import Any
 
 from pgblend.cli.gateway.errors import bad_answer
@@ -25,6 +26,7 @@ _RERANK_PROVIDERS = {
     "watsonx",
 }
 _TOLERANCE = 1e-6
+LOGITS_VARIABLE = "PGBLEND_RERANK_LOGITS"
 
 
 def is_rerank_model(litellm: Any, model: str, provider: str) -> bool:
@@ -34,19 +36,29 @@ def is_rerank_model(litellm: Any, model: str, provider: str) -> bool:
     return mode == "rerank" if mode else provider in _RERANK_PROVIDERS
 
 
-class ScoreReader:
-    """Reads scores; a model that once gave one outside [0, 1] gives logits, then and later."""
+def logit_models(environment: Mapping[str, str]) -> frozenset[str]:
+    """Return the models whose scores are logits: names in PGBLEND_RERANK_LOGITS, by commas."""
+    given = environment.get(LOGITS_VARIABLE, "").split(",")
+    return frozenset(name.strip() for name in given if name.strip())
 
-    def __init__(self) -> None:
-        self._logits: set[str] = set()
+
+class ScoreReader:
+    """Reads scores on the scale that a model is known to have, whatever it answered before."""
+
+    def __init__(self, logits: Container[str] = ()) -> None:
+        self._logits = logits  # models
 
     def read(self, model: str, provider: str, count: int, answer: Any) -> list[float]:
         """Return the score of each document, or raise what is wrong with the answer."""
         scores = scores_of(answer, model, count)
-        if provider in _LOGITS or any(not -_TOLERANCE <= s <= 1 + _TOLERANCE for s in scores):
-            self._logits.add(model)
-        if model in self._logits:
+        if provider in _LOGITS or model in self._logits:
             return [sigmoid(score) for score in scores]
+        for score in scores:
+            if not -_TOLERANCE <= score <= 1 + _TOLERANCE:
+                raise bad_answer(
+                    f"{model} gave {score:.6g} for a score: expected 0 to 1; if its scores are"
+                    f" logits, name it in {LOGITS_VARIABLE} of gateway.env"
+                )
         return [min(1.0, max(0.0, score)) for score in scores]
 
 

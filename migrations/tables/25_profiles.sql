@@ -14,7 +14,8 @@ INSERT INTO pgblend_data.profile (name, built_in, description, settings) VALUES
     "fusion": "convex", "normalization": {"method": "spread"},
     "weights": {
         "lexical": 1, "vector": 2, "fuzzy": 1,
-        "lexical_variant": 0.5, "vector_variant": 1, "hyde": 1.4}
+        "lexical_variant": 0.5, "vector_variant": 1, "hyde": 1.4},
+    "blend": {"kind": "tiers", "tiers": [{"max_rank": null, "fused": 0.4, "rerank": 0.6}]}
 }'),
 ('code', true,
 'Balanced for questions on source code in plain language, whose words code has in other ways: '
@@ -23,14 +24,15 @@ INSERT INTO pgblend_data.profile (name, built_in, description, settings) VALUES
     "fusion": "convex", "normalization": {"method": "spread"},
     "weights": {
         "lexical": 1, "vector": 6, "fuzzy": 1,
-        "lexical_variant": 0.5, "vector_variant": 3, "hyde": 4.2}
+        "lexical_variant": 0.5, "vector_variant": 3, "hyde": 4.2},
+    "blend": {"kind": "tiers", "tiers": [{"max_rank": null, "fused": 0.4, "rerank": 0.6}]}
 }'),
 ('gno_epic', true,
 'GNO''s plan: RRF with k 60 (original 1, variants 0.5, HyDE 0.7), + 0.1 for the first five of both '
 'arms, and the raw sum blended with the reranker 75/25, 60/40, 40/60.',
 '{
     "rrf_k": 60, "fusion": "rrf", "fuzzy": "off", "dedup": "off", "fused_scale": "raw",
-    "lexical_method": "bm25",
+    "lexical_method": "bm25", "rerank_level": "document",
     "weights": {
         "lexical": 1, "vector": 1, "fuzzy": 0,
         "lexical_variant": 0.5, "vector_variant": 0.5, "hyde": 0.7},
@@ -49,7 +51,7 @@ INSERT INTO pgblend_data.profile (name, built_in, description, settings) VALUES
 '{
     "level": "document",
     "rrf_k": 60, "fusion": "rrf", "fuzzy": "off", "dedup": "off", "fused_scale": "minmax",
-    "lexical_method": "bm25",
+    "lexical_method": "bm25", "rerank_level": "document",
     "weights": {
         "lexical": 2, "vector": 2, "fuzzy": 0,
         "lexical_variant": 1, "vector_variant": 1, "hyde": 1.4},

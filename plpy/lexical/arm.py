@@ -254,7 +254,9 @@ class LexicalArm:
             if is_known or pair in self._counted
         }
         # Of a stop word nothing is left that could be unknown.
-        known_words = {word for config, word, found in meant if known >= {(config, x) for x in found}}
+        known_words = {
+            word for config, word, found in meant if known >= {(config, x) for x in found}
+        }
         return [
             [
                 lexeme

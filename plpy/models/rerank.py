@@ -14,8 +14,15 @@ from pgblend.plpy.stages import Progress
 from pgblend.plpy.text.words import cut_at_word
 
 
-def rerank_targets(items: Sequence[int], document_ids: Sequence[int], depth: int) -> list[int]:
-    """Return the best passage of each of the first `depth` documents; `items` are best first."""
+def rerank_targets(
+    items: Sequence[int], document_ids: Sequence[int], level: str, depth: int
+) -> list[int]:
+    """Return what a reranker reads of `items`, best first: the first `depth` passages.
+
+    At level document they are the best one of each of the first documents.
+    """
+    if level == "chunk":
+        return list(items[:depth])
     first: dict[int, int] = {}
     for item in items:
         first.setdefault(document_ids[item], item)
@@ -82,12 +89,12 @@ class RerankStage:
     addends: dict[int, dict[str, float]] = field(default_factory=dict)  # of the final scores
 
     def order(self, items: Sequence[int], is_all: bool) -> tuple[list[int], Sequence[float]] | None:
-        """Return items and scores in their final order; None until enough documents are there."""
+        """Return items and scores in their final order; None until enough of them are there."""
         if not self.is_on:
             return list(items), self.fused.points
         if self.targets is None:
-            depth = self.settings.rerank_depth
-            targets = rerank_targets(items, self.fused.document_ids, depth)
+            depth, level = self.settings.rerank_depth, self.settings.rerank_level
+            targets = rerank_targets(items, self.fused.document_ids, level, depth)
             if len(targets) < depth and not is_all:
                 return None
             self.targets = targets

@@ -469,7 +469,11 @@ class SearchSettings:
     and thorough do."""
 
     rerank_depth: int = setting(20, Whole(1, 100))
-    """How many documents have their best passage reranked; the rest stay below."""
+    """How many passages are reranked; the rest stay below, and have no relevance."""
+
+    rerank_level: str = setting("chunk", Text(["chunk", "document"]))
+    """What a reranker reads: chunk, the first rerank_depth passages; document, the best passage of
+    each of the first rerank_depth documents (as the profiles gno and gno_epic)."""
 
     rerank_scores: dict[str, float] = setting({}, Scores(0, 1))
     """Scores in place of a rerank model's, by chunk id, for the passages that rerank_candidates

@@ -449,8 +449,9 @@ def test_where_reranking_gains(
 
 @pytest.mark.parametrize(("sign", "verdict"), [(1, "gains"), (-1, "loses")])
 def test_a_verdict_on_reranking(sign: int, verdict: str) -> None:
-    with_it = {"judged_set": "s", "profile": "p", "versions": {"rerank_model": "m"}}
-    without = {"judged_set": "s", "profile": "p", "versions": {}}
+    run = {"judged_set": "s", "profile": "p", "arm": "hybrid", "result_limit": 100}
+    with_it = {**run, "versions": {"rerank_model": "m"}, "settings": {"rerank": "on", "rrf_k": 60}}
+    without = {**run, "versions": {}, "settings": {"rerank": "off", "rrf_k": 60}}
     times = {"metrics": {"latency_p50_ms": 30.0}}, {"metrics": {"latency_p50_ms": 10.0}}
     paired = {"difference": 0.1 * sign, "low": 0.05, "high": 0.15, "p_value": 0.01}
     found = reranking_verdict(without | times[1], with_it | times[0], {"nDCG@10": paired})
@@ -458,6 +459,15 @@ def test_a_verdict_on_reranking(sign: int, verdict: str) -> None:
     assert (found["verdict"], found["ms"], found["difference"]) == (verdict, 20.0, 0.1 * sign)
     assert "and takes +20 ms a search" in told_verdict(found)
     assert reranking_verdict(with_it, with_it, {"nDCG@10": paired}) is None
+    for other in (
+        {"settings": {"rerank": "off", "rrf_k": 61}},
+        {"arm": "lexical"},
+        {"profile": "gno"},
+        {"result_limit": 50},
+        {"versions": {"expansion_model": "m"}},
+    ):
+        unlike = without | times[1] | other
+        assert reranking_verdict(unlike, with_it | times[0], {"nDCG@10": paired}) is None
 
 
 @pytest.mark.slow

@@ -91,11 +91,37 @@ def test_chat_expansion_and_rerank(gateway: GatewayProcess, ollama: ModelProvide
     ollama.reply = lambda _: '{"lexicalQueries": ["go live"], "vectorQueries": [], "hyde": ""}'
     expanded = post(gateway, "/v1/expand", model=model, query="deploy it")
     assert expanded.json()["lexicalQueries"] == ["go live"]
+    ollama.behaviours["rerank"] = Behaviour(status=404)  # Ollama has none
     ollama.reply = lambda _: '{"scores": [1, 9]}'
     ranked = post(gateway, "/v1/rerank", model=model, query="wine", documents=["sea", "wine"])
     assert [row["index"] for row in ranked.json()["results"]] == [1, 0]
     assert {body["model"] for body in ollama.bodies} == {"qwen3:4b"}
-    assert {headers[":path"] for headers in ollama.headers} == {"/v1/chat/completions"}
+    post(gateway, "/v1/rerank", model=model, query="wine", documents=["land", "beer"])
+    paths = [headers[":path"] for headers in ollama.headers]
+    assert paths.count("/v1/rerank") == 1  # it is asked once
+    assert {*paths} == {"/v1/chat/completions", "/v1/rerank"}
+
+
+@pytest.mark.slow
+def test_a_reranker_of_ones_own(gateway: GatewayProcess, tei: ModelProvider) -> None:
+    """As vLLM, text-embeddings-inference and Infinity have it, in Cohere's and Jina's shape."""
+    tei.behaviours["chat"] = Behaviour(status=404)
+    asked = {"model": "my-tei/BAAI/bge-reranker-v2-m3", "query": "red wine"}
+    ranked = post(gateway, "/v1/rerank", **asked, documents=["sea", "red wine"])
+    assert ranked.status_code == 200, ranked.text
+    assert [(row["index"], row["relevance_score"]) for row in ranked.json()["results"]] == [
+        (1, 1.0),
+        (0, 0.0),
+    ]
+    assert [headers[":path"] for headers in tei.headers] == ["/v1/rerank"]
+    assert tei.headers[0]["authorization"] == f"Bearer {SECRET}"
+    assert [body["model"] for body in tei.bodies] == ["BAAI/bge-reranker-v2-m3"]
+    tei.behaviours["rerank"] = Behaviour(status=500)
+    failed = post(gateway, "/v1/rerank", **asked, documents=["sand"])
+    assert failed.json()["error"]["code"] == "provider_error"
+    tei.behaviours["rerank"] = Behaviour(status=404)
+    failed = post(gateway, "/v1/rerank", **asked, documents=["snow"])
+    assert "has no rerank model 'my-tei/BAAI/bge-reranker-v2-m3'" in failed.text
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from pgblend.cli.gateway.errors import GatewayError
-from pgblend.cli.gateway.rerank_scores import ScoreReader, sigmoid
+from pgblend.cli.gateway.rerank_scores import ScoreReader, logit_models, sigmoid
 from support.model_provider import GatewayProcess, ModelProvider
 
 DOCUMENTS = ["the sea", "red wine and white wine", "red and blue", "the sea"]
@@ -138,12 +138,16 @@ def read(reader: ScoreReader, model: str, *scores: object, provider: str = "cohe
     return reader.read(model, provider, len(scores), SimpleNamespace(results=results))
 
 
-def test_logits_are_brought_to_0_1_once() -> None:
-    reader = ScoreReader()
-    assert read(reader, "a", 0.9, 0.2) == [0.9, 0.2]  # they were there already
+def test_a_scale_is_known_for_good() -> None:
+    reader = ScoreReader(logit_models({"PGBLEND_RERANK_LOGITS": "own/b, x/y,"}))
+    assert read(reader, "a", 0.9, 0.2) == [0.9, 0.2]
     assert read(reader, "a", 1.0000001, -0.0000001) == [1.0, 0.0]
-    assert read(reader, "b", 2.0, 0.0) == [sigmoid(2), 0.5]
-    assert read(reader, "b", 0.9, 0.2) == [sigmoid(0.9), sigmoid(0.2)]  # it gives logits
+    for odd in (1.7, -3.0):
+        with pytest.raises(GatewayError, match=r"for a score: expected 0 to 1.*RERANK_LOGITS"):
+            read(reader, "a", odd, 0.2)
+        assert read(reader, "a", 0.9, 0.2) == [0.9, 0.2]  # the odd one changed nothing
+    assert read(reader, "own/b", 2.0, 0.0) == [sigmoid(2), 0.5]
+    assert read(reader, "own/b", 0.9, 0.2) == [sigmoid(0.9), sigmoid(0.2)]
     assert read(reader, "c", 0.5, provider="nvidia_nim") == [sigmoid(0.5)]
 
 

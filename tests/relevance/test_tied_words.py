@@ -27,15 +27,15 @@ TEMPLATES: dict[str, tuple[str, list[str]]] = {
             "Rechnung {n} an {Hofmann|Brandt|Seidel|Kaiser} ist überfällig seit {Montag|Freitag}",
             "Mahnung {n}: {Hofmann|Brandt|Seidel} hat {n} Euro nicht beglichen",
             "Im {Keller|Flur|Bad} von {Brandt|Kaiser} tropft das Ventil seit {Montag|Dienstag}",
-            "Gutschrift {n} wegen Reklamation der {Pumpe|Armatur|Dichtung}, Bearbeiter {Seidel|Jung}",
+            "Gutschrift {n} wegen Reklamation der {Pumpe|Armatur}, Bearbeiter {Seidel|Jung}",
             "Der Monteur prüft den {Brenner|Kessel|Zähler} bei {Kaiser|Jung} am {Dienstag|Freitag}",
         ],
     ),
     "english": (
         "tickets",
         [
-            "Ticket {n}: {login|billing|search|mail} fails with {ERR-1042|E400|OOM-9} on {web-7|db01}",
-            "Ticket {n}: customer cannot finish checkout, {billing|mail} returns {E400|E503}",
+            "Ticket {n}: {login|billing|search|mail} fails: {ERR-1042|E400|OOM-9} on {web-7|db1}",
+            "Ticket {n}: customer cannot finish, {billing|mail} returns {E400|E503}",
             "Ticket {n}: {Anna|Omar|Priya} asks to reset a password of the {login|search} account",
             "Ticket {n}: deployment of {billing|search} rolled back after {ERR-1042|disk_full}",
             "record {n} about {topic1|topic2|topic3|topic4} fine",
@@ -96,7 +96,7 @@ def test_the_first_row_has_the_words(db: Database, language: str) -> None:
     words = [set(re.findall(r"[\w-]*\w", text.lower())) for text in texts]
     df = Counter(word for of_text in words for word in of_text)
     tied = sorted(word for word, n in df.items() if 25 <= n <= 300 and len(word) > 1)
-    others = sorted(word for word, n in df.items() if 5 <= n and len(word) > 1)
+    others = sorted(word for word, n in df.items() if n >= 5 and len(word) > 1)
     asked = source.sample(tied, min(SINGLE, len(tied)))
     while len(asked) < SINGLE + PAIRS:
         pair = source.choice(tied), source.choice(others)

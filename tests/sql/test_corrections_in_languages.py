@@ -11,7 +11,7 @@ from support.database import Database
 from support.typo import misspell
 
 PATIENT = json.dumps({"timeouts_ms": {"lexical": 60000}})
-GERMAN = """
+GERMAN_WORDS = """
 Abfluss Absender Ampel Anhänger Antrag Armatur Aufzug Ausweis Bagger Balken Batterie Baustelle
 Beamter Becken Beleg Bescheid Besen Beton Bezirk Birne Bohrer Bremse Brett Brille Brunnen Bürste
 Dachrinne Decke Deckel Dichtung Diele Dübel Eimer Einfahrt Eisen Entwurf Erbe Fahrrad Fenster Feile
@@ -24,8 +24,8 @@ Rost Säge Schacht Schalter Scharnier Schaufel Scheibe Schiene Schlauch Schloss 
 Schwelle Seil Sieb Sockel Spachtel Spaten Spiegel Stecker Stiege Strebe Stufe Tapete Teppich Tonne
 Treppe Trichter Truhe Tülle Türen Ufer Ventil Vorhang Waage Wanne Werkbank Winkel Zange Zaun Ziegel
 Zunge
-""".split()
-ENGLISH = """
+"""
+ENGLISH_WORDS = """
 account address airport anchor apple arrow autumn balance banner barrel basket beacon bishop blanket
 border bottle branch bridge bronze bucket budget butter cabin candle canvas carpet castle cattle
 census chapel cherry circle clover coffee colony column copper corner cotton cradle cricket crystal
@@ -38,7 +38,8 @@ parrot pebble pencil pepper pigeon pillow pirate planet plaster pocket poetry po
 puzzle rabbit radish ribbon river rocket saddle salmon school season shadow shield silver singer
 spider spirit stable statue summer sunset temple thunder ticket timber tunnel turkey valley velvet
 village violin volcano walnut window winter wizard
-""".split()
+"""
+GERMAN, ENGLISH = GERMAN_WORDS.split(), ENGLISH_WORDS.split()
 CODES = [f"{letter}{number}" for letter in "EKT" for number in range(400, 412)] + [
     f"{letters}-{number}" for letters in ("ERR", "BUG", "DIN") for number in range(8400, 8412)
 ]

@@ -1,4 +1,4 @@
-"""Words that many passages have, so that their scores tie: they still come before what lacks them."""
+"""Words that many passages have, so that their scores tie, come before what lacks them."""
 
 import json
 import math

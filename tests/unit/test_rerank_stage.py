@@ -24,6 +24,7 @@ FUSED = Fused(
 )  # fmt: skip
 RERANKS: dict[str, Any] = {
     "rerank_depth": 2,
+    "rerank_level": "document",
     "rerank_scores": {},
     "fused_scale": "attainable",
     "blend": {"kind": "position", "rerank": 1, "fused": 0, "position": 0},
@@ -56,6 +57,15 @@ def test_the_best_passage_of_each_document_is_scored(gateway: StageGateway) -> N
     assert found[1] == ([0, 2, 1, 3], [0.9, 0.0, 0.0, 0.0])
     assert stage.relevances([2, 1, 0]) == [0.0, None, 0.9]
     assert (before, log.told()) == ([4], [("rerank", 2)])
+
+
+def test_passages_are_scored_whatever_their_document(gateway: StageGateway) -> None:
+    scores = [{"index": 0, "relevance_score": 0.1}, {"index": 1, "relevance_score": 0.9}]
+    gateway.says["rerank"] = {"results": scores}
+    found, stage, *_ = reranked(gateway, ([0, 1, 3], False), rerank_level="chunk")
+    assert stage.targets == [0, 1]
+    assert gateway.asked == [("rerank", {"query": "wine", "documents": ["red wine", "wine"]})]
+    assert found == [([1, 0, 3], pytest.approx([0.1, 0.9, 0.0, 0.02]))]
 
 
 def test_it_asks_once_and_may_turn_the_order(gateway: StageGateway) -> None:
