@@ -230,9 +230,9 @@ class HoldersRequest(NamedTuple):
 
 
 class AgesRequest(NamedTuple):
-    """How old are documents?"""
+    """How old are passages?"""
 
-    document_ids: Sequence[int]
+    chunk_ids: Sequence[int]
     timeout_ms: float
 
 
@@ -368,7 +368,7 @@ class PassagePort(Protocol):
         """Return those of the passages that have one of the texts."""
 
     def ages_days(self, request: AgesRequest) -> Sequence[float | None]:
-        """Return how old the documents are, in their order; None where nobody knows."""
+        """Return how old the passages are, in their order; None where nobody knows."""
 
     def languages(self, request: LanguagesRequest) -> Sequence[str | None]:
         """Return the text search configurations of documents, in their order."""

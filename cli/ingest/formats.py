@@ -37,7 +37,7 @@ MARKDOWN, HTML, JSON, JSONL, TEXT = (
 IMAGE = "image/*"
 # Exports of messages: a file gives many documents.
 SLACK, LINEAR, MBOX = "application/x-slack-export", "application/x-linear", "application/mbox"
-_EXPORT_VERSIONS = {MBOX: 7}
+_EXPORT_VERSIONS = {LINEAR: 7, MBOX: 7, SLACK: 7}
 EXPORT_TYPES = {SLACK: "SLACK", LINEAR: "LINEAR", MBOX: "EMAIL"}
 PREFIXES = {SLACK: "slack", LINEAR: "linear", MBOX: "mail"}
 SNIFFED_BYTES = 8192

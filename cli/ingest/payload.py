@@ -1,6 +1,7 @@
 """What goes from a parsing process to the database: a document's part as rows for COPY."""
 
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from pgblend.cli.ingest.copy_rows import copy_row
@@ -41,10 +42,11 @@ def document_payload(
     place: int,
     part: int,
     stored: Stored | None = None,
+    date: datetime | None = None,
 ) -> bytes:
     """Write a part as the rows that are staged; the first begins with that of the document.
 
-    `place` is the document's in its batch.
+    `place` is the document's in its batch, `date` its own; without one the file's time stands.
     """
     rows = [chunk_row(place, chunk) for chunk in chunks]
     if part == 0:
@@ -58,7 +60,7 @@ def document_payload(
             "language": language,
             "content_hash": candidate.content_hash,
             "media_type": document.media_type,
-            "modified_at": candidate.modified_at.isoformat(),
+            "modified_at": (date or candidate.modified_at).isoformat(),
             "links": encode_json(link_list(document)),
         }
         rows.insert(0, document_row(about))

@@ -56,7 +56,7 @@ from pgblend.cli.ingest.source_file import SourceFile
 
 # A file is parsed in memory; JSONL alone is read line by line.
 MAX_FILE_BYTES = 256 << 20
-_RECORDS = Reader("JSON", ((FIRST_VERSION, ""),))
+_RECORDS = Reader("JSON", ((FIRST_VERSION + 1, ""), (FIRST_VERSION, "")))
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,13 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
 from pgblend.cli.errors import UserError
+from pgblend.cli.ingest.dates import own_date
 from pgblend.cli.ingest.decode import DoubtfulEncoding
 from pgblend.cli.ingest.document import Document, ParseError
 from pgblend.cli.ingest.frames import read_frame, write_frame
@@ -48,6 +50,7 @@ class _Wanted:
     stored: Stored | None
     document: Document = field(default_factory=Document)
     language: str | None = None
+    date: datetime | None = None
 
 
 class Worker:
@@ -162,6 +165,7 @@ class Worker:
         document = _parse_candidate(wanted.candidate)
         if not self._dry_run:  # which asks no model
             document = self._pictures.add_texts(document)
+        wanted.date = own_date(document)
         wanted.document = wanted.stored.without_known(document) if wanted.stored else document
 
     def _tell_language(self, wanted: _Wanted) -> None:
@@ -193,6 +197,7 @@ class Worker:
                     wanted.index,
                     part,
                     wanted.stored,
+                    wanted.date,
                 )
             self._send(message, payload, flush=False)
             part += 1

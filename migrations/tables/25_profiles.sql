@@ -14,8 +14,7 @@ INSERT INTO pgblend_data.profile (name, built_in, description, settings) VALUES
     "fusion": "convex", "normalization": {"method": "spread"},
     "weights": {
         "lexical": 1, "vector": 2, "fuzzy": 1,
-        "lexical_variant": 0.5, "vector_variant": 1, "hyde": 1.4},
-    "blend": {"kind": "tiers", "tiers": [{"max_rank": null, "fused": 0.4, "rerank": 0.6}]}
+        "lexical_variant": 0.5, "vector_variant": 1, "hyde": 1.4}
 }'),
 ('code', true,
 'Balanced for questions on source code in plain language, whose words code has in other ways: '
@@ -24,8 +23,7 @@ INSERT INTO pgblend_data.profile (name, built_in, description, settings) VALUES
     "fusion": "convex", "normalization": {"method": "spread"},
     "weights": {
         "lexical": 1, "vector": 6, "fuzzy": 1,
-        "lexical_variant": 0.5, "vector_variant": 3, "hyde": 4.2},
-    "blend": {"kind": "tiers", "tiers": [{"max_rank": null, "fused": 0.4, "rerank": 0.6}]}
+        "lexical_variant": 0.5, "vector_variant": 3, "hyde": 4.2}
 }'),
 ('gno_epic', true,
 'GNO''s plan: RRF with k 60 (original 1, variants 0.5, HyDE 0.7), + 0.1 for the first five of both '

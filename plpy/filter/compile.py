@@ -12,6 +12,7 @@ from pgblend.plpy.filter.parse import FIELDS, is_date
 RANGES = {"lt": "<", "lte": "<=", "gt": ">", "gte": ">="}
 # What is compared with a date's day, which begins at the first and ends before the second.
 OF_DAYS = {"lt": ("<", 0), "lte": ("<", 1), "gt": (">=", 1), "gte": (">=", 0)}
+OWN_DATE = "pgblend._iso_timestamp(c.metadata ->> 'date')"  # a passage's: of a message
 UNDATED = "coalesce(pgblend._iso_timestamp(d.metadata ->> 'date'), d.ingested_at)"
 ZONED = re.compile(r"(Z|[+-]\d\d(:?\d\d)?)$")
 
@@ -68,7 +69,11 @@ class Compiler:
         compared = self.compare(operator, column, kind, value)
         if field == "$date":
             other = self.compare(operator, UNDATED, kind, value)
-            return f"({compared} OR d.modified_at IS NULL AND {other})"
+            of_document = f"({compared} OR d.modified_at IS NULL AND {other})"
+            own = self.compare(operator, OWN_DATE, kind, value)  # both ways have its operands
+            if self.by_document:
+                return of_document
+            return f"CASE WHEN {OWN_DATE} IS NULL THEN {of_document} ELSE {own} END"
         if field == "$collection":
             found = f"SELECT n.id FROM pgblend_data.collection AS n WHERE {compared}"
             return f"d.collection_id IN ({found})"
@@ -218,6 +223,8 @@ def keys_of(node: tuple[Any, ...]) -> set[str]:
     if node[0] == "not":
         return keys_of(node[1])
     _, field, kind, _ = node
+    if field == "$date":
+        return {"date"}
     return {field, field.partition(".")[0]} if kind.startswith("metadata") else set()
 
 

@@ -187,7 +187,7 @@ def fuse_lists(
     """Return the pool of the lists' candidates with their fused scores.
 
     `moved_cosines` gives cosines of chunks to a vector moved towards others, `ages_days` the ages
-    of documents, `language_factors` what their languages leave of their scores.
+    of passages, `language_factors` what documents' languages leave of their scores.
 
     `depth` is how many candidates each arm was asked for. On the scale attainable a single list
     keeps its scores: BM25 as a share of what no passage can reach, a cosine as (1 + cosine) / 2.
@@ -210,7 +210,7 @@ def fuse_lists(
         sums = [sum(both) for both in zip(sums, fused.bonus, strict=True)]
         fused.attainable += largest
     if settings.recency_half_life_days is not None and count:
-        ages = ages_days(fused.document_ids)
+        ages = ages_days(fused.chunk_ids)
         fused.recency = recency_decay([1.0] * count, ages, settings.recency_half_life_days)
         sums = [score * factor for score, factor in zip(sums, fused.recency, strict=True)]
     if settings.other_languages < 1 and count and language_factors:

@@ -45,7 +45,7 @@ class Reached(NamedTuple):
 class Neighbourhood(Protocol):
     """What the graph's stage reads (StoredPassages)."""
 
-    def ages_days(self, document_ids: Sequence[int]) -> Sequence[float | None]:
+    def ages_days(self, chunk_ids: Sequence[int]) -> Sequence[float | None]:
         """Return how old the documents are, in their order."""
 
     def walk(self, nodes: Sequence[int], sources: int, graph: Graph) -> Walk:
@@ -147,7 +147,7 @@ def fuse_graph(
     together = [*lists, _list_of(rows, weight)]
     pool = merge_lists(together)
     if fused.recency is not None:
-        ages = ages_days(pool.document_ids)
+        ages = ages_days(pool.chunk_ids)
         half_life = settings.recency_half_life_days
         pool.recency = recency_decay([1.0] * len(ages), ages, half_life)
     decay = pool.recency or [1.0] * len(pool.chunk_ids)

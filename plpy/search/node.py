@@ -59,7 +59,7 @@ _HOLDERS = f"""
     CROSS JOIN LATERAL ({_DOCUMENT}) AS d
     INNER JOIN pgblend_data.collection AS o ON o.id = d.collection_id
     WHERE c.id = ANY($1) AND c.content = ANY($2)"""
-_AGES = "SELECT pgblend._document_ages($1) AS ages"
+_AGES = "SELECT pgblend._passage_ages($1) AS ages"
 _LANGUAGES = """
     SELECT d.text_search_config AS language
     FROM unnest($1) WITH ORDINALITY AS u (document_id, place)
@@ -130,7 +130,7 @@ class StoreNode:
 
     def ages_days(self, request: AgesRequest) -> Sequence[float | None]:
         """Return how old the documents are, in their order."""
-        rows = self.db.run(_AGES, ["bigint[]"], request.document_ids)
+        rows = self.db.run(_AGES, ["bigint[]"], request.chunk_ids)
         ages: Sequence[float | None] = rows[0]["ages"]
         return ages
 

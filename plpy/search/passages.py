@@ -79,9 +79,9 @@ class StoredPassages:
         """Return those of the chunks that have one of the contents, with their documents."""
         return self.port.holders(HoldersRequest(chunk_ids, contents, self.left_ms()))
 
-    def ages_days(self, document_ids: Sequence[int]) -> Sequence[float | None]:
-        """Return how old the documents are, in their order."""
-        return self.port.ages_days(AgesRequest(document_ids, self.left_ms()))
+    def ages_days(self, chunk_ids: Sequence[int]) -> Sequence[float | None]:
+        """Return how old the passages are, in their order."""
+        return self.port.ages_days(AgesRequest(chunk_ids, self.left_ms()))
 
     def languages(self, document_ids: Sequence[int]) -> Sequence[str | None]:
         """Return the text search configurations of documents, in their order."""

@@ -258,14 +258,7 @@ class SearchSettings:
     """BM25: how much a passage's length counts."""
 
     blend: Blend = setting(
-        {
-            "kind": "tiers",
-            "tiers": [
-                {"fused": 0.75, "rerank": 0.25, "max_rank": 3},
-                {"fused": 0.6, "rerank": 0.4, "max_rank": 10},
-                {"fused": 0.4, "rerank": 0.6, "max_rank": None},
-            ],
-        },
+        {"kind": "tiers", "tiers": [{"fused": 0.4, "rerank": 0.6, "max_rank": None}]},
         BLEND,
     )
     """How fused and rerank scores are blended. Tiers take their weights by the fused rank. Kind
@@ -461,8 +454,8 @@ class SearchSettings:
     anything. Who may not see a document, and whose filter leaves it out, does not find it."""
 
     recency_half_life_days: float | None = setting(None, Number(0.001, 1000000))
-    """Halve the fused score with each half-life of a document's age. Its date is modified_at, else
-    metadata's date, else ingested_at."""
+    """Halve the fused score with each half-life of a passage's age. Its date is its own (a
+    message's time), else the document's modified_at, else metadata's date, else ingested_at."""
 
     rerank: str | bool = setting("auto", Switch(["auto", "on", "off"]))
     """Whether a model scores the best passages against the query. auto goes by the mode: default

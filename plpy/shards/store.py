@@ -290,8 +290,13 @@ class ShardStore:
         return [Holder(*row) for row in chain(*self.of_passages("holders", request))]
 
     def ages_days(self, request: AgesRequest) -> Sequence[float | None]:
-        """Return how old the documents are, in their order."""
-        return self.of_documents("ages_days", request)
+        """Return how old the passages are, in their order."""
+        places = self.owned(request.chunk_ids, self.place)
+        calls: dict[int, list[tuple[Any, ...]]] = {
+            number: [("ages_days", request._replace(chunk_ids=ids))]
+            for number, ids in places.items()
+        }
+        return self.in_order(request.chunk_ids, places, calls)
 
     def languages(self, request: LanguagesRequest) -> Sequence[str | None]:
         """Return the text search configurations of documents, in their order."""
@@ -322,18 +327,27 @@ class ShardStore:
         found = [NamedDocument(*row) for row in chain(*answers)]
         return sorted(found, key=lambda one: one.document_id)
 
-    def of_documents(self, name: str, request: AgesRequest | LanguagesRequest) -> list[Any]:
+    def of_documents(self, name: str, request: LanguagesRequest) -> list[Any]:
         """Return what shards know of documents, in their order; None where none does."""
         place = {one: number for number, found in self.of_shards for one in found.document_ids}
         places = self.owned(request.document_ids, place)
-        calls = {
+        calls: dict[int, list[tuple[Any, ...]]] = {
             number: [(name, request._replace(document_ids=ids))] for number, ids in places.items()
         }
+        return self.in_order(request.document_ids, places, calls)
+
+    def in_order(
+        self,
+        wanted: Sequence[int],
+        places: Mapping[int, Sequence[int]],
+        calls: Mapping[int, Sequence[tuple[Any, ...]]],
+    ) -> list[Any]:
+        """Return what shards answer of ids, in the order wanted; None where none does."""
         found: dict[int, Any] = {}
         for ids, (values,) in zip(places.values(), self.trips.ask(calls).values(), strict=True):
             known = zip(ids, values or [], strict=True)
             found.update((one, value) for one, value in known if value is not None)
-        return [found.get(one) for one in request.document_ids]
+        return [found.get(one) for one in wanted]
 
     def cosines(self, request: CosinesRequest) -> dict[int, float | None]:
         """Return exact cosines of those that have a vector; None for a zero vector."""

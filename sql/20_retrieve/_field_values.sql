@@ -19,6 +19,7 @@ BEGIN ATOMIC
                         '$chunk_id', c.id,
                         '$collection', n.name,
                         '$date', coalesce(
+                            pgblend._iso_timestamp(c.metadata ->> 'date'),
                             d.modified_at,
                             pgblend._iso_timestamp(d.metadata ->> 'date'),
                             d.ingested_at

@@ -66,7 +66,7 @@ BEGIN
     LOOP
         UPDATE pgblend_data.document AS d
         SET content_hash = staged.content_hash,
-            modified_at = greatest(d.modified_at, staged.modified_at),
+            modified_at = staged.modified_at,
             ingested_at = now()
         WHERE d.collection_id = target.id
             AND d.source_key = staged.source_key

@@ -41,7 +41,7 @@ SELECT
     totals.chunks,  -- Number of chunks.
     totals.tokens,  -- Tokens of its chunks, overlaps counted in each.
     d.ingested_at,  -- When it was last added, replaced or updated.
-    d.modified_at,  -- When its source was modified.
+    d.modified_at,  -- The date of its text; where it tells none, when its source was modified.
     -- Summary of two or three sentences, where the setting summaries has a model make one.
     nullif(m.summary, '') AS summary
 FROM pgblend_data.document AS d

@@ -27,7 +27,7 @@ CALLS = {
     "_vote_evidence": "(3, 4)",
     "experiment_status": "()",
     "_chunks_around": f"({IDS}, {SETTINGS})",
-    "_document_ages": "('{1}')",
+    "_passage_ages": "('{1}')",
     "_collection_sizes": f"({IDS})",
     "_document_count": "(NULL)",
     "_document_facts": "(1)",

@@ -104,7 +104,7 @@ def test_texts_and_ages(db: Database, chunks: dict[str, int]) -> None:
         "UPDATE pgblend_data.document SET modified_at = now() - interval '36 hours'"
         " WHERE source_key = 'sea'"
     )
-    assert stored.ages_days([0, documents(db)["sea"]]) == [None, 1.5]
+    assert stored.ages_days([0, chunks["sea"]]) == [None, 1.5]
 
 
 def test_vectors_and_cosines(db: Database, chunks: dict[str, int]) -> None:

@@ -82,13 +82,13 @@ def test_wrong_dates(db: Database, name: str, value: Any) -> None:
 
 def test_ages(db: Database) -> None:
     ids = db.column(
-        "SELECT document_id FROM documents"
+        "SELECT chunk_id FROM chunks JOIN documents USING (document_id)"
         " ORDER BY array_position('{ingested,modified,dated}', source_key)"
     )
-    query = "SELECT pgblend._document_ages(%s, '2026-03-02 00:00Z')"
+    query = "SELECT pgblend._passage_ages(%s, '2026-03-02 00:00Z')"
     assert db.value(query, [*ids, -1]) == [1, 29.375, 20, None]
     assert db.value(query, []) is None
-    assert db.value("SELECT (pgblend._document_ages(%s))[1] > 1", ids)
+    assert db.value("SELECT (pgblend._passage_ages(%s))[1] > 1", ids)
 
 
 @pytest.mark.parametrize(

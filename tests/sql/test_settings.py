@@ -103,6 +103,7 @@ SEARCH_SETTINGS = {
     "recency_half_life_days": [0, -1, "30", 1e7],
     "rerank": ["maybe", 0],
     "rerank_depth": [0, 101, 2.5],
+    "rerank_level": ["passage", 1],
     "rerank_scores": [0.5, {"1": 1.1}, {"1": "high"}, {"one": 1}, []],
     "rrf_k": [-1, 100001, 1e300],
     "since": ["soon", 5, "2026-02-30", ""],

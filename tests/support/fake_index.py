@@ -61,6 +61,11 @@ def lexical_answers(
         return [{"lexeme": lexeme, "likeness": share} for share, lexeme in found if share > 0][:50]
 
     return {
+        "SELECT m.config_name, w.word": lambda words, of: [
+            {"config_name": config, "word": word, "lexemes": [word]}
+            for config in of
+            for word in words
+        ],
         "_query_lexemes(": lambda query, *_: parsed(query, configs),
         "_query_operands(": lambda *_: [],
         "AS sequences": lambda _, texts: [{"sequences": ["\n".join(one.split()) for one in texts]}],

@@ -26,6 +26,7 @@ class Passage:
             return next(
                 moment
                 for moment in (
+                    instant(self.chunk_metadata.get("date")),
                     self.columns["$modified_at"],
                     instant(self.document_metadata.get("date")),
                     self.columns["$ingested_at"],

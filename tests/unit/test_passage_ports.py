@@ -80,8 +80,8 @@ def node(chunk_ids: set[int]) -> StoreNode:
         "e.embedding::text": lambda ids: [
             {"chunk_id": one, "value": f"[{one}, 1]"} for one in ids if one in chunk_ids
         ],
-        "_document_ages(": lambda ids: [
-            {"ages": [one / 10 if one // 10 in chunk_ids else None for one in ids]}
+        "_passage_ages(": lambda ids: [
+            {"ages": [float(one) if one in chunk_ids else None for one in ids]}
         ],
         "_filter_candidates(": lambda ids, filters: [
             {"passing": [one for one in ids if one in chunk_ids and one > place]}

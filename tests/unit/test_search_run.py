@@ -135,7 +135,7 @@ def test_diversity_reorders() -> None:
 
 
 def test_documents_are_shown_once_and_age() -> None:
-    ages = {"_document_ages(": lambda ids: [{"ages": [1.0] * len(ids)}]}
+    ages = {"_passage_ages(": lambda ids: [{"ages": [1.0] * len(ids)}]}
     _, page = found(ages, level="document", recency_half_life_days=1)
     assert page.details[0]["recency"] == 0.5
 

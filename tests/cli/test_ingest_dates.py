@@ -1,0 +1,89 @@
+"""Dates of texts: of mails, messages and notes whose files all have today's time."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+START = datetime(2024, 1, 5, 12, tzinfo=UTC)
+MONTH = "2024-03"
+
+
+@pytest.fixture
+def dated(pgblend: Any, connection: Any, tmp_path: Path, shared_data: Path) -> Any:
+    """Forty mails, twenty-five notes and a Slack export; returns (key, date) by source."""
+    moments: dict[str, datetime] = {}
+    (tmp_path / "mails").mkdir()
+    for number in range(40):
+        moment = START + timedelta(days=5 * number)
+        (tmp_path / "mails" / f"m{number}.eml").write_text(
+            f"From: Ann <a@x.org>\nTo: b@x.org\nSubject: Mail {number}\n"
+            f"Date: {format_datetime(moment)}\nMessage-ID: <{number}@x>\n\nreport number {number}\n"
+        )
+        moments[f"mails/m{number}.eml"] = moment
+    (tmp_path / "notes").mkdir()
+    for number in range(25):
+        moment = datetime(2024, 1, 1, tzinfo=UTC) + timedelta(days=9 * number)
+        key = ("date", "created", "updated")[number % 3]
+        (tmp_path / "notes" / f"n{number}.md").write_text(
+            f"---\n{key}: {moment.date()}\n---\n# Note {number}\n\nthe report of the note\n"
+        )
+        moments[f"notes/n{number}.md"] = moment
+    (tmp_path / "plain.txt").write_text("the report without a date")
+    result = pgblend("ingest", str(tmp_path), "--collection", "c")
+    assert result.exit_code == 0, result.output
+    export = str(shared_data / "docs" / "good" / "slack_export.zip")
+    assert pgblend("ingest", export, "--collection", "slack").exit_code == 0
+    return moments
+
+
+def test_dates_are_those_of_the_texts(dated: dict[str, datetime], connection: Any) -> None:
+    found = dict(
+        connection.execute(
+            "SELECT source_key, modified_at FROM blend.documents WHERE collection = 'c'"
+        ).fetchall()
+    )
+    today = datetime.now(UTC).date()
+    assert found.pop("plain.txt").date() == today
+    assert found == dated
+
+    def searched(collection: str, **options: Any) -> list[tuple[str, datetime | None, float]]:
+        given = {"timeouts_ms": {"lexical": 60000}, "dedup": "off", **options}
+        return connection.execute(
+            "SELECT source_key, (metadata ->> 'date')::timestamptz, score FROM"
+            " blend.lexical_search(%s, 100, ARRAY[%s], options => %s)",
+            ["report" if collection == "c" else "the", collection, json.dumps(given)],
+        ).fetchall()
+
+    of_month = {key for key, moment in dated.items() if moment.isoformat().startswith(MONTH)}
+    rows = searched("c", since=f"{MONTH}-01", until=f"{MONTH}-31")
+    assert {key for key, *_ in rows} == of_month
+    filtered = connection.execute(
+        "SELECT source_key FROM blend.lexical_search('report', 100, ARRAY['c'], filter => %s,"
+        ' options => \'{"dedup": "off"}\')',
+        [json.dumps({"$date": {"gte": f"{MONTH}-01", "lte": f"{MONTH}-31"}})],
+    ).fetchall()
+    assert {key for (key,) in filtered} == of_month
+    months = dict(
+        connection.execute(
+            "SELECT value ->> 'from', document_count FROM blend.search_facets('report', ARRAY['$date'],"
+            " collections => ARRAY['c'], options => %s, buckets => %s)",
+            [json.dumps({"dedup": "off"}), json.dumps({"$date": "month"})],
+        ).fetchall()
+    )
+    assert next(count for month, count in months.items() if str(month).startswith(MONTH)) == len(
+        of_month
+    )
+    oldest_last = [key for key, *_ in searched("c", recency_half_life_days=1) if key != "plain.txt"]
+    assert oldest_last[0] == max(dated, key=lambda key: dated[key])
+    # A channel goes on for months: each passage has its messages' time.
+    passages = searched("slack")
+    assert len({moment.strftime("%Y-%m") for _, moment, _ in passages if moment}) > 1
+    within = searched("slack", since="2016-02-01", until="2016-02-29")
+    assert within
+    assert {moment.strftime("%Y-%m") for _, moment, _ in within if moment} == {"2016-02"}
+    newest = max(moment for _, moment, _ in passages if moment)
+    assert searched("slack", recency_half_life_days=1)[0][1] == newest
