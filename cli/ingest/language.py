@@ -1,5 +1,6 @@
 """Find the language of a text, as a text search configuration."""
 
+import re
 from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from typing import Any
@@ -48,6 +49,24 @@ CONFIGURATIONS: Mapping[str, str] = {
     "yi": "yiddish",
 }
 WITHOUT_STEMMER = "simple"
+# Whose script a text is in, where it is too short for the detector; and by which letters other
+# languages of the same script are known (Ukrainian, Serbian; Persian and Urdu).
+_SCRIPTS = {
+    "russian": "\u0400-\u04ff",
+    "arabic": "\u0620-\u06ff",
+    "greek": "\u0370-\u03ff\u1f00-\u1fff",
+    "hindi": "\u0900-\u097f",
+    "armenian": "\u0530-\u058f",
+    "tamil": "\u0b80-\u0bff",
+    WITHOUT_STEMMER: "\u0590-\u05ff",  # Hebrew
+}
+_OTHERS = {
+    "russian": {
+        WITHOUT_STEMMER: "\u0454\u0456\u0457\u0491",
+        "serbian": "\u0452\u0458\u0459\u045a\u045b\u045f",
+    },
+    "arabic": {WITHOUT_STEMMER: "\u067e\u0686\u0698\u06a9\u06af\u06cc"},
+}
 
 
 def language_finder(choice: str, available: Collection[str]) -> Callable[[str], str | None]:
@@ -79,10 +98,22 @@ def detect_configuration(text: str, available: Collection[str]) -> str | None:
     if told_by_script in available:
         return told_by_script
     sample = " ".join(text[: 4 * _SAMPLE].split())[:_SAMPLE]
-    if sum(map(str.isalpha, sample)) < MIN_LETTERS:
-        return None
+    letters = sum(map(str.isalpha, sample))
+    if letters < MIN_LETTERS:
+        return _by_script(sample, letters, available)
     configuration = CONFIGURATIONS.get(_sample_language(sample), WITHOUT_STEMMER)
     return configuration if configuration in available else WITHOUT_STEMMER
+
+
+def _by_script(text: str, letters: int, available: Collection[str]) -> str | None:
+    """Return the configuration that the script of a short text tells; None where it tells none."""
+    for configuration, script in _SCRIPTS.items():
+        if letters and 2 * len(re.findall(f"[{script}]", text)) > letters:
+            others = _OTHERS.get(configuration, {})
+            found = next((one for one, own in others.items() if re.search(f"[{own}]", text)), None)
+            found = found or configuration
+            return found if found in available else WITHOUT_STEMMER
+    return None
 
 
 def _sample_language(sample: str) -> str:

@@ -27,7 +27,8 @@ INSERT INTO pgblend_data.profile (name, built_in, description, settings) VALUES
 }'),
 ('gno_epic', true,
 'GNO''s plan: RRF with k 60 (original 1, variants 0.5, HyDE 0.7), + 0.1 for the first five of both '
-'arms, and the raw sum blended with the reranker 75/25, 60/40, 40/60.',
+'arms, and the raw sum blended with the reranker 75/25, 60/40, 40/60. The bonus is given by the best '
+'rank in any list of an arm, those of variants among them.',
 '{
     "rrf_k": 60, "fusion": "rrf", "fuzzy": "off", "dedup": "off", "fused_scale": "raw",
     "lexical_method": "bm25", "rerank_level": "document",
@@ -45,7 +46,8 @@ INSERT INTO pgblend_data.profile (name, built_in, description, settings) VALUES
 ('gno', true,
 'GNO as documented: BM25 of documents and vectors of passages by RRF with k 60 (original 2, '
 'variants 1, HyDE 1.4), + 0.05 for a first and 0.02 for a second or third place, min-max of the '
-'sums, blended 75/25, 60/40, 40/60; twice as many candidates as rows are wanted.',
+'sums, blended 75/25, 60/40, 40/60; twice as many candidates as rows are wanted. Without a reranker '
+'scores are shares of the attainable sum, where the source gives its best match 1.',
 '{
     "level": "document",
     "rrf_k": 60, "fusion": "rrf", "fuzzy": "off", "dedup": "off", "fused_scale": "minmax",
@@ -66,7 +68,8 @@ INSERT INTO pgblend_data.profile (name, built_in, description, settings) VALUES
 ('three_arm', true,
 'Vectors 0.5, words 0.3 and trigrams 0.2 by RRF with k 60; the reranker''s score 50 %, the raw sum '
 '30 % and 1 - (rank - 1) / n 20 %; twice as many candidates as rows are wanted, thrice before '
-'reranking.',
+'reranking. Trigrams by word_similarity(query, content): the source has its arguments the other way '
+'round, which finds nothing (.157 where .3 is needed).',
 '{
     "rrf_k": 60, "fusion": "rrf", "fuzzy": "on", "fuzzy_method": "word_similarity",
     "dedup": "off", "fused_scale": "raw",

@@ -16,22 +16,30 @@ from pgblend.plpy.text.query import query_groups
 
 
 def is_strong_signal(
-    scores: Sequence[float], perfect: float, signal: Mapping[str, float]
+    scores: Sequence[float],
+    document_ids: Sequence[int],
+    perfect: float,
+    signal: Mapping[str, float],
 ) -> tuple[bool, list[float]]:
-    """Return whether the best BM25 score is high and well above the second, and the best five.
+    """Return whether the best BM25 score is high and well above another document's, and five.
 
     `scores` are BM25, best first. They are compared as shares of `perfect`, what no passage can
     reach; or, where `signal` has a `scale` above 0, as 1 / (1 + exp(-(score - center) / scale)). A
-    strong one has at least `score`, and is at least `gap` above the second (0 where there is none).
+    strong one has at least `score`, and is `gap` above the best of another document (0 where
+    there is none): the next passage of the same one says the same answer once more.
     """
     center, scale = signal["center"], signal["scale"]
-    if scale > 0:
-        top = [1 / (1 + exp(min((center - score) / scale, 700))) for score in scores[:5]]
-    else:
-        top = [score / perfect for score in scores[:5]]
+
+    def scaled(score: float) -> float:
+        return 1 / (1 + exp(min((center - score) / scale, 700))) if scale > 0 else score / perfect
+
+    top = [scaled(score) for score in scores[:5]]
     if not top:
         return False, top
-    gap = top[0] - (top[1] if len(top) > 1 else 0.0)
+    of_documents = zip(scores, document_ids, strict=True)
+    others = (score for score, document in of_documents if document != document_ids[0])
+    other = next(others, None)
+    gap = top[0] - (0.0 if other is None else scaled(other))
     return top[0] >= signal["score"] and gap >= signal["gap"], top
 
 
@@ -236,7 +244,9 @@ class ListSearch:
         if words is None or not (self.plan.expands or told):
             return False
         found, signal = words.found, self.plan.settings.strong_signal
-        strong, top = is_strong_signal(found.scores, found.perfect or 1.0, signal)
+        strong, top = is_strong_signal(
+            found.scores, found.document_ids, found.perfect or 1.0, signal
+        )
         strong = strong and not self.plan.settings.history
         self.state = "skipped_strong" if strong else "wanted"
         details: dict[str, Json] = {"strong": strong, "top": top, "expansion": self.state}

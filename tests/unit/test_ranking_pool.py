@@ -107,13 +107,23 @@ GNO = {"score": 0.84, "gap": 0.14, "center": 4.5, "scale": 2.8}
 def test_a_strong_signal_is_high_and_alone(
     scores: list[float], signal: dict[str, float], strong: bool
 ) -> None:
-    found, top = is_strong_signal(scores, 10.0, signal)
+    found, top = is_strong_signal(scores, range(len(scores)), 10.0, signal)
     assert found is strong
     assert len(top) == len(scores)
 
 
 def test_only_five_are_looked_at() -> None:
-    assert is_strong_signal([5.0, 4, 3, 2, 1, 0.5], 10.0, BALANCED)[1] == [0.5, 0.4, 0.3, 0.2, 0.1]
+    scores = [5.0, 4, 3, 2, 1, 0.5]
+    top = is_strong_signal(scores, range(6), 10.0, BALANCED)[1]
+    assert top == [0.5, 0.4, 0.3, 0.2, 0.1]
+
+
+@pytest.mark.parametrize(
+    ("documents", "strong"), [([1, 2, 3], False), ([1, 1, 2], True), ([1, 1, 1], True)]
+)
+def test_a_passage_is_compared_with_another_documents(documents: list[int], strong: bool) -> None:
+    signal = {"score": 0.5, "gap": 0.14, "center": 0, "scale": 0}
+    assert is_strong_signal([8.0, 7.9, 2.0], documents, 10.0, signal)[0] is strong
 
 
 NOTES = {2: {"method": "vocabulary"}}
