@@ -23,7 +23,7 @@ _QUERIES = """
         ) AS grades
     FROM pgblend_data.judged_query AS q
     INNER JOIN pgblend_data.judged_set AS s ON s.id = q.set_id
-    WHERE s.name = %(set)s
+    WHERE s.id = (SELECT n.id FROM pgblend_data.judged_set AS n WHERE n.name = %(set)s)
         AND EXISTS (SELECT FROM pgblend_data.judgement AS j WHERE j.query_id = q.id AND j.grade > 0)
     ORDER BY q.id
 """
@@ -36,7 +36,8 @@ FOUND: LiteralString = """
             'arm', %(arm)s::text, 'collection_id', s.collection_id, 'options', %(options)s::jsonb,
             'result_limit', %(depth)s::integer)),
         %(query)s, %(embedding)s) AS f
-    WHERE s.name = %(set)s AND f.arms ? %(arm)s
+    WHERE s.id = (SELECT n.id FROM pgblend_data.judged_set AS n WHERE n.name = %(set)s)
+        AND f.arms ? %(arm)s
     ORDER BY (f.arms -> %(arm)s ->> 'rank')::integer
 """
 # The text that a hybrid search of the query embeds.

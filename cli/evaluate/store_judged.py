@@ -76,11 +76,11 @@ def store_judged(
     with connection.transaction(), connection.cursor() as cursor:
         if replace:
             cursor.execute("SELECT blend.remove_judged_set(%s)", [name])
-        cursor.execute(
+        made = cursor.execute(
             "SELECT blend.add_judged_set(%s, %s, %s, %s)", [name, collection, description, model]
-        )
+        ).fetchone()
         row = cursor.execute(
-            "SELECT id, collection_id FROM pgblend_data.judged_set WHERE name = %s", [name]
+            "SELECT id, collection_id FROM pgblend_data.judged_set WHERE id = %s", made
         ).fetchone()
         assert row is not None
         vectors = judged.vectors.queries if judged.vectors else {}

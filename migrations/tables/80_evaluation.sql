@@ -14,7 +14,7 @@ CREATE TABLE pgblend_data.judged_set (
     DEFAULT coalesce(nullif(current_setting('role'), 'none')::name, session_user),
     created_at timestamptz NOT NULL DEFAULT now(),
     CONSTRAINT judged_set_pkey PRIMARY KEY (id),
-    CONSTRAINT judged_set_name_key UNIQUE (name),
+    CONSTRAINT judged_set_name_key UNIQUE NULLS NOT DISTINCT (name, collection_id),
     CONSTRAINT judged_set_id_collection_id_key UNIQUE (id, collection_id),
     CONSTRAINT judged_set_name_check CHECK (name <> '' AND name = btrim(name)),
     CONSTRAINT judged_set_collection_id_fkey FOREIGN KEY (collection_id)

@@ -18,10 +18,15 @@ BEGIN
             USING ERRCODE = '22023', HINT = 'Take chunk_id from a row of the search.';
     END IF;
     set_name := left('feedback: ' || found_document.name, 200);
-    IF NOT EXISTS (SELECT FROM pgblend_data.judged_set AS s WHERE s.name = set_name) THEN
+    IF NOT EXISTS (
+        SELECT FROM pgblend_data.judged_set AS s
+        INNER JOIN pgblend_data.collection AS c ON c.id = s.collection_id
+        WHERE s.name = set_name AND c.name = found_document.name)
+    THEN
         PERFORM blend.add_judged_set(
             set_name, found_document.name, 'What users said of passages that they found.');
     END IF;
-    RETURN blend.record_judgement(set_name, query, found_document.source_key, grade);
+    RETURN blend.record_judgement(
+        set_name, query, found_document.source_key, grade, found_document.name);
 END;
 $function$;

@@ -16,7 +16,7 @@ LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 AS $function$
 DECLARE
-    target pgblend_data.judged_set := pgblend._writable_judged_set(judged_set);
+    target pgblend_data.judged_set := pgblend._writable_judged_set(judged_set, NULL);
     wanted pgblend_data.evaluation_run;
     space pgblend_data.embedding_space;
     stages jsonb;

@@ -2,19 +2,20 @@
 -- The query is found by its text, else added with its text as key. A grade above 0 means relevant,
 -- the higher the better; NULL takes a judgement back. A grade beyond -1000 to 1000, a blank query
 -- and a document that the set's collection lacks are errors. A judgement made again replaces the
--- old one.
+-- old one. Where several collections have a set of the name, collection says which.
 CREATE OR REPLACE FUNCTION blend.record_judgement(
     judged_set text,
     query text,
     source_key text,
-    grade integer
+    grade integer,
+    collection text DEFAULT NULL
 )
 RETURNS bigint
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 AS $function$
 DECLARE
-    target pgblend_data.judged_set := pgblend._writable_judged_set(judged_set);
+    target pgblend_data.judged_set := pgblend._writable_judged_set(judged_set, collection);
     judged_id bigint;
 BEGIN
     IF coalesce(btrim(query, E' \t\r\n'), '') = '' THEN

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 import psycopg
 import pytest
 from click.testing import CliRunner
+from psycopg.conninfo import make_conninfo
 
 from pgblend.cli.main import cli
 from support.database import SPACE, Database, add_space
@@ -93,3 +94,13 @@ def test_nor_where_the_table_was_hostile_before_it_was_attached(
     assert "looked at" in said, said
     assert ran_as <= {role}
     assert not is_superuser(committed, role)
+
+
+def test_a_policy_that_sleeps_does_not_hold_doctor(committed: Database, app: Database) -> None:
+    """It waits two minutes at most, and here as long as whoever runs it says."""
+    committed.rows(ATTACH)
+    app.rows("CREATE POLICY sleeps ON app.t USING (pg_sleep(600) IS NOT NULL)")
+    app.rows("ALTER TABLE app.t FORCE ROW LEVEL SECURITY, ENABLE ROW LEVEL SECURITY")
+    url = make_conninfo(committed.url, options="-c statement_timeout=3000")
+    result = CliRunner().invoke(cli, ["--database-url", url, "doctor"])
+    assert "attached tables: reading their keys did not end in time" in result.output

@@ -196,3 +196,22 @@ def test_extensions_that_the_owner_made_are_no_hindrance(
     with owned(url, "CREATE EXTENSION pg_trgm; CREATE EXTENSION hstore"):
         runner.upgrade(url)
         assert runner.status(url)["pending"] == []
+
+
+@pytest.mark.parametrize("how", ["database", "schema"])
+def test_doctor_names_who_may_drop_the_schema_of_an_extension(
+    new_database: Callable[..., str], template: str, how: str
+) -> None:
+    url = new_database(template)
+    with owned(url, "SELECT 1") as admin:
+        if how == "schema":
+            admin.execute("CREATE SCHEMA kept")
+            admin.execute("ALTER EXTENSION vector SET SCHEMA kept")
+            admin.execute("ALTER EXTENSION pg_trgm SET SCHEMA kept")
+            admin.execute(f"ALTER SCHEMA kept OWNER TO {OWNER}")
+        result = CliRunner().invoke(cli, ["--database-url", url, "doctor"])
+        name = "kept" if how == "schema" else "public"
+        assert f"{OWNER} owns {name}, the schema of the extension vector" in result.output
+        assert f"{OWNER} owns {name}, the schema of the extension pg_trgm" in result.output
+        if how == "schema":
+            admin.execute("ALTER SCHEMA kept OWNER TO CURRENT_USER")

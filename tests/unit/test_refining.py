@@ -141,3 +141,18 @@ def test_mmr_with_and_without_numpy(select: Any) -> None:
 
 def test_mmr_reads_vectors_as_text() -> None:
     assert mmr_select([1, 1], ["[1,0]", "[0,1]"], 0.5, 2, None) == [(0, 0.5, None), (1, 0.5, 0.0)]
+
+
+def test_mmr_ends_where_it_is_interrupted() -> None:
+    """A step at a time: each vector that is read, each item that is chosen."""
+    steps = 0
+
+    def interrupt() -> None:
+        nonlocal steps
+        steps += 1
+        if steps == 5:
+            raise TimeoutError
+
+    with pytest.raises(TimeoutError):
+        mmr_select([1.0, 0.9, 0.8], [[1, 0], [0, 1], [1, 1]], 0.7, 3, None, interrupt)
+    assert steps == 5
