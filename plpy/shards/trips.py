@@ -29,6 +29,10 @@ MOST_FACTS = 1000
 MOST_TURNS = 5
 LONG_MS = 600_000.0
 LEAST_MS = 500.0  # for a trip: a connection and its program may be new
+MOST_CHARACTERS = 64 * 1024 * 1024  # of a shard's answer
+_SENSELESS = (
+    "its answer makes no sense: it may be another server than a shard, or of another version"
+)
 # $1 ids of collections, NULL: all that the caller may read.
 _SHARDS = """
     SELECT ARRAY(SELECT s.number FROM pgblend_data.shard AS s ORDER BY s.number) AS numbers,
@@ -239,7 +243,41 @@ class Trips:
             if is_own and state == _TIME_OVER:
                 message = f"no answer within {limit_ms:.0f} ms"
             raise Unanswered(message) from error
-        return {row["shard"]: json.loads(row["answer"]) for row in rows}
+        found = {row["shard"]: row["answer"] for row in rows}
+        return {number: answers_in(found.get(number), len(calls[number])) for number in calls}
+
+
+def answers_in(text: str | None, count: int) -> list[dict[str, Any]] | str:
+    """Return a shard's answers to so many calls, or why it gives none, which what is wrong is too.
+
+    So a shard whose answer is not one is left out and named, and the others' are shown.
+    """
+    if text is None:
+        return "no answer came for it"
+    if len(text) > MOST_CHARACTERS:
+        return f"its answer has {len(text):,} characters: expected {MOST_CHARACTERS:,} at most"
+    try:
+        answers = json.loads(text)
+    except (ValueError, RecursionError):
+        return _SENSELESS
+    if isinstance(answers, str):
+        return answers
+    is_sound = isinstance(answers, list) and len(answers) == count
+    return answers if is_sound and all(map(_is_answer, answers)) else _SENSELESS
+
+
+def _is_answer(answer: Any) -> bool:
+    """Tell whether this is the value of a call, or the error that it ended in."""
+    if not isinstance(answer, dict):
+        return False
+    error = answer.get("error")
+    return "value" in answer or (
+        isinstance(error, list)
+        and len(error) == 4
+        and all(one is None or isinstance(one, str) for one in error)
+        and len(error[0] or "") == 5
+        and error[1] is not None
+    )
 
 
 def taken(answer: Mapping[str, Any]) -> Any:
