@@ -4,6 +4,11 @@ from importlib.resources import files
 
 from pgblend.cli.errors import ExitCode, UserError
 
+_MADE_ANEW = (
+    "take its documents out by pgblend migrate dump FOLDER, make a new database (createdb NAME, "
+    "or: pgblend up --data-dir FOLDER), and ingest them there"
+)
+
 
 def known_revisions() -> list[str]:
     """Name the revisions of migrations/versions, oldest first."""
@@ -27,9 +32,17 @@ def unknown_revision(found: str) -> UserError:
     return UserError(
         f"the database is at revision {found}, which this version of pgblend does not know",
         hint="a newer pgblend has migrated it: install that version\n"
-        "or no released pgblend made it, and nothing brings it up: take its documents out by "
-        "pgblend migrate dump FOLDER, make a new database (createdb NAME, or: pgblend up "
-        "--data-dir FOLDER), and ingest them there",
+        f"or no released pgblend made it, and nothing brings it up: {_MADE_ANEW}",
+        exit_code=ExitCode.DATABASE,
+    )
+
+
+def unreleased_tables(revision: str) -> UserError:
+    """Say what becomes of a database whose tables a working tree made and has changed since."""
+    return UserError(
+        f"the database has tables that revision {revision} made before it was released, and that "
+        "are others now",
+        hint=f"nothing brings it up: {_MADE_ANEW}",
         exit_code=ExitCode.DATABASE,
     )
 

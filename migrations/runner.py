@@ -20,7 +20,7 @@ from sqlalchemy.exc import DBAPIError
 
 from pgblend.cli.database import connect
 from pgblend.cli.errors import UserError
-from pgblend.cli.revision import known_revisions, unknown_revision
+from pgblend.cli.revision import known_revisions, unknown_revision, unreleased_tables
 from pgblend.migrations import public_schema, search_path
 from pgblend.migrations.extensions import drop_created, refuse_extension
 from pgblend.migrations.preflight import EXTENSIONS, prepare_server
@@ -32,7 +32,7 @@ from pgblend.migrations.replace_routines import (
     replace_routines,
     snapshot,
 )
-from pgblend.migrations.scripts import read_guard, read_whole
+from pgblend.migrations.scripts import read_guard, read_whole, signature
 from pgblend.sql import render
 
 # Where the files are, not a link to one that an editable install has: here new ones are written.
@@ -56,6 +56,7 @@ _STRANGER = text("""
         AND (l.classid::bigint << 32 | l.objid::bigint) = hashtextextended('pgblend migrate', 0)
 """)
 _IS_COORDINATOR = text("SELECT EXISTS (SELECT FROM pgblend_data.shard)")
+_SIGNATURE = text("SELECT col_description('pgblend_data.alembic_version'::regclass, 1)")
 _LOCK_STEP_SECONDS = 0.1
 # A role that may not migrate holds the lock for a moment where it asks for the status.
 _PATIENCE_STEPS = 30
@@ -74,13 +75,13 @@ def upgrade(database_url: str, revision: str = "head") -> None:
     """Apply revisions up to `revision`, then put what is public on the database's search_path."""
     with _session(database_url) as connection:
         refuse_extension(connection)
-        _current(connection)
-        target = _known(revision)
+        current, target = _current(connection), _known(revision)
         public_schema.refuse_foreign(connection)
         _prepare(connection)
         connection.execute(text("CREATE SCHEMA IF NOT EXISTS pgblend_data"))
         connection.commit()
         command.upgrade(_config(connection), target)
+        _sign(connection, current)
         if _current(connection) == _head() and differs(connection, _script(connection)):
             _replace_newest(connection)
         if _current(connection) == _head():
@@ -102,6 +103,7 @@ def downgrade(database_url: str, revision: str) -> list[str]:
             return stay
         _prepare(connection)
         command.downgrade(_config(connection), target)
+        _sign(connection, current)
         if _current(connection) is None:
             search_path.remove(connection, public_schema.PUBLIC)
             connection.execute(text("DROP TABLE pgblend_data.alembic_version"))
@@ -285,9 +287,32 @@ def _known(revision: str) -> str:
 
 
 def _current(connection: Connection) -> str | None:
+    """Return the revision; UserError where this version does not know it, or its tables."""
+    current = _found(connection)
+    if current is None:
+        return None
+    if current not in known_revisions():
+        raise unknown_revision(current)
+    signed = connection.execute(_SIGNATURE).scalar()
+    connection.commit()
+    if (signed or "").split()[:1] == [current] and signed != signature(known_revisions(), current):
+        raise unreleased_tables(current)
+    return current
+
+
+def _found(connection: Connection) -> str | None:
     options = {"version_table_schema": "pgblend_data"}
     current = MigrationContext.configure(connection, opts=options).get_current_revision()
     connection.commit()
-    if current is not None and current not in known_revisions():
-        raise unknown_revision(current)
     return current
+
+
+def _sign(connection: Connection, before: str | None) -> None:
+    """Note of what SQL the tables are, where a migration has just changed them."""
+    current = _found(connection)
+    if current not in (None, before):
+        comment = signature(known_revisions(), current)
+        connection.exec_driver_sql(
+            f"COMMENT ON COLUMN pgblend_data.alembic_version.version_num IS '{comment}'"
+        )
+        connection.commit()

@@ -1,5 +1,6 @@
 """The SQL files of migrations/."""
 
+import hashlib
 import re
 from collections.abc import Iterable
 from importlib.resources import files
@@ -45,6 +46,12 @@ def read_whole(revisions: Iterable[str], last: str) -> str:
     return "\n".join(
         [read_types(), read_tables(), read_script("constraint_triggers.sql"), *changes]
     )
+
+
+def signature(revisions: Iterable[str], revision: str) -> str:
+    """Return what a database keeps of the SQL that made its tables, comments and layout aside."""
+    text = " ".join(re.sub(r"--[^\n]*", "", read_whole(revisions, revision)).split())
+    return f"{revision} sha256 {hashlib.sha256(text.encode()).hexdigest()}"
 
 
 def table_names() -> list[str]:

@@ -19,6 +19,7 @@ from pgblend.migrations.scripts import (
     read_script,
     read_tables,
     read_types,
+    signature,
 )
 
 _ABOUT = "Hybrid search in PostgreSQL: BM25, vectors, fusion"
@@ -121,6 +122,7 @@ def _update(former: Release, newest: Release) -> str:
             "from_revision": former.revision,
             "from_version": former.version,
             "revision": newest.revision,
+            "signature": signature(known_revisions(), newest.revision),
             "path": ROUTINES_PATH,
             "planted": read_guard(locks=True),
             "types": _changed("", "types", newest, former),
@@ -142,6 +144,7 @@ def _install(release: Release, types: str) -> str:
         {
             "version": release.version,
             "revision": release.revision,
+            "signature": signature(known_revisions(), release.revision),
             "path": ROUTINES_PATH,
             "former": _array(_former_names(release)),
             "tables": _changed(read_tables(), "tables", release),

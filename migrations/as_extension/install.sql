@@ -69,6 +69,7 @@ BEGIN
     IF found IS NULL THEN
         EXECUTE $late$#constraint_triggers$late$;
         INSERT INTO pgblend_data.alembic_version VALUES ('#revision');
+        COMMENT ON COLUMN pgblend_data.alembic_version.version_num IS '#signature';
     END IF;
     -- All of a kind in one statement, since bodies call each other; never CASCADE.
     FOR stale IN

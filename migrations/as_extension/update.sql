@@ -36,6 +36,7 @@ BEGIN
     EXECUTE $revisions$#tables$revisions$;
     PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
     UPDATE pgblend_data.alembic_version SET version_num = '#revision';
+    COMMENT ON COLUMN pgblend_data.alembic_version.version_num IS '#signature';
     FOR made IN
         SELECT d.classid, d.objid, o.type, o.identity
         FROM pg_catalog.pg_depend AS d

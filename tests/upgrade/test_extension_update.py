@@ -106,6 +106,7 @@ def test_it_makes_what_a_new_database_has(
         assert updated == schema(migrated.url)
 
 
+@pytest.mark.slow
 def test_an_older_version_is_told_what_updates_it(bare: Database, tree: Tree) -> None:
     install(bare, f"VERSION '{FORMER}'")
     update = "ALTER EXTENSION pgblend UPDATE"
@@ -115,6 +116,7 @@ def test_an_older_version_is_told_what_updates_it(bare: Database, tree: Tree) ->
         assert "migrate up" not in said
 
 
+@pytest.mark.slow
 def test_a_dump_of_the_older_version_is_restored_into_it(bare: Database, tree: Tree) -> None:
     install(bare, f"VERSION '{FORMER}'")
     former = f"{int(tree.newest) - 1:04d}"
@@ -126,6 +128,7 @@ def test_a_dump_of_the_older_version_is_restored_into_it(bare: Database, tree: T
     assert f"version {FORMER} makes those of {former}" in str(said.message_primary)
 
 
+@pytest.mark.slow
 def test_without_tables_there_is_nothing_to_update(bare: Database, tree: Tree) -> None:
     bare.rows(f"CREATE EXTENSION pgblend VERSION '{FORMER}' CASCADE")
     said = bare.error("ALTER EXTENSION pgblend UPDATE")
@@ -133,6 +136,7 @@ def test_without_tables_there_is_nothing_to_update(bare: Database, tree: Tree) -
     assert "DROP EXTENSION pgblend" in str(said.message_hint)
 
 
+@pytest.mark.slow
 def test_an_update_runs_nothing_that_lesser_roles_planted(
     bare: Database, place: Place, tree: Tree
 ) -> None:
@@ -147,6 +151,7 @@ def test_an_update_runs_nothing_that_lesser_roles_planted(
     bare.rows("ALTER EXTENSION pgblend UPDATE")
 
 
+@pytest.mark.slow
 def test_a_revision_after_a_release_needs_a_version_of_its_own(tree: Tree) -> None:
     tree.version(FORMER)
     try:

@@ -12,7 +12,7 @@ import pytest
 
 from pgblend.cli.revision import known_revisions
 from pgblend.migrations import runner
-from support.catalogue import schema, settings_of
+from support.catalogue import contents, schema, settings_of
 from support.database import Database
 from support.release_tree import ROOT, Tree, next_release
 from support.waiting import wait_until
@@ -164,6 +164,21 @@ def test_searches_go_on_meanwhile(former: Database, tree: Tree) -> None:
             thread.join()
     assert errors == []
     assert former.value(NEWER) == 0
+
+
+def test_tables_that_changed_before_a_release_are_told(former: Database, tmp_path: Path) -> None:
+    """And left alone; a comment that changed is no change."""
+    tree, before = Tree(tmp_path), contents(former.url)
+    tables = tree.package / "migrations/tables/40_documents.sql"
+    text = tables.read_text()
+    tables.write_text(text + "-- A remark.\n")
+    assert "pending: none" in migrate(tree, former, "status")
+    tables.write_text(text + "ALTER TABLE pgblend_data.document ADD COLUMN newer text;\n")
+    for command in ("up", "status", "apply", "down base --yes"):
+        said = tree.run("--database-url", former.url, "migrate", *command.split(), code=3)
+        assert f"tables that revision {known_revisions()[-1]} made before it was released" in said
+        assert "pgblend migrate dump FOLDER" in said
+    assert contents(former.url) == before
 
 
 @pytest.mark.slow
