@@ -1,10 +1,12 @@
 """Files that people ask for: written, or told in a line why not."""
 
+import json
 import os
 import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.metadata import version
 from pathlib import Path
 
 import click
@@ -59,3 +61,11 @@ def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
+
+
+def write_ready_file(path: Path, url: str) -> None:
+    """Tell who waits for a service that it works: its URL, process and version as JSON."""
+    content = {"url": url, "pid": os.getpid(), "version": version("pgblend")}
+    unfinished = path.with_name(f"{path.name}.{os.getpid()}")
+    unfinished.write_text(json.dumps(content) + "\n")
+    unfinished.replace(path)  # who waits for the file never sees half of it

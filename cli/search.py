@@ -15,7 +15,7 @@ from pgblend.cli.files import write_file
 from pgblend.cli.ingest.language import configuration_named
 from pgblend.cli.parameters import Fraction, JsonObject, merge_pairs, pairs_option, parse_json
 from pgblend.cli.replica import wait_for_changes
-from pgblend.cli.search_models import ask_models
+from pgblend.cli.search_models import ask_models, with_model_times
 from pgblend.cli.search_output import echo_results
 from pgblend.cli.search_request import SearchRequest as SearchRequest
 
@@ -243,10 +243,14 @@ def run_search(
     with open_database(database_url) as connection:
         warnings = collect_warnings(connection)
         wait_for_changes(connection, request.options)
+        times_ms: dict[str, float] = {}
         if client_models:
-            request = ask_models(connection, request, profile, _warner(warnings))
+            asked = ask_models(connection, request, profile, _warner(warnings))
+            request, times_ms = asked.request, asked.times_ms
         parameters = request.parameters() | {"profile": profile, "only_arm": only_arm}
         rows, degraded = fetch_search(connection, statement, parameters)
+    if presentation.is_traced:
+        rows[0]["trace"] = with_model_times(rows[0]["trace"], times_ms)
     show_search(presentation, request.query, rows, degraded, warnings)
 
 

@@ -5,7 +5,8 @@ What is to be asked is one thing (model_steps), who asks is another: the command
 """
 
 import json
-from collections.abc import Callable, Collection, Generator
+import time
+from collections.abc import Callable, Collection, Generator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, LiteralString, TypeAlias
 
@@ -69,6 +70,7 @@ class ModelsAsked:
 
     request: SearchRequest
     degraded: list[str] = field(default_factory=list)  # "stage: reason", as the database says it
+    times_ms: dict[str, float] = field(default_factory=dict)  # of expand, embed and rerank
 
     @property
     def warnings(self) -> list[str]:
@@ -80,12 +82,12 @@ class ModelsAsked:
 
 
 Step: TypeAlias = Query | ModelCall
-Steps: TypeAlias = Generator[Step, Any, None]
+Steps: TypeAlias = Generator[Step, Any, Any]
 
 
 def ask_models(
     connection: Connection, request: SearchRequest, profile: str | None, warn: Warn
-) -> SearchRequest:
+) -> ModelsAsked:
     """Return the request with all that models say for it, the query's vector among it.
 
     What the gateway does not give is left out of the search, and `warn` is told. No transaction is
@@ -106,7 +108,13 @@ def ask_models(
                 answer = gateway.post(step)
     for warning in asked.warnings:
         warn(warning)
-    return asked.request
+    return asked
+
+
+def with_model_times(trace: dict[str, Any], times_ms: Mapping[str, float]) -> dict[str, Any]:
+    """Return an explanation that has the time of models that were asked before the search."""
+    total_ms = (trace.get("total_ms") or 0.0) + sum(times_ms.values())
+    return {**trace, "models_ms": dict(times_ms), "total_ms": total_ms} if times_ms else trace
 
 
 def model_steps(
@@ -126,7 +134,7 @@ def model_steps(
     yield from search.embed()
     if "rerank" in stages:
         yield from search.rerank()
-    return ModelsAsked(search.request, search.degraded)
+    return ModelsAsked(search.request, search.degraded, search.times_ms)
 
 
 NO_GATEWAY = {"problem": "no model gateway is set (pgblend config set gateway_url URL)"}
@@ -157,6 +165,7 @@ class _ClientSearch:
         self.request, self.profile, self.plan = request, profile, plan
         self.settings = plan["settings"]
         self.degraded: list[str] = []
+        self.times_ms: dict[str, float] = {}
 
     def runs(self, stage: str) -> bool:
         """Whether a stage is wanted and has a model."""
@@ -166,10 +175,12 @@ class _ClientSearch:
         """Add options to the request."""
         self.request = replace(self.request, options=self.request.options | options)
 
-    def ask(self, path: str, body: dict[str, Any], timeout: str) -> ModelCall:
-        """Return the call of a model."""
-        url = self.plan["gateway_url"]
-        return ModelCall(url, path, body, self.settings["timeouts_ms"][timeout])
+    def ask(self, path: str, body: dict[str, Any], stage: str) -> Steps:
+        """Call a model, return its outcome, and keep how long it took."""
+        url, began = self.plan["gateway_url"], time.monotonic()
+        outcome = yield ModelCall(url, path, body, self.settings["timeouts_ms"][stage])
+        self.times_ms[stage] = (time.monotonic() - began) * 1000
+        return outcome
 
     def lack(self, stage: str, problem: str, **options: Any) -> None:
         """Go on without a stage, which is told; the options switch it off."""
@@ -187,7 +198,7 @@ class _ClientSearch:
         asked = settings["hyde"], settings["history"], settings["sub_questions"]["most"]
         task, question = expansion_question(self.request.query, *asked)
         body = {"model": self.plan["expansion_model"], **question}
-        outcome = yield self.ask(f"/v1/{task}", body, "expand")
+        outcome = yield from self.ask(f"/v1/{task}", body, "expand")
         expansion = checked_expansion(outcome.get("answer"))
         if expansion is None:
             problem = outcome.get("problem", "the gateway's answer is no expansion")
@@ -207,7 +218,7 @@ class _ClientSearch:
         if not texts:
             return
         body = {"model": self.plan["space"]["model"], "input": texts}
-        outcome = yield self.ask("/v1/embeddings", body, "embed")
+        outcome = yield from self.ask("/v1/embeddings", body, "embed")
         vectors: Any = outcome
         if "answer" in outcome:
             vectors = checked_vectors(outcome["answer"], len(texts), self.plan["space"])
@@ -242,7 +253,7 @@ class _ClientSearch:
                 "query": self.request.query,
                 "documents": [row["passage"] for row in read],
             }
-            outcome = yield self.ask("/v1/rerank", body, "rerank")
+            outcome = yield from self.ask("/v1/rerank", body, "rerank")
             scores = outcome.get("problem") or checked_scores(outcome["answer"], len(read))
             if isinstance(scores, str):
                 self.lack("rerank", scores, rerank="off")

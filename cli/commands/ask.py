@@ -12,12 +12,13 @@ from pgblend.cli.ask.question import ask, ask_streamed
 from pgblend.cli.database import collect_warnings, open_database, tell_if_empty
 from pgblend.cli.parameters import merge_pairs
 from pgblend.cli.replica import wait_for_changes
-from pgblend.cli.search import SearchRequest, history_option, search_options
+from pgblend.cli.search import SearchRequest, history_option, search_options, stage_options
 
 
 @click.command()
 @search_options
 @history_option
+@stage_options
 @click.option("--profile", metavar="NAME", help="Named set of search options, such as balanced.")
 @click.option(
     "--answer/--no-answer",

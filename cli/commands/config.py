@@ -39,11 +39,13 @@ _HISTORY = """
         ORDER BY h.id DESC LIMIT %(limit)s::bigint
     ) AS h ORDER BY h.id
 """
+# Addresses of this machine, which are wrong on every other.
+_OF_MACHINE = ["gateway_url", "log_address"]
 _EXPORT = """
     SELECT json_build_object(
         'settings', (
             SELECT coalesce(json_object_agg(s.name, s.value ORDER BY s.name), '{}')
-            FROM pgblend_data.setting AS s
+            FROM pgblend_data.setting AS s WHERE s.name <> ALL(%(of_machine)s::text[])
         ),
         'profiles', (
             SELECT coalesce(json_object_agg(p.name, json_build_object(
@@ -200,13 +202,15 @@ def history(
 def export_settings(database_url: str | None, output_format: str) -> None:
     """Print what was set as YAML: settings, profiles of your own, collections' settings.
 
+    The addresses gateway_url and log_address are left out: they are those of this machine.
+
     \b
     Examples:
       pgblend config export > pgblend.yaml
     """
     from pgblend.cli.settings_file import write_settings_file
 
-    sections = call(database_url, _EXPORT, {})
+    sections = call(database_url, _EXPORT, {"of_machine": _OF_MACHINE})
     if output_format == "json":
         output.echo_json(sections)
     else:

@@ -9,7 +9,7 @@ from pgblend.cli import output
 from pgblend.cli.database import collect_warnings, fetch_value, open_database, tell_if_empty
 from pgblend.cli.parameters import merge_pairs, pairs_option
 from pgblend.cli.replica import wait_for_changes
-from pgblend.cli.search import SearchRequest, history_option, search_options
+from pgblend.cli.search import SearchRequest, history_option, search_options, stage_options
 from pgblend.cli.search_output import place_of_part
 from pgblend.cli.search_statements import CONTEXT
 
@@ -19,6 +19,7 @@ _FORMATS = {"md": "markdown", "messages": "messages"}
 @click.command()
 @search_options
 @history_option
+@stage_options
 @click.option("--profile", metavar="NAME", help="Named set of search options, such as balanced.")
 @click.option("--max-tokens", type=click.IntRange(min=1), help="Most tokens of it all.")
 @click.option("--max-file-tokens", type=click.IntRange(min=1), help="Most tokens of a document.")

@@ -1,4 +1,4 @@
-"""`pgblend down`: stop the private server, the gateway and the page."""
+"""`pgblend down`: stop the private server, the gateway, the worker and the page."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from pgblend.cli.server.options import data_directory_option
 @click.command()
 @data_directory_option
 def command(directory: Path) -> None:
-    """Stop the private server, the gateway and the page; the data stay.
+    """Stop the private server, the gateway, the worker and the page; the data stay.
 
     Running statements end, what was committed is kept.
 
@@ -22,6 +22,7 @@ def command(directory: Path) -> None:
     from pgblend.cli.server.door_process import DoorProcess
     from pgblend.cli.server.gateway_process import GatewayProcess
     from pgblend.cli.server.lock import locked
+    from pgblend.cli.server.worker_process import WorkerProcess
 
     if not directory.exists():
         click.echo(f"pgblend: there is no private server in {directory}", err=True)
@@ -30,6 +31,8 @@ def command(directory: Path) -> None:
     with locked(cluster.directory):
         if DoorProcess(cluster.directory).stop():
             click.echo("pgblend: pgblend serve stopped", err=True)
+        if WorkerProcess(cluster.directory).stop():
+            click.echo("pgblend: worker stopped", err=True)
         had_gateway = GatewayProcess(cluster.directory).stop()
         click.echo(f"pgblend: gateway {'stopped' if had_gateway else 'did not run'}", err=True)
         had_server = cluster.running

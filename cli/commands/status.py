@@ -52,6 +52,11 @@ def _lines(report: dict[str, Any]) -> list[str]:
     if database["data_directory"]:
         lines.append(f"data: {database['data_directory']}")
     lines.append(f"gateway: {_state(gateway)}")
+    if (worker := report["worker"]) is not None:  # None: of a server that is not pgblend's own
+        advice = "" if worker["running"] else "(pgblend up, or pgblend worker)"
+        lines.append(f"worker: {_state(worker)}{advice}")
+    if (page := report["page"]) is not None:
+        lines.append(f"page: {_state(page)} (pgblend {'open' if page['running'] else 'up'})")
     lines.append(f"pgblend: {versions['pgblend']} on Python {versions['python']}")
     return lines
 

@@ -1,4 +1,4 @@
-"""`pgblend up`: start the private server, the gateway and the page."""
+"""`pgblend up`: start the private server, the gateway, the worker and the page."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ _NEXT = """pgblend: try next:
     type=click.IntRange(1, 65535),
     help="Port for PostgreSQL; by default the one of last time, or a free one.",
 )
-@click.option("--no-gateway", is_flag=True, help="Leave the model gateway and the page out.")
+@click.option("--no-gateway", is_flag=True, help="Leave gateway, worker and page out.")
 @click.option(
     "--log-level",
     type=click.Choice(LOG_LEVELS),
@@ -32,7 +32,7 @@ _NEXT = """pgblend: try next:
 def command(
     ctx: click.Context, directory: Path, port: int | None, no_gateway: bool, log_level: str | None
 ) -> None:
-    """Start the private server, the model gateway and the page.
+    """Start the private server, the model gateway, a worker and the page.
 
     Makes them at the first call, and brings the database to the newest revision. Prints the
     connection URL. What runs already is left alone. The gateway gets the environment of this
@@ -48,6 +48,7 @@ def command(
         bring_up_gateway,
         bring_up_schema,
         bring_up_server,
+        bring_up_worker,
     )
     from pgblend.cli.server.cluster import Cluster
     from pgblend.cli.server.lock import locked
@@ -61,6 +62,7 @@ def command(
         if not no_gateway:
             try:
                 bring_up_gateway(cluster, _say, log_level)
+                bring_up_worker(cluster, _say)
                 bring_up_door(cluster, _say)
             except UserError as error:
                 _say(f"warning: {error.message}")

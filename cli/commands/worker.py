@@ -5,6 +5,8 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -17,6 +19,10 @@ from pgblend.cli.database import (
     resolve_database_url,
 )
 from pgblend.cli.errors import ExitCode, UserError
+from pgblend.cli.files import write_ready_file
+
+if TYPE_CHECKING:
+    from pgblend.cli.worker.loop import Worker
 
 _COLUMNS = (
     "space",
@@ -72,9 +78,26 @@ _DEAD_COLUMNS = (
     help="Most texts of a batch.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print a report as JSON at the end.")
+@click.option(
+    "--gives-way",
+    is_flag=True,
+    help="Take nothing while an ingest runs, which embeds what it stored; `pgblend up` says so.",
+)
+@click.option(
+    "--ready-file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write url, pid and version here as JSON once the worker works.",
+)
 @click.pass_context
 def command(
-    ctx: click.Context, once: bool, drain: bool, concurrency: int, batch_size: int, as_json: bool
+    ctx: click.Context,
+    once: bool,
+    drain: bool,
+    concurrency: int,
+    batch_size: int,
+    as_json: bool,
+    gives_way: bool,
+    ready_file: Path | None,
 ) -> None:
     """Give vectors to the chunks that wait for one, as they come.
 
@@ -93,16 +116,17 @@ def command(
     if ctx.invoked_subcommand is None:
         if once and drain:
             raise click.UsageError("--once and --drain exclude each other")
-        _run(ctx, once, drain, concurrency, batch_size, as_json)
+        from pgblend.cli.worker.loop import Until, Worker
+
+        until = Until.ONCE if once else Until.DRAINED if drain else Until.STOPPED
+        url = resolve_database_url(ctx.obj)
+        worker = Worker(url, until, concurrency, batch_size, _note, gives_way=gives_way)
+        if ready_file:
+            write_ready_file(ready_file, "")
+        _run(ctx, worker, concurrency, as_json)
 
 
-def _run(
-    ctx: click.Context, once: bool, drain: bool, concurrency: int, batch_size: int, as_json: bool
-) -> None:
-    from pgblend.cli.worker.loop import Until, Worker
-
-    until = Until.ONCE if once else Until.DRAINED if drain else Until.STOPPED
-    worker = Worker(resolve_database_url(ctx.obj), until, concurrency, batch_size, _note)
+def _run(ctx: click.Context, worker: "Worker", concurrency: int, as_json: bool) -> None:
     if threading.current_thread() is threading.main_thread():
         _stop_on_signals(worker.stop)
     _note(f"working, {concurrency} batches at a time; Ctrl-C ends it")
@@ -117,7 +141,7 @@ def _run(
         )
         if as_json:
             output.echo_json(totals | {"seconds": round(seconds, 3)})
-    if until is not Until.STOPPED and worker.totals.dead:
+    if worker.ends_by_itself and worker.totals.dead:
         ctx.exit(ExitCode.PARTIAL)
 
 

@@ -122,7 +122,7 @@ def embedding_spaces(connection: Connection) -> Iterator[Check]:
             "embedding space",
             "warning",
             "none yet",
-            "run pgblend ingest with a gateway to fill one",
+            "run, with a gateway: pgblend worker, or pgblend ingest",
         )
     for space in spaces:
         label = f"embedding space {space['name']}"

@@ -67,7 +67,7 @@ class Run:
         given = {k: v for k, v in self.facts["options"].items() if k not in _DEFAULT_OPTIONS}
         way = self.facts["profile"] or self.facts["arm"]
         number = f"run {self.facts['run_id']}" if self.has_twin else ""
-        return " ".join(filter(None, (way, output.cell_text(given) if given else "", number)))
+        return ", ".join(filter(None, (way, *_told(given), number)))
 
     def worst(self) -> list[dict[str, Any]]:
         """Return the queries with the lowest nDCG@10, with the command that explains each."""
@@ -149,6 +149,19 @@ def render_report(runs: Sequence[Run], links: Links | None = None) -> str:
         best=_best,
         pictures=[(title, Markup(picture)) for title, picture in plots.draw_all(runs)],
     )
+
+
+def _told(options: dict[str, Any]) -> list[str]:
+    """Name options as people say them: weights vector 0.5, candidate_depth 50."""
+    return [f"{name} {_value(value)}" for name, value in options.items()]
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, dict):
+        return " ".join(_told(value)) or "none"
+    if isinstance(value, list):
+        return " ".join(map(_value, value)) or "none"
+    return output.cell_text(value)
 
 
 def _figure(value: float | None, metric: str) -> str:

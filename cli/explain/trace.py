@@ -167,7 +167,8 @@ class Trace:
     def from_json(cls, document: Mapping[str, Any]) -> "Trace":
         """Read the document that `search_explain` returns; KeyError for one of another shape."""
         degraded = tuple(str(note) for note in document.get("degraded") or ())
-        stages = tuple(_stage(entry, degraded) for entry in _joined(document["stages"]))
+        entries = _with_models(document["stages"], document.get("models_ms") or {})
+        stages = tuple(_stage(entry, degraded) for entry in _joined(entries))
         total_ms = float(document.get("total_ms") or 0)
         return cls(
             query=str(document["query"]),
@@ -210,6 +211,31 @@ class Trace:
 
 def _in_order(groups: Iterable[Mapping[str, Any]]) -> set[str]:
     return {name for group in groups for name in group}
+
+
+def _with_models(
+    entries: Sequence[Mapping[str, Any]], times_ms: Mapping[str, float]
+) -> Sequence[Mapping[str, Any]]:
+    """Return the stages with the time of models that were asked before the search.
+
+    Such a stage begins where it did and takes so much longer; what comes after it comes later.
+    """
+    if not times_ms:
+        return entries
+    stages = [dict(entry) for entry in entries]
+    for name, took in times_ms.items():
+        own = next((stage for stage in stages if stage["name"] == name), None)
+        if own is None:
+            own = {"name": name}
+            stages.insert(0, own)
+        start = own.get("start_ms") or 0.0
+        for stage in stages:
+            if stage is not own and stage.get("start_ms", -1.0) >= start:
+                stage["start_ms"] += took
+        details = {**(own.get("details") or {}), "model_ms": took}
+        ms = (own.get("ms") or 0.0) + took
+        own |= {"start_ms": start, "ms": ms, "skipped": None, "details": details}
+    return stages
 
 
 def _joined(entries: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -1,14 +1,12 @@
 """Running an application: announce it once it answers, clean up when it ends."""
 
 import asyncio
-import json
 import os
 import signal
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 
 import click
@@ -17,6 +15,7 @@ from starlette.applications import Starlette
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from pgblend.cli.errors import UserError
+from pgblend.cli.files import write_ready_file
 from pgblend.cli.gateway.listen import url_of
 from pgblend.cli.gateway.search_log import LOG_SUFFIX
 
@@ -58,7 +57,7 @@ class _Server(uvicorn.Server):
             return
         click.echo(f"pgblend {self._service.name} listening on {self._url}", err=True)
         if self._ready_file:
-            _write_ready_file(self._ready_file, self._url)
+            write_ready_file(self._ready_file, self._url)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Take no more connections; answer what those that are open still send, then close."""
@@ -110,13 +109,6 @@ def serve(
 
 def _socket_path(listener: socket.socket) -> Path | None:
     return Path(listener.getsockname()) if listener.family == socket.AF_UNIX else None
-
-
-def _write_ready_file(path: Path, url: str) -> None:
-    content = {"url": url, "pid": os.getpid(), "version": version("pgblend")}
-    unfinished = path.with_name(f"{path.name}.{os.getpid()}")
-    unfinished.write_text(json.dumps(content) + "\n")
-    unfinished.replace(path)  # who waits for the file never sees half of it
 
 
 @contextmanager

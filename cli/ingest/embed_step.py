@@ -94,7 +94,7 @@ class EmbedStep:
             self._report.degrade(
                 _SUMMARIES,
                 f"{summed.failed:,} documents were not summed up: {summed.reason}",
-                "the next run, or pgblend worker, tries them again",
+                "pgblend worker, or the next run, tries them again",
             )
 
     def _spaces(self, connection: Connection, client: GatewayClient) -> list[Space]:

@@ -59,7 +59,7 @@ class Stores:
     @cached_property
     def front(self) -> Connection:
         """The connection to the database of the run."""
-        return self._open.enter_context(connect(self._url))
+        return self._open.enter_context(connect(self._url, application_name="pgblend ingest"))
 
     @cached_property
     def _shards(self) -> dict[int, tuple[Place, Connection]]:

@@ -49,7 +49,7 @@ class Endpoint:
 
 
 ENDPOINTS = (
-    Endpoint("/v1/search", operations.search, "search", request_schemas.SEARCH, "search-results"),
+    Endpoint("/v1/search", operations.search, "search", request_schemas.ROWS, "search-results"),
     Endpoint("/v1/context", operations.context, "search", request_schemas.CONTEXT, "context"),
     Endpoint("/v1/ask", operations.ask, "ask", request_schemas.ASK, "ask"),
     Endpoint("/v1/facets", operations.facets, "search", request_schemas.FACETS, "facets"),

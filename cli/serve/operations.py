@@ -1,11 +1,11 @@
 """The searches behind the endpoints: each takes a checked body and returns what the CLI prints."""
 
 import json
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, LiteralString
 
 from pgblend.cli import search_statements
-from pgblend.cli.search_models import Query
+from pgblend.cli.search_models import ModelsAsked, Query, with_model_times
 from pgblend.cli.serve.answers import ask_parameters, last_event
 from pgblend.cli.serve.body import search_request
 from pgblend.cli.serve.door import Caller, Door
@@ -15,6 +15,9 @@ from pgblend.cli.serve.written import Written
 Body = dict[str, Any]
 Operation = Callable[[Door, Caller, Body], Coroutine[Any, Any, Body]]
 _FACET_COLUMNS = ("key", "value", "count", "document_count", "count_estimate")
+MODEL_STAGES = ("expand", "rerank")
+_TYPED = Query("SELECT set_config('pgblend.purpose', 'typed', true)", {})
+_FACTS = Query("SELECT blend.last_search() AS facts", {})
 _DEGRADED = Query("SELECT blend.last_search() -> 'degraded' AS degraded", {})
 _FEEDBACK: LiteralString = """
     SELECT blend.feedback(
@@ -38,10 +41,17 @@ _REMEMBER: LiteralString = """
 
 async def search(door: Door, caller: Caller, given: Body) -> Body:
     """Search, as `pgblend query` does."""
-    query, lacks = await _question(door, caller, given, search_statements.WRITTEN_ROWS)
-    ((row,),) = await door.run(caller, query)
-    degraded = [*lacks, *(row["degraded"] or [])]
-    return {"query": given["query"], "results": Written(row["rows"]), "degraded": degraded}
+    is_typed = given.get("purpose") == "typed"
+    stages = () if is_typed else MODEL_STAGES
+    if is_typed:
+        given = given | {"options": given.get("options", {}) | {"expand": "off", "rerank": "off"}}
+    query, asked = await _question(door, caller, given, search_statements.WRITTEN_ROWS, stages)
+    before, after = [_TYPED] * is_typed, [_FACTS] * given.get("facts", False)
+    answers = await door.run(caller, *before, query, *after)
+    (row,) = answers[len(before)]
+    degraded = [*asked.degraded, *(row["degraded"] or [])]
+    found = {"query": given["query"], "results": Written(row["rows"]), "degraded": degraded}
+    return found | {"facts": answers[-1][0]["facts"] or {}} if after else found
 
 
 async def context(door: Door, caller: Caller, given: Body) -> Body:
@@ -83,9 +93,10 @@ async def facets(door: Door, caller: Caller, given: Body) -> Body:
 
 async def explain(door: Door, caller: Caller, given: Body) -> Body:
     """Say how a search came to its results, as `pgblend query --explain --json` does."""
-    (row,), degraded = await _searched(door, caller, given, search_statements.EXPLAIN)
-    found: Body = row["search_explain"]
-    return found | {"degraded": degraded}
+    query, asked = await _question(door, caller, given, search_statements.EXPLAIN)
+    ((row,),) = await door.run(caller, query)
+    found = with_model_times(row["search_explain"], asked.times_ms)
+    return found | {"degraded": [*asked.degraded, *found["degraded"]]}
 
 
 async def diagnose(door: Door, caller: Caller, given: Body) -> Body:
@@ -127,13 +138,13 @@ async def _searched(
     given: Body,
     statement: LiteralString,
     *,
-    stages: tuple[str, ...] = ("expand", "rerank"),
+    stages: Sequence[str] = MODEL_STAGES,
     **more: object,
 ) -> tuple[list[Body], list[str]]:
     """Ask the models, then search; return the rows and what the search went without."""
-    query, lacks = await _question(door, caller, given, statement, stages=stages, **more)
+    query, asked = await _question(door, caller, given, statement, stages, **more)
     rows, (last,) = await door.run(caller, query, _DEGRADED)
-    return rows, [*lacks, *(last["degraded"] or [])]
+    return rows, [*asked.degraded, *(last["degraded"] or [])]
 
 
 async def _question(
@@ -141,12 +152,11 @@ async def _question(
     caller: Caller,
     given: Body,
     statement: LiteralString,
-    *,
-    stages: tuple[str, ...] = ("expand", "rerank"),
+    stages: Sequence[str] = MODEL_STAGES,
     **more: object,
-) -> tuple[Query, list[str]]:
-    """Return the statement with what models say for it, and what they did not say."""
+) -> tuple[Query, ModelsAsked]:
+    """Return the statement with what models say for it, and what they were asked."""
     profile = given.get("profile")
     asked = await door.ask_models(caller, search_request(given), profile, stages)
     parameters = asked.request.parameters() | {"profile": profile} | more
-    return Query(statement, parameters), asked.degraded
+    return Query(statement, parameters), asked

@@ -72,6 +72,23 @@ def closed_object(required: list[str], properties: dict[str, Schema]) -> Schema:
 
 
 SEARCH = closed_object(["query"], _SEARCH)
+ROWS = closed_object(
+    ["query"],
+    _SEARCH
+    | {
+        "purpose": {
+            "enum": ["search", "typed"],
+            "default": "search",
+            "description": "typed: the query is the beginning of what somebody types. It asks no"
+            " model but the one of vectors, and views of the log do not count it.",
+        },
+        "facts": {
+            "type": "boolean",
+            "default": False,
+            "description": "Whether the answer has facts as well, those of blend.last_search().",
+        },
+    },
+)
 _CONTEXT_LIMIT = _SEARCH["limit"] | {"default": DEFAULT_CONTEXT_ROWS}
 CONTEXT = closed_object(["query"], _SEARCH | {"limit": _CONTEXT_LIMIT})
 ASK = closed_object(

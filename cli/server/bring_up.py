@@ -11,6 +11,7 @@ from pgblend.cli.server.door_process import DoorProcess
 from pgblend.cli.server.gateway_process import GatewayProcess, log_address
 from pgblend.cli.server.gateway_token import TOKEN_VARIABLE, keep_token
 from pgblend.cli.server.service_process import is_current
+from pgblend.cli.server.worker_process import WorkerProcess
 
 Say = Callable[[str], None]
 
@@ -92,6 +93,15 @@ def bring_up_door(cluster: Cluster, say: Say) -> None:
     with connect(cluster.url) as connection:
         door = process.start(connection, cluster.port)
     say(f"the page is on {door.url} (pgblend open)")
+
+
+def bring_up_worker(cluster: Cluster, say: Say) -> None:
+    """Start the worker, so that what is written by SQL gets vectors."""
+    process = WorkerProcess(cluster.directory)
+    worker = process.find()
+    if worker is None or not is_current(worker):
+        process.start(cluster.url)
+        say("worker started: what waits for vectors gets them")
 
 
 def _report_searches_to(url: str, own: list[str], connection: Connection) -> None:

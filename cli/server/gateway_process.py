@@ -42,8 +42,9 @@ class GatewayProcess(ServiceProcess):
     def start(
         self, account: Account, database_url: str | None = None, log_level: str | None = None
     ) -> RunningService:
-        """Start a gateway that outlives this process, and wait until it answers.
+        """Start a gateway that outlives this process, and wait until it can serve.
 
+        Without a log level it has that of the one that runs.
         Its token is a new one, for it and the server's `account`: whoever took its port since the
         last one ended may have been shown that one's. With a URL it keeps its logs in that
         database; another one in the environment comes first.
@@ -52,9 +53,18 @@ class GatewayProcess(ServiceProcess):
         environment = dict(os.environ)
         if database_url:
             environment.setdefault(DATABASE_VARIABLE, database_url)
+        log_level = log_level or self._log_level()
         self.stop()
         keep_token(self._directory, account, new_token())
-        return self.run(self._arguments(log_level), environment, self._answers)
+        return self.run(self._arguments(log_level), environment, self._serves)
+
+    def _log_level(self) -> str | None:
+        """Return the log level that the running gateway was started with."""
+        for process in self.processes():
+            given = process.info["cmdline"]
+            if "--log-level" in given:
+                return str(given[given.index("--log-level") + 1])
+        return None
 
     def _arguments(self, log_level: str | None) -> list[str]:
         """Preload, for the first search has no time to wait for the local model."""
@@ -69,6 +79,12 @@ class GatewayProcess(ServiceProcess):
         """Tell whether it answers; its pid shows that nobody else took over the port."""
         health = ask_health(gateway.url, read_own_token(self._directory))
         return (health or {}).get("pid") == gateway.pid
+
+    def _serves(self, gateway: RunningService) -> bool:
+        """Tell whether it answers, and loads nothing any more that it needs for calls."""
+        health = ask_health(gateway.url, read_own_token(self._directory)) or {}
+        states = [*(health.get("models") or {}).values(), health.get("providers")]
+        return health.get("pid") == gateway.pid and "loading" not in states
 
 
 def log_address(url: str) -> str:

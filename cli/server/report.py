@@ -13,9 +13,11 @@ from pgblend.cli.errors import UserError
 from pgblend.cli.revision import check_revision
 from pgblend.cli.server.bring_up import GET_GATEWAY_URL
 from pgblend.cli.server.cluster import Cluster
+from pgblend.cli.server.door_process import DoorProcess
 from pgblend.cli.server.gateway_process import GatewayProcess, ask_health
 from pgblend.cli.server.gateway_token import token_for
 from pgblend.cli.server.state import load_state
+from pgblend.cli.server.worker_process import WorkerProcess
 from pgblend.cli.summary_counts import count_summaries
 
 LIBRARIES = ("pgblend", "psycopg", "alembic", "litellm")
@@ -53,7 +55,19 @@ def report_private_server(directory: Path) -> Report:
         found = {**found, "running": True, "url": cluster.url}
     own = GatewayProcess(cluster.directory).find()
     url = gateway_url or (own.url if own else None)
-    return _report({**found, **place}, url, token_for(url, cluster.directory))
+    report = _report({**found, **place}, url, token_for(url, cluster.directory))
+    services = {
+        "page": DoorProcess(cluster.directory).find(),
+        "worker": WorkerProcess(cluster.directory).find(),
+    }
+    for name, service in services.items():
+        report[name] = {
+            "running": service is not None,
+            "url": service.url or None if service else None,
+            "pid": service.pid if service else None,
+            "version": service.version if service else None,
+        }
+    return report
 
 
 def report_named_server(url: str) -> Report:
@@ -87,6 +101,8 @@ def _report(database: Report, gateway_url: str | None, token: str | None) -> Rep
             "pid": (health or {}).get("pid"),
             "version": (health or {}).get("version"),
         },
+        "page": None,
+        "worker": None,
         "versions": dict(_installed()) | {"python": platform.python_version()},
     }
 

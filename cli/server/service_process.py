@@ -13,9 +13,10 @@ import psutil
 
 from pgblend.cli.errors import UserError
 
-START_TIMEOUT_SECONDS = 60
+START_TIMEOUT_SECONDS = 120  # a local model may be loaded by then
 STOP_TIMEOUT_SECONDS = 8
 POLL_SECONDS = 0.05
+LARGEST_LOG_BYTES = 10 * 2**20
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,7 @@ class ServiceProcess:
         self._title = title
         self.ready_file = directory / f"{name}.json"
         self.log_file = directory / f"{name}.log"
+        self._logged_before = 0
 
     def stop(self) -> bool:
         """End the service, a hanging one too, and tell whether there was one."""
@@ -70,13 +72,15 @@ class ServiceProcess:
     ) -> RunningService:
         """Start `pgblend ARGUMENTS` so that it outlives this process; wait until it answers.
 
-        None of it may run any more. `-P` keeps the folder that the user is in out of Python's path.
+        None of it may run any more. The log goes on; one of 10 MB is set aside. `-P` keeps the
+        folder that the user is in out of Python's path.
         """
         self.ready_file.unlink(missing_ok=True)
-        if self.log_file.exists():
+        if self.log_file.exists() and self.log_file.stat().st_size > LARGEST_LOG_BYTES:
             self.log_file.replace(self.log_file.with_suffix(".log.1"))
         program = [sys.executable, "-P", "-m", "pgblend.cli.main"]
-        with self.log_file.open("w") as log:
+        with self.log_file.open("a") as log:
+            self._logged_before = log.tell()
             process = subprocess.Popen(
                 [*program, *arguments, "--ready-file", str(self.ready_file)],
                 stdin=subprocess.DEVNULL,
@@ -107,7 +111,9 @@ class ServiceProcess:
         )
 
     def _last_words(self) -> str:
-        lines = self.log_file.read_text(encoding="utf-8", errors="replace").split("\n")
+        with self.log_file.open(encoding="utf-8", errors="replace") as log:
+            log.seek(self._logged_before)
+            lines = log.read().split("\n")
         said = [line for line in lines if line.strip() and not line.startswith("hint: ")]
         return said[-1].removeprefix("pgblend: error: ") if said else f"see {self.log_file}"
 

@@ -8,7 +8,7 @@ from enum import Enum
 
 import psycopg
 
-from pgblend.cli.database import Connection, connect, translate
+from pgblend.cli.database import Connection, connect, fetch_value, translate
 from pgblend.cli.errors import ExitCode, UserError
 from pgblend.cli.extras import missing, require
 from pgblend.cli.ingest.embedding import ensure_first_space
@@ -24,6 +24,20 @@ from pgblend.cli.worker.batch import Outcome, embed_batch
 from pgblend.cli.worker.queue import Queue
 
 # The active space first: searches wait for it.
+# What gives way takes nothing before there is a passage (so that the first space is made for the
+# model that is named until then), while an ingest runs, and in what came within two seconds. An
+# ingest that was silent for a minute, such as `pgblend sync` between two changes, is none.
+_WAITS = """
+    SELECT NOT EXISTS (SELECT FROM pgblend_data.chunk)
+        OR EXISTS (
+            SELECT FROM pg_catalog.pg_stat_activity AS a
+            WHERE a.application_name = 'pgblend ingest' AND a.datname = current_database()
+                AND (a.state <> 'idle' OR a.state_change > clock_timestamp() - interval '1 minute'))
+        OR EXISTS (SELECT FROM pgblend_data.embedding_queue)
+        AND NOT EXISTS (
+            SELECT FROM pgblend_data.embedding_queue AS q
+            WHERE q.queued_at < clock_timestamp() - interval '2 seconds')
+"""
 _SPACES = """
     SELECT s.name, s.model, s.dimensions, 0 FROM pgblend_data.embedding_space AS s
     ORDER BY s.active DESC, s.name
@@ -60,13 +74,22 @@ class Totals:
 class Worker:
     """`concurrency` sessions, each with one batch at a time; `say` tells people what goes wrong.
 
-    On a coordinator it has as many for each of its shards, and gives these what changes.
+    On a coordinator it has as many for each of its shards, and gives these what changes. One that
+    `gives_way` embeds nothing while an ingest does so itself.
     """
 
     def __init__(
-        self, url: str, until: Until, concurrency: int, batch_size: int, say: Callable[[str], None]
+        self,
+        url: str,
+        until: Until,
+        concurrency: int,
+        batch_size: int,
+        say: Callable[[str], None],
+        *,
+        gives_way: bool = False,
     ) -> None:
         self.front_url = url
+        self.gives_way = gives_way
         self._until = until
         self._concurrency = concurrency
         self._batch_size = batch_size
@@ -244,6 +267,11 @@ class Worker:
         return bool(self._places)
 
     @property
+    def ends_by_itself(self) -> bool:
+        """Whether it ends when there is nothing left."""
+        return self._until is not Until.STOPPED
+
+    @property
     def until(self) -> Until:
         """When to end."""
         return self._until
@@ -291,6 +319,8 @@ class _Session:
 
     def _embed_one(self) -> bool:
         """Embed a batch of the first space that has one; tell whether there was one."""
+        if self._worker.gives_way and fetch_value(self._connection, _WAITS):
+            return False
         url = get_setting(self._connection, "gateway_url")
         if not url:
             problem = UserError(

@@ -28,7 +28,8 @@ COMMENT ON TABLE pgblend_data.search_log IS
 'One row a search: stages is [{"name", "ms", "rows"}, …], results the first ten as [{"rank", '
 '"chunk_id", "document_id", "score"}, …], query its text, its digest or NULL (log_queries).';
 COMMENT ON COLUMN pgblend_data.search_log.purpose IS
-'search, or what the session said of it (pgblend.purpose): evaluation. Views have searches alone.';
+'search, facets, explain or diagnose; or what the session said of it (pgblend.purpose): '
+'evaluation or typed. Views have searches alone.';
 
 CREATE TABLE pgblend_data.model_call (
     id bigint GENERATED ALWAYS AS IDENTITY,

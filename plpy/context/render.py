@@ -8,6 +8,7 @@ from typing import Any
 from pgblend.plpy.context.assemble import assemble_context
 from pgblend.plpy.context.parts import context_parts, passage_label
 from pgblend.plpy.context.prompt import answer_messages, answer_rules, asked_parts
+from pgblend.plpy.session import UserError
 from pgblend.plpy.text.tokens import approximate_tokens
 
 MARKUP = re.compile(r"([\\`*_\[\]<>#|])")
@@ -72,6 +73,12 @@ def context_document(request: Mapping[str, Any]) -> dict[str, Any]:
         asked = _at_most(asked_parts(request["query"], questions))
         fixed = answer_rules(bool(questions))[1] + asked + MESSAGE_TOKENS
         settings["max_tokens"] -= fixed
+        if settings["max_tokens"] <= 0:
+            raise UserError(
+                f"max_tokens is {request['settings']['max_tokens']}: the prompt alone has"
+                f" {fixed} tokens",
+                f"Say at least {fixed + 100}, or take a shorter question.",
+            )
     assembled = assemble_context(hits, request["chunks"], settings, overheads)
     parts = context_parts(assembled, hits, documents, settings["context_order"])
     coverage = {

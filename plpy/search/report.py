@@ -10,9 +10,10 @@ from pgblend.plpy.session import Json
 _MOST_RESULTS = 10
 _OF_ROW = ("rank", "chunk_id", "document_id", "score")
 _MOST_NOTES, _LONGEST_NOTE = 10, 300
+# Of a search that was not made to find something, by what was traced.
+_PURPOSES = {"page": "explain", "pool": "diagnose", "facets": "facets"}
 _PURPOSE = (
-    "SELECT left(coalesce(nullif(current_setting('pgblend.purpose', true), ''), 'search'), 40)"
-    " AS purpose"
+    "SELECT left(coalesce(nullif(current_setting('pgblend.purpose', true), ''), $1), 40) AS purpose"
 )
 
 
@@ -22,11 +23,12 @@ def search_report(search: Search, found: Found) -> str:
     {"search_id", "profile", "mode", "rows", "degraded", "top_score", "results": [the first ten:
     {"rank", "chunk_id", "document_id", "score"}, in an experiment with "experiment" and
     "profiles"], "purpose", "trace"}. _report_search adds who searched, for what, where and when,
-    which are not the caller's word. purpose is the parameter pgblend.purpose: evaluations set it,
-    and views leave out what is no search of a user. It is the caller's word on the caller's own
-    row.
+    which are not the caller's word. purpose is the parameter pgblend.purpose, which evaluations
+    (evaluation) and the page (typed) set: the caller's word on the caller's own row. Else it is
+    explain, diagnose, facets or search. Views leave out what is no search of a user.
     """
     rows = found.rows
+    purpose = _PURPOSES.get(search.request.traced, "search")
     return json.dumps(
         {
             "search_id": search.search_id,
@@ -40,7 +42,7 @@ def search_report(search: Search, found: Found) -> str:
                 {name: getattr(row, name) for name in _OF_ROW} | found.drafted.get(row.chunk_id, {})
                 for row in rows[:_MOST_RESULTS]
             ],
-            "purpose": search.db.run(_PURPOSE, [])[0]["purpose"],
+            "purpose": search.db.run(_PURPOSE, ["text"], purpose)[0]["purpose"],
             "trace": search_fields(search, found),
         }
     )

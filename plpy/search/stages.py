@@ -24,8 +24,8 @@ _BEHIND = (
     "SELECT CASE WHEN pg_is_in_recovery()"
     " THEN pg_wal_lsn_diff($1::pg_lsn, pg_last_wal_replay_lsn())::bigint END AS behind"
 )
-_NO_SPACE = "pgblend ingest makes and fills one where a model gateway runs"
-_WAITING = "vector: some passages have no vector yet (pgblend ingest makes them)"
+_NO_SPACE = "pgblend worker makes and fills one where a model gateway runs"
+_WAITING = "vector: some passages have no vector yet (pgblend worker makes them)"
 
 
 class Search(StageLog):

@@ -177,6 +177,7 @@ def last_facts(search: Search, found: Found) -> dict[str, Json]:
     """Return what last_search tells of a search."""
     return {
         "mode": search.plan.settings.mode,
+        "meta": search_meta(search),
         "arm": search.plan.only_arm,
         "rows": len(found.rows),
         "candidates": found.candidate_count,

@@ -17,7 +17,7 @@ from pgblend.plpy.context.render import context_document
 
 AROUND = "SELECT pgblend._chunks_around($1, $2) AS chunks"
 ids = [row["chunk_id"] for row in passages]
-return json.dumps(context_document({
+return json.dumps(db.answer(lambda _, request: context_document(request), {
     "query": query or "",
     "format": output_format,
     "settings": json.loads(settings),

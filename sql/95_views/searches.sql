@@ -1,5 +1,6 @@
 -- searches: the searches of the log, newest last; counts and times of all of them, and texts and
--- results of those over collections that the caller may read. Evaluations are left out.
+-- results of those over collections that the caller may read. Evaluations, facets, explanations,
+-- diagnoses and what the page asks while one types are left out.
 -- It runs with its owner's rights, since only admins read the log, and asks itself what its reader
 -- may see. A search whose list of collections may have been cut in the log shows its texts to
 -- admins alone, and so does one over a collection that was removed, though another has its name.
@@ -177,7 +178,8 @@ GROUP BY 1;
 CREATE OR REPLACE VIEW blend.model_costs WITH (security_invoker = true) AS
 SELECT
     date_trunc('day', c.called_at) AS day,  -- Beginning of the day.
-    c.task,  -- What was asked for: embedding, rerank, expansion, hyde, answer, …
+    -- What was asked for, as `pgblend models list` names it; chat: calls of other clients.
+    CASE c.task WHEN 'hyde' THEN 'expansion' ELSE c.task END AS task,
     c.model,  -- Model.
     count(*) AS calls,  -- Number of calls; answers from a cache are none.
     count(*) FILTER (WHERE c.outcome <> 'ok') AS failed,  -- Those that gave no answer.

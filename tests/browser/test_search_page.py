@@ -6,76 +6,25 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Server
-from playwright.sync_api import Browser, expect, sync_playwright
+from playwright.sync_api import Browser, expect
 
-from pgblend.cli.database import connect
-from support.browser import find_chromium
-from support.database import Database
-from support.gateway_process import GatewayProcess
 from support.search_page import (
     HOSTILE,
     QUESTIONS,
     Site,
     Visitor,
     copied,
-    fill_documentation,
     kept,
     visitor,
 )
-from support.serve_process import DOOR_PASSWORD, ServeProcess, door_role, token_of
 
 pytestmark = pytest.mark.browser
 QUESTION = "how do I search over HTTP"
 Visit = Callable[..., Visitor]
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    program = find_chromium()
-    if program is None:
-        pytest.skip("there is no chromium here: docker/chromium.sh installs one")
-    with sync_playwright() as playwright:
-        yield playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
-
-
-@pytest.fixture(scope="module")
-def site(server: Server, module_url: str, session_gateway: GatewayProcess) -> Iterator[Site]:
-    role = f"visitor_{os.getpid()}"
-    with connect(module_url) as connection:
-        admin = Database(connection)
-        with door_role(connection, f"page_door_{os.getpid()}", role) as login:
-            fill_documentation(admin, module_url, role)
-            gateway = session_gateway.url
-            admin.rows("SELECT set_setting('gateway_url', to_jsonb(%s::text))", gateway)
-            admin.rows("SELECT embed_text('{x}', timeout_ms => 60000)")  # a first one takes long
-            url = server.url(connection.info.dbname, user=login, password=DOOR_PASSWORD)
-            with ServeProcess(url, "--pool-size", "4") as process:
-                yield Site(process, admin, role, token_of(connection, role))
-
-
-@pytest.fixture
-def visit(chromium: Browser, site: Site, model_provider: Any) -> Iterator[Visit]:
-    """Open the page as somebody who has a link; in the end nothing has gone wrong there."""
-    visitors: list[Visitor] = []
-    with ExitStack() as stack:
-
-        def opened(**options: object) -> Visitor:
-            window: AbstractContextManager[Visitor] = visitor(chromium, site.link(), **options)
-            one = stack.enter_context(window)
-            expect(one.page.locator("#query")).to_be_enabled()
-            visitors.append(one)
-            return one
-
-        yield opened
-        for one in visitors:
-            assert one.console == []
-            assert {url.split("/")[2] for url in one.requests} == {site.process.url.split("/")[2]}
 
 
 def test_a_link_lets_one_browser_in_once(chromium: Browser, site: Site, visit: Visit) -> None:

@@ -143,6 +143,7 @@ def test_import_and_export(
     file = tmp_path / name
     file.write_text(FILES[name], encoding="utf-8")
     pgblend("config", "reset", "timeouts_ms")  # the template's own
+    pgblend("config", "set", "gateway_url", "http://127.0.0.1:9")  # of this machine alone
     before = pgblend("config", "export").stdout
     tried = pgblend("config", "import", str(file), "--dry-run")
     assert (tried.exit_code, tried.stdout) == (0, ""), tried.stderr

@@ -132,3 +132,14 @@ def test_results_show_the_text_around_them(pgblend: Pgblend, parse_valid: ParseV
     assert "   > The cellar holds red\n" in pgblend(*arguments, "--md").stdout
     twice = pgblend(*arguments, "--option", "context_chars={}")
     assert "'context_chars' is given twice" in twice.stderr
+
+
+@pytest.mark.parametrize("command", [("context",), ("ask", "--no-answer")])
+def test_stages_may_be_chosen(pgblend: Pgblend, manual: None, command: tuple[str, ...]) -> None:
+    asked = (*command, "harbour", "--json", "--option", 'weights={"vector": 0}')
+    for switches in (["--fast"], ["--thorough", "--no-rerank", "--no-expand"]):
+        result = pgblend(*asked, *switches)
+        assert result.exit_code == 0, result.stderr
+    assert "rerank" not in json.dumps(json.loads(result.stdout).get("degraded", []))
+    strict = pgblend(*asked, "--thorough", "--option", "strict=true")
+    assert strict.exit_code != 0  # no model expands or reranks here

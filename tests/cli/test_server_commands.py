@@ -110,6 +110,9 @@ def test_status_as_json_and_as_text(
     text = with_gateway.run("status").stdout
     assert report["database"]["url"] in text
     assert report["gateway"]["url"] in text
+    assert f"page: running {report['page']['url']} (pgblend open)" in text
+    assert "worker: running" in text
+    assert psutil.pid_exists(report["worker"]["pid"])
 
 
 @pytest.mark.slow
@@ -341,6 +344,27 @@ def test_the_log_level_of_the_gateway(with_gateway: PrivateServer) -> None:
     wait_until(lambda: '"event": "search"' in log.read_text(), 30)
     assert "gateway runs already" in with_gateway.run("up").stderr
     assert with_gateway.run("up", "--log-level", "loud", expect=2).stdout == ""
+    before = log.read_text()
+    assert "gateway started" in with_gateway.run("gateway", "restart").stderr
+    with_gateway.run("vsearch", "a hare")  # at once: it can serve
+    wait_until(lambda: log.read_text().count('"event": "search"') > before.count('"search"'), 30)
+    assert log.read_text().startswith(before)
+
+
+@pytest.mark.slow
+def test_a_table_gets_vectors_without_a_command(with_gateway: PrivateServer) -> None:
+    rows = "VALUES (1, 'The boiler', 'Cold radiators are bled first.'), (2, 'Lamps', 'LED only.')"
+    with_gateway.run(
+        *("psql", "-q", "-c", "CREATE TABLE notes (id int PRIMARY KEY, title text, body text)"),
+        *("-c", f"INSERT INTO notes {rows}"),
+        *("-c", "SELECT attach_table('notes', text_columns => '{body}', title_column => 'title')"),
+    )
+    count = ("psql", "-At", "-c", "SELECT sum(embedded), sum(waiting) FROM embedding_progress")
+    wait_until(lambda: with_gateway.run(*count).stdout.strip() == "2|0", 60)
+    with_gateway.run("psql", "-q", "-c", "UPDATE notes SET body = 'Halogen.' WHERE id = 2")
+    wait_until(lambda: with_gateway.run(*count).stdout.strip() == "2|0", 60)
+    assert "worker stopped" in with_gateway.run("down").stderr
+    assert "worker: not running" in with_gateway.run("status", expect=3).stdout
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ import httpx
 import psycopg
 import pytest
 
+from pgblend.cli.explain.trace import Trace
 from support.model_library import EXPANSION
 from support.model_provider import Behaviour
 from support.waiting import SOON_SECONDS, wait_until
@@ -74,6 +75,34 @@ def test_all_stages_as_in_sql(door: Any, all_models: Any, post: Post) -> None:
     stages = {stage["name"]: stage for stage in explained["stages"]}
     assert stages["rerank"]["details"] == {"given": True}
     assert stages["embed"]["skipped"] == "the caller gave the vector"
+
+
+def test_an_explanation_has_the_time_of_models(all_models: Any, post: Post) -> None:
+    for task in ("embed", "chat", "rerank"):
+        all_models.behaviours[task] = Behaviour(delay_seconds=0.3)
+    told = post("/v1/explain", query="wine of spain", options={"mode": "thorough"})
+    assert all(told["models_ms"][stage] >= 300 for stage in ("expand", "embed", "rerank"))
+    trace = Trace.from_json(told)
+    assert trace.total_ms >= 900
+    by_name = {stage.name: stage for stage in trace.stages}
+    assert all(by_name[stage].ms >= 300 for stage in ("expand", "embed", "rerank"))
+    assert all(by_name[stage].skipped is None for stage in ("expand", "embed", "rerank"))
+    assert sum(stage.ms for stage in trace.stages) == pytest.approx(trace.total_ms, rel=0.01)
+
+
+def test_what_is_typed_asks_for_vectors_alone(all_models: Any, post: Post) -> None:
+    before = len(all_models.bodies)
+    asked = {"query": "wine of portugal", "options": {"mode": "thorough"}, "facts": True}
+    facts = post("/v1/search", **asked, purpose="typed")["facts"]
+    assert facts["meta"] == {
+        "mode": "hybrid", "expanded": False, "reranked": False, "vectorsUsed": True,
+    }  # fmt: skip
+    assert (facts["mode"], facts["candidates"] > 0) == ("thorough", True)
+    assert len(all_models.bodies) - before == 1
+    assert not {"messages", "documents"} & all_models.bodies[-1].keys()
+    meta = post("/v1/search", **asked)["facts"]["meta"]
+    assert (meta["expanded"], meta["reranked"]) == (True, True)
+    assert "facts" not in post("/v1/search", query="wine")
 
 
 @pytest.mark.parametrize("task", ["embed", "chat", "rerank"])

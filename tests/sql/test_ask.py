@@ -238,3 +238,9 @@ def test_the_passages_fit_the_budget(asked: Database, model: ModelProvider) -> N
     found = ask(asked, max_tokens=400)
     assert found["meta"]["tokens"] <= 400
     assert found["citations"]
+
+
+def test_a_budget_below_the_prompt_is_an_error(asked: Database) -> None:
+    with pytest.raises(psycopg.errors.InvalidParameterValue, match="the prompt alone has"):
+        ask(asked, answer=False, max_tokens=100)
+    assert ask(asked, answer=False, max_tokens=400)["citations"]

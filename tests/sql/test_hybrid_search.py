@@ -23,7 +23,7 @@ def test_words_alone_answer_without_vectors(db: Database) -> None:
     db.rows("SELECT add_collection('c')")
     add_documents(db, "c", DOCUMENTS)
     rows = db.rows("SELECT rank, source_key, relevance, degraded FROM hybrid_search('deploy')")
-    reason = "no embedding space yet; pgblend ingest makes and fills one where a model gateway runs"
+    reason = "no embedding space yet; pgblend worker makes and fills one where a model gateway runs"
     assert rows == [(1, "deploy", None, [f"vector: {reason}"])]
     assert db.warnings() == [f"searching without the vector arm: {reason}"]
 

@@ -11,12 +11,20 @@ from support.search_log import HOUR, log_search
 DAY = HOUR.replace(hour=0)
 
 
-def spend(db: Database, model: str, ms: float, outcome: str, cost: float | None) -> None:
+def spend(
+    db: Database,
+    model: str,
+    ms: float,
+    outcome: str,
+    cost: float | None,
+    task: str = "expansion",
+) -> None:
     db.rows(
         "INSERT INTO pgblend_data.model_call (called_at, task, model, provider, outcome, attempts,"
         " input_tokens, output_tokens, cost_usd, milliseconds)"
-        " VALUES (%s, 'expansion', %s, 'openai', %s, 1, 10, 5, %s, %s)",
+        " VALUES (%s, %s, %s, 'openai', %s, 1, 10, 5, %s, %s)",
         HOUR,
+        task,
         model,
         outcome,
         cost,
@@ -68,7 +76,7 @@ def test_degraded(logged: Database) -> None:
 def test_costs(db: Database) -> None:
     db.rows("SET timezone = 'UTC'")
     spend(db, "a", 100, "ok", 0.5)
-    spend(db, "a", 300, "ok", None)
+    spend(db, "a", 300, "ok", None, "hyde")  # by expansion_model, as `models list` says
     spend(db, "a", 200, "provider_timeout", None)
     assert db.rows("SELECT * FROM model_costs") == [
         (DAY, "expansion", "a", 3, 1, 30, 15, 0.5, 1, 200.0, pytest.approx(290)),

@@ -185,6 +185,30 @@ def test_evaluations_are_marked(library: Database, receiver: socket.socket) -> N
     assert received(receiver)["purpose"] == "search"
 
 
+@pytest.mark.parametrize(
+    ("call", "purpose"),
+    [
+        ("* FROM hybrid_search('fox', options => %s)", "search"),
+        ("get_context('fox', options => %s)", "search"),
+        ("ask('fox', answer => false, options => %s)", "search"),
+        ("* FROM search_facets('fox', ARRAY['$language'], options => %s)", "facets"),
+        ("search_explain('fox', options => %s)", "explain"),
+        ("search_diagnose('fox', 'one', options => %s)", "diagnose"),
+    ],
+)
+def test_each_has_its_purpose(
+    library: Database, receiver: socket.socket, call: str, purpose: str
+) -> None:
+    library.rows(f"SELECT {call}", Jsonb({"mode": "fast"}))
+    assert received(receiver)["purpose"] == purpose
+    library.rows("SELECT set_config('pgblend.purpose', 'typed', false)")
+    library.rows(f"SELECT {call}", Jsonb({"mode": "fast"}))
+    library.rows("RESET pgblend.purpose")
+    while (told := received(receiver)["purpose"]) == purpose:  # a diagnosis may search again
+        pass
+    assert told == "typed"
+
+
 def test_the_largest_report_fits_a_datagram(library: Database, receiver: socket.socket) -> None:
     for number in range(60):
         library.rows("SELECT add_collection(%s)", f"{number:02}" + "\N{GRINNING FACE}" * 98)

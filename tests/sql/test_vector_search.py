@@ -81,7 +81,7 @@ def test_waiting_chunks_are_told(library: Database) -> None:
     (degraded,) = library.rows(
         "SELECT DISTINCT degraded FROM vector_search(query_embedding => '[1,0]')"
     )
-    assert degraded == (["vector: some passages have no vector yet (pgblend ingest makes them)"],)
+    assert degraded == (["vector: some passages have no vector yet (pgblend worker makes them)"],)
 
 
 @pytest.mark.parametrize("scan", ["auto", "exact", "index"])

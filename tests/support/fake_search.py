@@ -52,7 +52,7 @@ ANSWERS = {
     "'enable_sort'": lambda *_: [],
     "_is_named(": lambda *_: [{"found": True}],
     "_asking_role()": lambda: [{"role": "ann", "most_ms": 1e9}],
-    "pgblend.purpose": lambda: [{"purpose": "search"}],
+    "pgblend.purpose": lambda purpose: [{"purpose": purpose}],
     "LIMIT 0": lambda *_: [HELD],
     "_is_building(": lambda _: [{"found": False}],
     "c.content = ANY": lambda *_: [],

@@ -11,6 +11,9 @@ _FACTS = Query(
         blend.get_setting('default_profile') #>> '{}' AS profile,
         blend.get_setting('answer_model') #>> '{}' AS answer_model,
         blend.get_setting('expansion_model') #>> '{}' AS expansion_model,
+        num_nonnulls(
+            nullif(blend.get_setting('expansion_model'), 'null'),
+            nullif(blend.get_setting('rerank_model'), 'null')) > 0 AS asks_models,
         pg_has_role('pgblend_writer', 'USAGE') AS may_write,
         pgblend._has_edges() AS has_graph
     """,

@@ -9,10 +9,10 @@ import { figure, hue, title } from "./words.js";
 const ROW = 52; // pixels, as --row says to the style
 const GAP = 64;
 
-/** Search with two profiles and show both lists, with a line for each passage that both have. */
-export async function showBeside(one, other, signal) {
+/** Search with two profiles and show both lists, with a line for each passage that both have; `sent` is what becomes of a body. */
+export async function showBeside(one, other, sent, signal) {
   const asked = [body({ profile: one }), body({ profile: other, weights: {} })]; // weights by hand are the first one's
-  const found = await Promise.all(asked.map((each) => post("/v1/search", each, signal)));
+  const found = await Promise.all(asked.map((each) => post("/v1/search", sent(each), signal)));
   const lists = found.map((each) => each.results);
   const isSame = (left, right) => left.chunk_id === right.chunk_id;
   const pairs = lists[0].flatMap((row, left) => {

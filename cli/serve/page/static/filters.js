@@ -56,7 +56,7 @@ function drawKey(key, rows, changed) {
 function drawValue(key, row, most, changed) {
   const box = h("input", { type: "checkbox", checked: isChosen(key, row.value), change: () => {
     toggle(key, row.value);
-    changed();
+    changed("changed");
   } });
   return h("label", { "--share": `${(100 * row.count) / most}%` }, box,
     h("span", { dir: "auto" }, valueText(row.value)), h("b", { title: row.count_estimate > row.count && `about ${row.count_estimate} in all` }, String(row.count)));
@@ -65,7 +65,7 @@ function drawValue(key, row, most, changed) {
 function dates(changed) {
   const input = (name, label) => h("label", { class: "date" }, label, h("input", { type: "date", value: search[name], change: (event) => {
     search[name] = event.target.value;
-    changed();
+    changed("changed");
   } }));
   return h("fieldset", { class: "facet dates" }, h("legend", {}, "Date"), input("since", "from"), input("until", "to"));
 }

@@ -8,15 +8,17 @@ const dialog = h("dialog", { class: "drawer", "aria-label": "Document" });
 document.body.append(dialog);
 dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
 
-/** Show a document, at the chunk `chunk_id` or the lines from `start_line` to `end_line`; `quote` is marked. */
+/** Show a document, at the chunk `chunk_id` or the lines from `start_line` to `end_line`; `quote`, or what was searched for, is marked. */
 export async function openDocument(id, at) {
   noteOpened(at);
   fill(dialog, head(title(at), ""), h("p", { class: "small" }, "Loading …"));
   if (!dialog.open) dialog.showModal();
   try {
     const { document: shown, chunks } = await get(`/v1/documents/${id}`);
-    const text = chunks.map((chunk) => drawChunk(chunk, isAt(chunk, at), at.quote));
-    fill(dialog, head(title(shown), place(shown)), facts(shown), h("div", { class: "text", dir: "auto" }, text));
+    const hits = hitsOf(at);
+    const text = chunks.map((chunk) => drawChunk(chunk, isAt(chunk, at), at.quote, hits));
+    const body = h("div", { class: "text", dir: "auto" }, text);
+    fill(dialog, head(title(shown), place(shown), steps(body)), facts(shown), body);
     dialog.querySelector(".chunk.here mark, .chunk.here")?.scrollIntoView({ block: "start", behavior: isCalm() ? "auto" : "smooth" });
   } catch (error) {
     fill(dialog, head(title(at), ""), h("p", {}, error.message));
@@ -28,9 +30,10 @@ function noteOpened({ chunk_id, details }) {
   if (details?.search_id) post("/v1/click", { search_id: details.search_id, chunk_id }).catch(() => {});
 }
 
-function head(name, where) {
+function head(name, where, ...tools) {
   return h("header", {},
     h("div", { class: "who" }, h("h2", { dir: "auto" }, name), h("bdi", { class: "where" }, where)),
+    tools,
     h("button", { class: "quiet", type: "button", autofocus: true, click: () => dialog.close() }, "Close"));
 }
 
@@ -46,19 +49,59 @@ function isAt(chunk, at) {
 }
 
 /** Write a chunk without the overlap with the one before it. */
-function drawChunk(chunk, isHere, quote) {
+function drawChunk(chunk, isHere, quote, hits) {
   const text = [...chunk.content].slice(chunk.own_start).join("");
   const lines = chunk.start_line === null ? "" : `${chunk.start_line}`;
+  const sought = (isHere && quoted(quote)?.test(text) && quoted(quote)) || hits;
   return h("div", { class: isHere ? "chunk here" : "chunk" },
     h("span", { class: "line" }, lines),
-    h("div", {}, chunk.heading && h("p", { class: "where" }, oneLine(chunk.heading)), h("p", { class: "words" }, isHere ? marked(text, quote) : text)));
+    h("div", {}, chunk.heading && h("p", { class: "where" }, oneLine(chunk.heading)), h("p", { class: "words" }, marked(text, sought))));
 }
 
-/** Mark a quote in a text, however its spaces were written. */
-function marked(text, quote) {
+/** Return what finds a quote, however its spaces were written. */
+function quoted(quote) {
   const words = quote?.split(/\s+/).filter(Boolean) ?? [];
-  if (!words.length) return text;
-  const found = new RegExp(words.map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).join("\\s+")).exec(text);
-  if (!found) return text;
-  return [text.slice(0, found.index), h("mark", {}, found[0]), text.slice(found.index + found[0].length)];
+  return words.length ? new RegExp(words.map(escaped).join("\\s+"), "u") : null;
+}
+
+/** Return what finds the words that the search found rows by; those of the query where none are marked. */
+function hitsOf({ query }) {
+  const found = [...document.querySelectorAll(".rows .snippet mark")].map((mark) => mark.textContent);
+  const asked = query?.match(/[\p{L}\p{N}]{4,}/gu) ?? [];
+  const words = [...new Set((found.length ? found : asked).map((word) => word.toLowerCase()))].filter(Boolean);
+  if (!words.length) return null;
+  const edges = (word) => (/[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]/.test(word) ? escaped(word) : `(?<![\\p{L}\\p{N}])${escaped(word)}(?![\\p{L}\\p{N}])`);
+  return new RegExp(words.sort((one, other) => other.length - one.length).map(edges).join("|"), "giu");
+}
+
+const escaped = (text) => text.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&").replace(/\s+/g, "\\s+");
+
+/** Mark what is sought in a text: a quote once, words wherever they stand. */
+function marked(text, sought) {
+  if (!sought) return text;
+  const found = sought.global ? [...text.matchAll(sought)] : [sought.exec(text)].filter(Boolean);
+  const pieces = [];
+  let end = 0;
+  for (const { 0: words, index } of found) {
+    pieces.push(text.slice(end, index), h("mark", {}, words));
+    end = index + words.length;
+  }
+  return [...pieces, text.slice(end)];
+}
+
+/** Return buttons that go from one marked word to the next; nothing where none is marked. */
+function steps(body) {
+  const marks = [...body.querySelectorAll("mark")];
+  if (!marks.length) return null;
+  let at = marks.findIndex((mark) => mark.closest(".here"));
+  const count = h("span", { class: "small", role: "status" }, `${Math.max(at, 0) + 1} of ${marks.length}`);
+  const step = (by) => {
+    marks[at]?.classList.remove("now");
+    at = (Math.max(at, 0) + by + marks.length) % marks.length;
+    marks[at].classList.add("now");
+    marks[at].scrollIntoView({ block: "center", behavior: isCalm() ? "auto" : "smooth" });
+    fill(count, `${at + 1} of ${marks.length}`);
+  };
+  const button = (label, sign, by) => h("button", { class: "quiet", type: "button", "aria-label": label, title: label, click: () => step(by) }, sign);
+  return h("span", { class: "steps" }, count, button("Hit before", "↑", -1), button("Next hit", "↓", 1));
 }

@@ -14,11 +14,11 @@ export function drawRanking(overview, changed) {
     search.weights = {};
     hint.textContent = describe(overview, value);
     weights.ask();
-    changed();
+    changed("changed");
   };
   const beside = (value) => {
     search.other = value || null;
-    changed();
+    changed("changed");
   };
   hint.textContent = describe(overview, own);
   const names = overview.profiles.map(({ name }) => name);

@@ -5,7 +5,7 @@ import { showExplanation } from "./explanation.js";
 import { openGraph } from "./graph.js";
 import { openDocument } from "./passage.js";
 import { thumbs } from "./thumbs.js";
-import { figure, hue, oneLine, place, snippet, title } from "./words.js";
+import { figure, hue, isCode, oneLine, place, snippet, title, withoutMarkdown } from "./words.js";
 
 const ARMS = ["lexical", "vector", "fuzzy", "graph", "document"];
 
@@ -24,24 +24,46 @@ export function drawRows(results, asked, context) {
   if (open && context.isFinal) byId("results").querySelector(`[data-chunk="${CSS.escape(open)}"] .explain`)?.click();
 }
 
+/** Add the rows of the next page behind those shown. */
+export function addRows(results, asked, context) {
+  const rows = results.map((row) => drawRow(row, hue(1, 1), asked, context));
+  byId("results").querySelector(".rows").append(...rows);
+  rows[0]?.focus();
+}
+
 function drawRow(row, color, asked, context) {
   const body = h("div", { class: "body", hidden: true });
   const item = h("li", { class: "row result", "data-chunk": row.chunk_id, "--hue": color, tabindex: -1 });
   const explain = h("button", { class: "quiet explain", type: "button", "aria-expanded": "false",
     click: () => toggleExplanation(item, explain, body, row, asked) }, "Explain");
-  const name = h("button", { class: "title", type: "button", dir: "auto", click: () => openDocument(row.document_id, row) }, title(row));
+  const name = h("button", { class: "title", type: "button", dir: "auto", click: () => openDocument(row.document_id, { ...row, query: asked.query }) }, title(row));
   item.append(
     h("div", { class: "head" },
       h("span", { class: "badge" }, String(row.rank)),
       h("div", { class: "who" }, h("h3", {}, name), h("bdi", { class: "where" }, place(row))),
-      h("span", { class: "score", title: "score" }, figure(row.score))),
-    h("p", { class: "snippet", dir: "auto" }, snippet(row.snippet)),
+      h("div", { class: "marks" }, h("span", { class: "score", title: "score" }, figure(row.score)), relevance(row))),
+    h("p", { class: "snippet", dir: "auto" }, snippet(isCode(row) ? row.snippet : withoutMarkdown(row.snippet))),
+    ...(row.details.copies ? [copies(row.details.copies)] : []),
     ...(row.details.answers ? [h("p", { class: "small", dir: "auto" }, `Answers: ${row.details.answers.map(oneLine).join("; ")}`)] : []),
     h("div", { class: "acts" }, arms(row), context.overview.has_graph && h("button", { class: "quiet", type: "button", click: () => openGraph(row, title(row)) }, "Graph"),
       thumbs(row, asked.query, context.overview.may_write), explain),
     body);
   return item;
 }
+
+/** Say how relevant a row is, and by what that is told. */
+function relevance({ relevance: value, details }) {
+  if (value === null || value === undefined) return null;
+  const basis = details.relevance_basis;
+  const told = basis === "cosine" || basis === "p_value" ? figure(value, 2) : `${Math.round(100 * value)} %`;
+  return h("span", { class: "relevance", title: `relevance, by ${String(basis).replace("_", " ")}` }, `relevance ${told}`);
+}
+
+/** Name the documents that say the same. */
+const copies = (others) => h("details", { class: "more copies" },
+  h("summary", {}, others.length === 1 ? "The same text in another document" : `The same text in ${others.length} other documents`),
+  h("ul", {}, others.map((one) => h("li", {}, h("button", { class: "title", type: "button", dir: "auto",
+    click: () => openDocument(one.document_id, one) }, title(one)), " ", h("bdi", { class: "where" }, place(one))))));
 
 /** Name the arms that found a row, with its rank in each. */
 function arms(row) {

@@ -14,7 +14,7 @@ export function tuning(overview, changed) {
   const sliders = h("div", { class: "sliders" }, ARMS.map((arm) => slider(arm, measured, changed)));
   const reset = h("button", { class: "quiet", type: "button", click: () => {
     search.weights = {};
-    changed();
+    changed("adjusted");
     measured.ask();
   } }, "As the profile has them");
   measured.showWeights = (weights) => {
@@ -29,7 +29,7 @@ function slider(arm, measured, changed) {
   const input = h("input", { type: "range", min: 0, max: MOST, step: 0.05, "data-arm": arm, "aria-label": `weight of ${arm}`,
     input: () => {
       search.weights = { ...search.weights, [arm]: Number(input.value) };
-      changed();
+      changed("adjusted");
       measured.ask();
     } });
   return h("label", { class: `slider arm-${arm}` }, h("span", {}, arm), h("output", {}, ""), input);

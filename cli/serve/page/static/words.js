@@ -8,10 +8,29 @@ const ENTITIES = { "&amp;": "&", "&lt;": "<", "&gt;": ">", "&quot;": '"', "&#39;
 export function snippet(html) {
   const pieces = html.split(/<\/?mark>/);
   return pieces.map((piece, place) => {
-    const text = piece.replace(/&(?:amp|lt|gt|quot|#39|#x27);/g, (entity) => ENTITIES[entity]);
+    const text = plainText(piece);
     return place % 2 ? h("mark", {}, text) : text;
   });
 }
+
+/** Return an escaped text as it was. */
+export const plainText = (html) => html.replace(/&(?:amp|lt|gt|quot|#39|#x27);/g, (entity) => ENTITIES[entity]);
+
+const PROGRAM = /\.(?:py|pyi|js|mjs|ts|tsx|jsx|c|h|cc|cpp|hpp|cs|go|rs|java|kt|swift|rb|php|pl|lua|r|sh|bash|sql|ps1|css|json|ya?ml|toml|ini|conf|log|csv|tsv)$/i;
+
+/** Tell whether a passage is of a program or of data, whose marks are no Markdown. */
+export const isCode = (row) => PROGRAM.test(row.source_key || row.uri || "");
+
+/** Return a snippet without the marks of Markdown: its words stay, and so do its hits. */
+export const withoutMarkdown = (html) => html
+  .replace(/!?\[((?:[^[\]]|\[[^[\]]*\])*)\]\((?:[^()\s]|\([^()\s]*\))*(?:\s[^()]*)?\)/g, "$1") // links
+  .replace(/\[\[(?:[^[\]|]*\|)?([^[\]|]+)\]\]/g, "$1")
+  .replace(/\[([^[\]]+)\]\[[^[\]]*\]/g, "$1")
+  .replace(/\|?(?:\s*:?-{3,}:?\s*\|)+(?:\s*:?-{3,}:?)?/g, " ").replace(/\s*\|\s*/g, " ") // tables
+  .replace(/(^|\s)(?:#{1,6}|&gt;|[-*+]|\d+\.)(?=\s)/g, "$1") // headings, quotations, items
+  .replace(/`+|\*\*|~~/g, "")
+  .replace(/(^|[\s(>])[*_]+(?=[^\s*_])/g, "$1").replace(/([^\s*_])[*_]+(?=[\s).,;:!?<]|$)/g, "$1")
+  .replace(/\\([!-/:-@[-`{-~])/g, "$1");
 
 /** Return a result's name: its title, or else its key. */
 export const title = (row) => oneLine(row.title || row.source_key || row.uri || "") || `document ${row.document_id}`;
