@@ -348,7 +348,8 @@ def test_the_log_level_of_the_gateway(with_gateway: PrivateServer) -> None:
     assert "gateway started" in with_gateway.run("gateway", "restart").stderr
     with_gateway.run("models", "test", "embedding", "--timeout", "5")  # at once: it can serve
     with_gateway.run("search", "a hare")
-    wait_until(lambda: log.read_text().count('"event": "search"') > before.count('"search"'), 30)
+    event = '"event": "search"'
+    wait_until(lambda: log.read_text().count(event) > before.count(event), 30)
     assert log.read_text().startswith(before)
 
 
