@@ -6,7 +6,7 @@ such a name is given to must also consist of links, since a restaurant has a men
 
 import re
 
-from selectolax.lexbor import LexborNode
+from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 _ROLES = frozenset(("navigation", "menubar", "menu", "search", "doc-pagelist"))
 _NAMES = re.compile(
@@ -53,26 +53,61 @@ _CONTROL_WORDS = (
 )
 _CONTROLS = frozenset(_CONTROL_WORDS.split())
 _ROWS = frozenset(("p", "div", "table", "ul", "ol", "center", "span", "tr"))
+_NO_BANNERS = frozenset(("a", "span", "p", "h1", "h2", "h3", "code", "li", "td"))
+_SUBJECTS = frozenset(("main", "article", "section", "blockquote", "aside"))
 _TOPS = frozenset(("html", "body", "main", "article"))
 
 
-def is_furniture(node: LexborNode, tag: str) -> bool:
-    """Whether an element is there for finding one's way, not for what the page is about."""
-    if tag in _TOPS:
-        return False
-    attributes = node.attributes
-    if tag == "nav" or attributes.get("role") in _ROLES:
-        return not _has_main_heading(node)
-    if tag in ("header", "footer"):
-        return _is_of_site(node)
-    if tag == "a":
-        return _is_mark(node)
-    names = f"{attributes.get('class') or ''} {attributes.get('id') or ''}".strip()
-    if names and _CONSENT.search(names) and _is_banner(node):
-        return True
-    if names and any(_NAMES.search(name) for name in _plain_names(names)):
-        return _leads_elsewhere(node) and not _has_main_heading(node)
-    return tag in _ROWS and (_is_row_of_steps(node) or _is_menu_above(node, tag))
+class Furniture:
+    """Tells what of a page is no subject of it; knows the page's headings."""
+
+    def __init__(self, tree: LexborHTMLParser) -> None:
+        self._main_headings = len(tree.css("h1"))
+        self._has_headings = tree.css_first("h1, h2") is not None
+
+    def has(self, node: LexborNode, tag: str, is_above: bool) -> bool:
+        """Whether an element is there for finding one's way, not for what the page is about.
+
+        `is_above` says that no heading was read yet.
+        """
+        if tag in _TOPS:
+            return False
+        attributes = node.attributes
+        if tag == "nav" or attributes.get("role") in _ROLES:
+            return not self._has_main_heading(node)
+        if tag in ("header", "footer"):
+            return self._is_of_site(node)
+        if tag == "a":
+            return _is_mark(node)
+        names = f"{attributes.get('class') or ''} {attributes.get('id') or ''}".strip()
+        if names and _CONSENT.search(names) and self._is_banner(node):
+            return True
+        if names and any(_NAMES.search(name) for name in _plain_names(names)):
+            return _leads_elsewhere(node) and not self._has_main_heading(node)
+        if tag in _ROWS and _is_row_of_steps(node):
+            return True
+        return tag in ("ul", "ol") and is_above and self._has_headings and _is_menu(node)
+
+    def _has_main_heading(self, node: LexborNode) -> bool:
+        """Whether an element has the page's subject in it, or its only main heading."""
+        if node.css_first("main, article") is not None:
+            return True
+        own = len(node.css("h1"))
+        return bool(own) and own == self._main_headings
+
+    def _is_of_site(self, node: LexborNode) -> bool:
+        """Whether a header or footer is that of the site, and not of an article."""
+        if _is_within_subject(node) or self._has_main_heading(node):
+            return False
+        has_menu = node.css_first("nav, [role=navigation], [role=search], form") is not None
+        is_brand = node.tag == "header" and has_menu and _own_size(node) < _LONGEST_BRAND
+        return is_brand or _linked_share(node) >= _LINKED
+
+    def _is_banner(self, node: LexborNode) -> bool:
+        if node.tag in _NO_BANNERS or len(node.text()) > _LONGEST_BANNER:
+            return False
+        is_asked = node.css_first("button, input, a, [role=button]") is not None
+        return is_asked and not self._has_main_heading(node)
 
 
 def is_control(text: str) -> bool:
@@ -82,27 +117,6 @@ def is_control(text: str) -> bool:
 
 def _plain_names(names: str) -> list[str]:
     return [_CAMEL.sub("-", name).lower() for name in names.split()]
-
-
-def _has_main_heading(node: LexborNode) -> bool:
-    if node.css_first("main, article") is not None:
-        return True
-    own = len(node.css("h1"))
-    return bool(own) and own == len(node.parser.css("h1"))
-
-
-def _is_of_site(node: LexborNode) -> bool:
-    """Whether a header or footer is that of the site, and not of an article."""
-    above = node.parent
-    while above is not None and above.tag not in ("body", "html"):
-        if above.tag in ("main", "article", "section", "blockquote", "aside"):
-            return False
-        above = above.parent
-    if _has_main_heading(node):
-        return False
-    has_menu = node.css_first("nav, [role=navigation], [role=search], form") is not None
-    is_brand = node.tag == "header" and has_menu and _own_size(node) < _LONGEST_BRAND
-    return is_brand or _linked_share(node) >= _LINKED
 
 
 def _own_size(node: LexborNode) -> int:
@@ -118,13 +132,6 @@ def _is_mark(link: LexborNode) -> bool:
         return text in _EDITS
     names = link.attributes.get("class") or ""
     return text in _PERMALINKS or "skip" in names or text.startswith(("skip to", "jump to"))
-
-
-def _is_banner(node: LexborNode) -> bool:
-    if node.tag in ("a", "span", "p", "h1", "h2", "h3", "code", "li", "td"):
-        return False
-    is_asked = node.css_first("button, input, a, [role=button]") is not None
-    return is_asked and len(node.text()) < _LONGEST_BANNER and not _has_main_heading(node)
 
 
 def _leads_elsewhere(node: LexborNode) -> bool:
@@ -174,23 +181,16 @@ def _own_words(node: LexborNode, links: list[LexborNode]) -> set[str]:
     return set(_WORD.findall(text))
 
 
-def _is_menu_above(node: LexborNode, tag: str) -> bool:
-    """Whether a list of nothing but links stands above the page's first heading."""
-    if tag not in ("ul", "ol"):
-        return False
+def _is_menu(node: LexborNode) -> bool:
+    """Whether a list above the page's headings is of nothing but links."""
     items = [child for child in node.iter() if child.tag == "li"]
-    if len(items) < 3 or _linked_share(node) < 0.95:
-        return False
-    above: LexborNode | None = node
+    return len(items) >= 3 and _linked_share(node) >= 0.95 and not _is_within_subject(node)
+
+
+def _is_within_subject(node: LexborNode) -> bool:
+    above = node.parent
     while above is not None and above.tag not in ("body", "html"):
-        if above.tag in ("main", "article", "section"):
-            return False
-        sibling = above.prev
-        while sibling is not None:
-            if sibling.tag in ("h1", "h2") or (
-                sibling.tag and not sibling.tag.startswith("-") and sibling.css_first("h1, h2")
-            ):
-                return False
-            sibling = sibling.prev
+        if above.tag in _SUBJECTS:
+            return True
         above = above.parent
-    return True
+    return False

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from pgblend.cli.ingest.document import Heading, Link, ParseError, Table
-from pgblend.cli.ingest.page_furniture import is_control, is_furniture
+from pgblend.cli.ingest.page_furniture import Furniture, is_control
 from pgblend.cli.ingest.tables import TableRows, with_captions
 from pgblend.cli.ingest.title import stated_title, top_heading
 
@@ -49,6 +49,8 @@ _NAVIGATION_PANEL = re.compile(
 _MARK = re.compile(r"\s*[\u00b6\U0001f517]\s*$")
 _TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)")
 _MAX_DEPTH = 10_000
+# Deeper elements are not looked at as menus: each look goes through all that is in them.
+_DEEPEST_MENU = 60
 _SHADOW = ("shadowrootmode", "shadowroot")
 # Fields whose value a reader sees, else what stands there until one is typed.
 _SHOWN_FIELDS = frozenset(
@@ -84,7 +86,7 @@ def parse_page(source: str) -> Page:
     _check_depth(source)
     source = _NAVIGATION_PANEL.sub("", source) if "avigation Panel" in source else source
     tree = LexborHTMLParser(source)
-    writer = _Writer()
+    writer = _Writer(Furniture(tree))
     if tree.root is not None:
         _write(tree.root, writer)
     writer.place_images()
@@ -186,7 +188,9 @@ _ROMAN = (
 class _Writer:
     """Collects text; line ends asked for are written once text follows, and never doubled."""
 
+    furniture: Furniture
     parts: list[str] = field(default_factory=list)
+    depth: int = 0
     length: int = 0
     breaks: int = 0
     space: bool = False
@@ -283,9 +287,10 @@ def _write(root: LexborNode, writer: _Writer) -> None:
             writer.write(node.text_content or "")
             continue
         if leaving:
+            writer.depth -= 1
             _leave(node, tag, writer, heading_start)
             continue
-        if _is_left_out(node, tag):
+        if _is_left_out(node, tag, writer):
             continue
         if tag in _HEADINGS:
             writer.break_line(2)
@@ -297,11 +302,12 @@ def _write(root: LexborNode, writer: _Writer) -> None:
             writer.open_table(node)
         elif tag == "tr" and writer.open_tables:
             writer.open_tables[-1].rows.append((writer.position(), node))
+        writer.depth += 1
         stack.append((node, True))
         stack.extend((child, False) for child in reversed(_children(node, tag, writer)))
 
 
-def _is_left_out(node: LexborNode, tag: str) -> bool:
+def _is_left_out(node: LexborNode, tag: str, writer: _Writer) -> bool:
     """Whether an element is not seen, or is not what the page is about."""
     if tag in _DROPPED:
         return not _is_shadow(node, tag)
@@ -309,7 +315,9 @@ def _is_left_out(node: LexborNode, tag: str) -> bool:
         return is_control(node.text())
     if tag == "title":  # of a drawing: what a pointer over it shows
         return True
-    return tag in _FURNITURE and is_furniture(node, tag)
+    if tag not in _FURNITURE or writer.depth > _DEEPEST_MENU:
+        return False
+    return writer.furniture.has(node, tag, is_above=not writer.headings)
 
 
 def _is_shadow(node: LexborNode, tag: str) -> bool:
