@@ -6,6 +6,7 @@ says which of them it wants, and gets their chunks.
 """
 
 import os
+import re
 import resource
 import sys
 import time
@@ -38,6 +39,8 @@ _BATCH_BYTES = 1 << 20
 _PART_CHUNKS = 1000
 _ANSWER_BYTES = 1 << 16
 _GROUP_CHARACTERS = 4_000_000
+# How Python writes an object that a library puts into its message: an address of memory.
+_OBJECT = re.compile(r"'?<[^<>]* at 0x[0-9A-Fa-f]+>'?")
 
 
 @dataclass
@@ -237,7 +240,7 @@ class Worker:
         return f"its parser failed: {type(error).__name__}{': ' if text else ''}{text}"
 
     def _problem(self, problem: Problem) -> None:
-        message = " ".join(problem.message.split())
+        message = " ".join(_OBJECT.sub("what was read", problem.message).split())
         self._send({"problem": [problem.kind, problem.source, message]})
 
     def _send(self, message: dict[str, Any], payload: bytes = b"", *, flush: bool = True) -> None:

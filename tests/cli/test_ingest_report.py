@@ -71,3 +71,14 @@ def test_a_file_that_is_read_in_another_way_is_read_once_more(ingest, connection
     _, report, stderr = ingest(tmp_path)
     assert (report["reread"], report["documents"]["unchanged"]) == ({}, 2)
     assert "once more" not in stderr
+
+
+@pytest.mark.parametrize(
+    "name", ["a.docx", "a.pptx", "a.xlsx", "a.pdf", "a.png", "a.msg", "a.epub"]
+)
+def test_a_refusal_has_no_address_of_memory(ingest, tmp_path, name):
+    (tmp_path / name).write_bytes(b"PK\x03\x04" + bytes(range(256)) * 4)
+    _, report, stderr = ingest(tmp_path)
+    assert len(report["failures"]) + len(report["skipped"]) == 1
+    assert " 0x" not in stderr
+    assert "object at" not in stderr
