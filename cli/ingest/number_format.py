@@ -60,8 +60,13 @@ def shown(value: float, code: str, from_1904: bool = False, raw: str = "") -> st
 
     A number without a format keeps all its digits. A format that makes no sense counts as none.
     """
-    if not code or len(code) > _LONGEST_CODE or code.lower() in ("general", "standard"):
+    if code in ("", "General") or len(code) > _LONGEST_CODE:
         return general(value, raw)
+    return _shown(value, code, from_1904, raw)
+
+
+@lru_cache(10_000)
+def _shown(value: float, code: str, from_1904: bool, raw: str) -> str:
     try:
         section, number = _choose(_sections(code), value)
         if section.has("general"):

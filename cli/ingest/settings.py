@@ -46,7 +46,7 @@ class Limits:
 
     memory_bytes: int = 3 << 30
     seconds: float = 60
-    seconds_per_megabyte: float = 2
+    seconds_per_megabyte: float = 4
 
     def seconds_for(self, size: int) -> float:
         """Return the seconds for a file of so many bytes."""

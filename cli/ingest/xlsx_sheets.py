@@ -127,7 +127,7 @@ class _SheetReader:
         cells: list[str] = []
         column = self._first_column - 1
         for cell in row:
-            if local_name(cell) != "c":
+            if _tag(cell) != "c":
                 continue
             match = _REFERENCE.match(cell.get("r", ""))
             column = _column(match[1]) if match else column + 1
@@ -140,7 +140,7 @@ class _SheetReader:
 
     def _cell(self, cell: Any, column: int, number: int) -> str:
         kind = cell.get("t", "n")
-        parts = {local_name(child): child for child in cell}
+        parts = {_tag(child): child for child in cell}
         value = (parts["v"].text or "") if "v" in parts else ""
         if kind == "inlineStr":
             return _rich_text(parts["is"]) if "is" in parts else ""
@@ -248,6 +248,11 @@ def _comment(cell: str, text: str) -> Iterator[tuple[int, str]]:
     match = _REFERENCE.match(cell)
     if text.strip():
         yield int(match[2]) if match else 1, f"{cell}: {' '.join(text.split())}"
+
+
+def _tag(element: Any) -> str:
+    """Return an element's name, as `local_name` does, in less time: cells are many."""
+    return str(element.tag).rpartition("}")[2]
 
 
 def _any_id(element: Any) -> str:
