@@ -22,6 +22,27 @@ _SET_PATH = """
         pg_catalog.current_database())
 """
 _MAY_LOAD = "SELECT has_function_privilege('pgblend._load_program(text)', 'execute')"
+_MAY_PARSE = """
+    SELECT pg_catalog.has_function_privilege(p.oid, 'execute') FROM pg_catalog.pg_proc AS p
+    WHERE p.proname = '_chunk_lexemes'
+        AND p.pronamespace = pg_catalog.to_regnamespace('pgblend')
+"""
+# The first passages of the newest documents, whose words no others before them change.
+_OTHER_WORDS = """
+    SELECT n.name
+    FROM pgblend_data.collection AS n
+    CROSS JOIN LATERAL (
+        SELECT d.* FROM pgblend_data.document AS d
+        WHERE d.collection_id = n.id ORDER BY d.id DESC LIMIT 20
+    ) AS d
+    INNER JOIN pgblend_data.chunk AS c ON c.document_id = d.id AND c.chunk_index = 0
+    CROSS JOIN LATERAL pgblend._chunk_lexemes(
+        pgblend._regconfig(c.text_search_config), d.source_key, d.title, c.heading, false,
+        c.content, c.own_start, 0, c.context) AS l
+    WHERE l.lexemes <> c.lexemes
+    GROUP BY n.name
+    ORDER BY n.name
+"""
 _INVALID_INDEXES = """
     SELECT i.indexrelid::pg_catalog.regclass::text AS name
     FROM pg_catalog.pg_index AS i
@@ -226,9 +247,25 @@ def owned_schemas(connection: Connection) -> Iterator[Check]:
         yield Check("schemas", "warning", f"{found}, and may drop it with all vectors", mend)
 
 
+def indexed_words(connection: Connection) -> Iterator[Check]:
+    """Parse passages anew: other rules or dictionaries may have made the words that are indexed."""
+    if not fetch_value(connection, _MAY_PARSE):
+        return
+    with connection.transaction(force_rollback=True):
+        connection.execute("SET LOCAL client_min_messages = error")
+        others = [row["name"] for row in fetch_rows(connection, _OTHER_WORDS)]
+    if others:
+        found = f"made by other rules or dictionaries in {', '.join(others)}: words may be missed"
+        mend = "ingest such a collection under another name, then remove the old one"
+        yield Check("indexed words", "warning", found, mend)
+    else:
+        yield Check("indexed words", "ok", "as passages are parsed now")
+
+
 CHECKS = (
     search_path,
     program,
+    indexed_words,
     invalid_indexes,
     collation,
     row_security,

@@ -42,7 +42,7 @@ def examine(pgblend: Pgblend, parse_valid: Callable[[Result, str], Any]) -> Exam
 def test_all_is_well(pgblend: Pgblend, examine: Examine, gateway: GatewayProcess) -> None:
     checks = examine()
     rest = {"search_path", "program", "indexes", "row security", "gateway", "embedding"}
-    rest |= {"memory", "vector index"}
+    rest |= {"memory", "vector index", "indexed words"}
     spaces = {"embedding space test", "embedding queue", "model of test"}
     assert set(checks) == ALWAYS | rest | spaces
     assert [check for check in checks.values() if check["status"] != "ok"] == []
@@ -230,3 +230,14 @@ def test_the_doctor_changes_nothing(examine: Examine, connection: psycopg.Connec
     before = connection.execute(count).fetchone()
     examine()
     assert connection.execute(count).fetchone() == before
+
+
+def test_words_of_other_rules(examine: Examine, connection: psycopg.Connection) -> None:
+    connection.execute("SELECT blend.add_collection('dated')")
+    connection.execute("SELECT blend.ingest_document('dated', 'k', 'node')")
+    connection.execute("ALTER TABLE pgblend_data.chunk DISABLE TRIGGER USER")
+    connection.execute("UPDATE pgblend_data.chunk SET lexemes = $$'other':1$$")
+    connection.execute("ALTER TABLE pgblend_data.chunk ENABLE TRIGGER USER")
+    check = examine()["indexed words"]
+    assert check["status"] == "warning"
+    assert "dated" in check["found"]
