@@ -73,12 +73,12 @@ def indexable_text(text: str, config: str = "") -> str:
     return text if text.isascii() else spaced_bigrams(text)
 
 
-def syllables(text: str) -> Counter[str]:
-    """Return the single syllables of runs, which have pairs alone, and how often each stands."""
+def syllables(text: str, least: int) -> Counter[str]:
+    """Return the syllables of runs of at least so many, and how often each stands."""
     if not may_have_runs(text):
         return Counter()
     runs = (re.findall(SYLLABLE, run) for run in re.findall(RUN, text))
-    return Counter(one for run in runs if len(run) > 1 for one in run)
+    return Counter(one for run in runs if len(run) >= least for one in run)
 
 
 def index_parts(
@@ -87,8 +87,8 @@ def index_parts(
     """Return title, heading, content, and content before own_start as the parser gets them.
 
     Last come, as a tsvector's text of weight C, which counts for no length, the identifiers of the
-    first three, with "=" before each, and the syllables of their runs. Identifiers have position 1,
-    so they have places in no phrase.
+    first three, with "=" before each, and the single syllables of what is their own: of runs the
+    others have pairs. Identifiers have position 1, so they have places in no phrase.
     """
     text = f"{title} {heading} {content}"
     quoted = [
@@ -96,7 +96,8 @@ def index_parts(
         for name in identifiers(text, True)
     ]
     if not text.isascii():
-        for one, count in syllables(word_form(text, config)).items():
+        own = word_form(f"{title} {heading} {content[own_start:]}", config)
+        for one, count in syllables(own, 1 if own_start else 2).items():
             places = ",".join(f"{place}C" for place in range(1, min(count, MOST_PLACES) + 1))
             quoted.append(f"'{one}':{places}")
     parts = (title, heading, content, content[:own_start])

@@ -61,10 +61,15 @@ def test_scripts_without_spaces_and_an_overlap_of_everything(db: Database) -> No
     db.rows("SELECT add_collection('docs', 'simple')")
     ingest(db, (None, "東京都", 0), (None, "京都大学", 2), (None, "大学", 2), title="")
     assert db.rows(COUNTS) == [
+        (0, "京", 1, 0),
         (0, "京都", 1, 0),
+        (0, "東", 1, 0),
         (0, "東京", 1, 0),
+        (0, "都", 1, 0),
         (1, "京都", 0, 1),
+        (1, "大", 1, 0),
         (1, "大学", 1, 0),
+        (1, "学", 1, 0),
         (1, "都大", 1, 0),
         (2, "大学", 0, 1),
     ]
