@@ -143,7 +143,7 @@ def command(
     services = Services(
         policy,
         cache_mebibytes=cache_size,
-        models_folder=models_folder or data_directory() / "models",
+        models_folder=(models_folder or data_directory() / "models").resolve(),
         database_url=database_url,
         keep_days=keep_days,
     )

@@ -12,6 +12,7 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from typing import Any
 
+from pgblend.cli.child_process import FOLDER, child_environment, python_module
 from pgblend.cli.gateway.errors import GatewayError
 from pgblend.cli.gateway.json_log import places
 
@@ -42,7 +43,10 @@ class ModelProcess:
         self._connection, theirs = Pipe()
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", __name__, str(theirs.fileno())], pass_fds=[theirs.fileno()]
+                python_module(__name__, str(theirs.fileno())),
+                cwd=FOLDER,
+                env=child_environment(),
+                pass_fds=[theirs.fileno()],
             )
         self._numbers = itertools.count()
         self._calls: dict[int, Future[Any]] = {}

@@ -1,12 +1,12 @@
 """The text of pictures: asked of a vision model through the run, or read by tesseract here."""
 
 import base64
-import os
 import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from pgblend.cli.child_process import FOLDER, child_environment, find_program
 from pgblend.cli.ingest.document import Document, ParseError, Picture, Place, storable_text
 
 VISION, OCR = "vision", "ocr"
@@ -125,14 +125,17 @@ def insert_texts(document: Document, texts: Sequence[tuple[Picture, str]]) -> Do
 
 def _tesseract(picture: bytes, languages: str) -> str:
     """Run tesseract on a picture; it inherits this process's limits of memory and time."""
-    command = ["tesseract", "stdin", "stdout", "-l", languages]
+    program = find_program("tesseract")
+    if program is None:
+        raise ParseError("tesseract cannot be run: it is not installed")
     try:
         done = subprocess.run(
-            command,
+            [program, "stdin", "stdout", "-l", languages],
+            cwd=FOLDER,
             input=picture,
             capture_output=True,
             timeout=_OCR_SECONDS,
-            env=os.environ | {"OMP_THREAD_LIMIT": "1"},
+            env=child_environment({"OMP_THREAD_LIMIT": "1"}),
         )
     except subprocess.TimeoutExpired:
         raise ParseError(f"tesseract did not end within {_OCR_SECONDS} s") from None

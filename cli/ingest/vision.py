@@ -1,10 +1,10 @@
 """What the run asks for its parsing processes: the text of a picture, from a vision model."""
 
-import shutil
 import subprocess
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from pgblend.cli.child_process import FOLDER, child_environment, find_program
 from pgblend.cli.ingest.read_pictures import OCR, VISION
 
 if TYPE_CHECKING:
@@ -61,10 +61,17 @@ def how_to_read(vision_model: str | None, gateway_url: str | None) -> str:
 
 def _tesseract_languages() -> str:
     """Return the languages that tesseract has, "" where it is not installed."""
-    if shutil.which("tesseract") is None:
+    program = find_program("tesseract")
+    if program is None:
         return ""
     listed = subprocess.run(
-        ["tesseract", "--list-langs"], capture_output=True, text=True, check=False, timeout=20
+        [program, "--list-langs"],
+        cwd=FOLDER,
+        env=child_environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=20,
     )
     names = [line.strip() for line in listed.stdout.splitlines()[1:]]
     return "+".join(name for name in names if name and name not in _NO_LANGUAGES)

@@ -4,13 +4,13 @@ import os
 import select
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 import time
 from contextlib import suppress
 from typing import Any
 
+from pgblend.cli.child_process import FOLDER, child_environment, python_module
 from pgblend.cli.errors import UserError
 from pgblend.cli.ingest.frames import FrameBuffer, write_frame
 from pgblend.cli.ingest.position import Position, read_position, write_position
@@ -45,10 +45,12 @@ class WorkerProcess:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115
         self._note = tempfile.TemporaryFile()  # noqa: SIM115
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "pgblend.cli.ingest.worker", str(self._note.fileno())],
+            python_module("pgblend.cli.ingest.worker", str(self._note.fileno())),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
+            cwd=FOLDER,
+            env=child_environment(),
             start_new_session=True,  # Ctrl-C is the run's business
             pass_fds=[self._note.fileno()],
         )

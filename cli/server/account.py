@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pgblend.cli.child_process import FOLDER, child_environment
 from pgblend.cli.errors import UserError
 
 SERVER_ACCOUNT = "postgres"
@@ -82,8 +83,8 @@ class Account:
             capture_output=True,
             text=True,
             errors="replace",
-            cwd="/",
-            env=server_environment(),
+            cwd=FOLDER,
+            env=_server_environment(entry and entry.pw_dir),
             user=entry and entry.pw_uid,
             group=entry and entry.pw_gid,
             extra_groups=entry and os.getgrouplist(entry.pw_name, entry.pw_gid),
@@ -107,15 +108,8 @@ def server_account() -> Account:
     return Account(SERVER_ACCOUNT)
 
 
-def server_environment() -> dict[str, str]:
-    """Leave out what would redirect the server or the Python inside it to the caller's own.
-
-    The gateway's token too: the server reads it from its file, which can change while it runs.
-    """
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(("PG", "PYTHON", "LC_")) or name.startswith("PGBLEND_")
-    }
-    kept.pop("PGBLEND_GATEWAY_TOKEN", None)
-    return kept | {"LC_ALL": "C.UTF-8", "PATH": SYSTEM_PATH}
+def _server_environment(home: str | None) -> dict[str, str]:
+    """Leave out what would redirect the Python inside the server to the caller's own."""
+    environment = child_environment(home=home)
+    environment.pop("PYTHONPATH", None)
+    return environment | {"LC_ALL": "C.UTF-8", "PATH": SYSTEM_PATH}

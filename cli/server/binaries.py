@@ -2,13 +2,13 @@
 
 import os
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from pgblend.cli.child_process import FOLDER, child_environment, find_program
 from pgblend.cli.database import (
     MINIMUM_SERVER_VERSION,
     MINIMUM_VECTOR_VERSION,
@@ -98,8 +98,8 @@ def find_binaries(major: int | None = None, root: Path = Path("/")) -> Binaries:
 
 def find_psql() -> Path:
     """Return psql: the one on the PATH, else the newest installed one."""
-    on_path = shutil.which("psql")
-    candidates = [Path(on_path)] if on_path else []
+    on_path = find_program("psql")
+    candidates = [on_path] if on_path else []
     candidates += sorted(folder / "psql" for folder in _folders(Path("/")))[::-1]
     for candidate in candidates:
         if candidate.exists():
@@ -119,14 +119,22 @@ def installations(root: Path = Path("/")) -> Iterator[Binaries]:
 def _folders(root: Path) -> Iterator[Path]:
     named = os.environ.get(FOLDER_VARIABLE)
     if named:
-        yield Path(named)
+        yield Path(named).resolve()
         return
-    on_path = shutil.which("initdb") if root == Path("/") else None
+    on_path = find_program("initdb") if root == Path("/") else None
     folders = [match for pattern in FOLDERS for match in sorted(root.glob(pattern))]
     if on_path:
-        folders.append(Path(on_path).resolve().parent)
+        folders.append(on_path.resolve().parent)
     yield from dict.fromkeys(folders)
 
 
 def _output(program: Path, *arguments: str) -> str:
-    return subprocess.run([program, *arguments], capture_output=True, text=True, check=False).stdout
+    said = subprocess.run(
+        [program, *arguments],
+        cwd=FOLDER,
+        env=child_environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return said.stdout

@@ -1,6 +1,5 @@
 """The HTTP door of the private server, whose page `pgblend open` opens."""
 
-import os
 import secrets
 from pathlib import Path
 from typing import LiteralString
@@ -47,7 +46,7 @@ class DoorProcess(ServiceProcess):
         password = secrets.token_urlsafe(24)
         _keep_login(connection, password)
         self.stop()
-        environment = os.environ | {
+        environment = {
             _DATABASE_VARIABLE: f"postgresql://{LOGIN}:{password}@{HOST}:{port}/{DATABASE}",
             DATA_DIRECTORY_VARIABLE: str(self._directory),
         }

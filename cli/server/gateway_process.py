@@ -50,9 +50,9 @@ class GatewayProcess(ServiceProcess):
         database; another one in the environment comes first.
         """
         require("gateway")
-        environment = dict(os.environ)
-        if database_url:
-            environment.setdefault(DATABASE_VARIABLE, database_url)
+        environment = {}
+        if database_url and DATABASE_VARIABLE not in os.environ:
+            environment[DATABASE_VARIABLE] = database_url
         log_level = log_level or self._log_level()
         self.stop()
         keep_token(self._directory, account, new_token())

@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import psutil
 
+from pgblend.cli.child_process import FOLDER, python_module, service_environment
 from pgblend.cli.errors import UserError
 
 START_TIMEOUT_SECONDS = 120  # a local model may be loaded by then
@@ -72,22 +72,21 @@ class ServiceProcess:
     ) -> RunningService:
         """Start `pgblend ARGUMENTS` so that it outlives this process; wait until it answers.
 
-        None of it may run any more. The log goes on; one of 10 MB is set aside. `-P` keeps the
-        folder that the user is in out of Python's path.
+        None of it may run any more. The log goes on; one of 10 MB is set aside.
         """
         self.ready_file.unlink(missing_ok=True)
         if self.log_file.exists() and self.log_file.stat().st_size > LARGEST_LOG_BYTES:
             self.log_file.replace(self.log_file.with_suffix(".log.1"))
-        program = [sys.executable, "-P", "-m", "pgblend.cli.main"]
+        options = [*arguments, "--ready-file", str(self.ready_file)]
         with self.log_file.open("a") as log:
             self._logged_before = log.tell()
             process = subprocess.Popen(
-                [*program, *arguments, "--ready-file", str(self.ready_file)],
+                python_module("pgblend.cli.main", *options),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                cwd="/",
-                env=environment,
+                cwd=FOLDER,
+                env=service_environment(environment),
                 start_new_session=True,
             )
         return self._wait(process, answers)

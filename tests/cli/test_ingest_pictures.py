@@ -35,7 +35,7 @@ def ingest(pgblend: Pgblend, parse_valid: ParseValid, tmp_path: Path) -> Ingest:
 @pytest.fixture
 def no_ocr(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine without tesseract."""
-    monkeypatch.setattr("pgblend.cli.ingest.vision.shutil.which", lambda name: None)
+    monkeypatch.setattr("pgblend.cli.ingest.vision.find_program", lambda name: None)
 
 
 @pytest.fixture

@@ -58,7 +58,7 @@ class GatewayProcess:
             options += ["--token-file", str(token_file)]
         with self._log.open("wb") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "pgblend.cli.main", self.command, *options],
+                [sys.executable, "-P", "-m", "pgblend.cli.main", self.command, *options],
                 env=self.environment,
                 stdin=subprocess.DEVNULL,
                 stdout=log,

@@ -3,12 +3,12 @@
 import json
 import os
 import re
-import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from pgblend.cli.child_process import find_program
 from pgblend.cli.database import has_password
 from pgblend.cli.errors import UserError
 from pgblend.cli.files import replace_file
@@ -78,7 +78,7 @@ def write(path: Path, part: Configuration) -> bool:
 def _own_command() -> str:
     """Return the path of the command, which agents' programs do not look for in our environment."""
     beside = Path(sys.executable).with_name("pgblend")
-    return str(beside) if beside.exists() else shutil.which("pgblend") or "pgblend"
+    return str(beside if beside.exists() else find_program("pgblend") or "pgblend")
 
 
 def _read(path: Path) -> str:
