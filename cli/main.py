@@ -2,10 +2,12 @@
 
 import sys
 from importlib import import_module
+from typing import Any
 
 import click
 
 from pgblend.cli.errors import ExitCode, UserError
+from pgblend.cli.terminal_text import terminal_is_safe
 
 # Commands by what people do: name -> short help. Written down here so that `pgblend --help` imports
 # none of the modules; a test holds both to what the modules say.
@@ -90,6 +92,11 @@ class LazyGroup(click.Group):
         for title, commands in GROUPS.items():
             with formatter.section(title):
                 formatter.write_dl([(name.ljust(width), text) for name, text in commands.items()])
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the command line; nothing that it tells of steers a terminal."""
+        with terminal_is_safe():
+            return super().main(*args, **kwargs)
 
     def invoke(self, ctx: click.Context) -> object:
         """Run the command; what fails in the database becomes one line and an exit code."""

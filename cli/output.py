@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from pgblend.cli.terminal_text import trusted, turned_shown
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
@@ -25,11 +27,16 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 _FORMATS = {
     "json": "Print JSON; its schema is in pgblend/cli/schemas.",
-    "csv": "Print CSV with a header.",
+    "csv": "Print CSV with a header, for spreadsheets: a text that they would take for a formula "
+    "begins with '.",
+    "raw-csv": "Print CSV with each value as it is.",
     "md": "Print Markdown.",
     "messages": "Print the messages of a chat call, as JSON.",
     "files": "Print one file (URI or source key) a line, each once.",
 }
+_RAW = "raw-csv"
+# How formulas begin, also those of full width; a tab and a line's end let one begin after them.
+_FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n", *"\uff1d\uff0b\uff0d\uff20")
 _META_KEY = "pgblend.output_format"
 _UNLIMITED_WIDTH = 1_000_000
 # Control characters of a document must not steer the reader's terminal.
@@ -42,10 +49,12 @@ def output_options(*formats: str) -> Callable[[Function], Function]:
     def decorate(function: Function) -> Function:
         def with_format(*args: Any, **kwargs: Any) -> Any:
             chosen = click.get_current_context().meta.get(_META_KEY, "table")
+            chosen = "csv" if chosen == _RAW else chosen
             return function(*args, output_format=chosen, **kwargs)
 
         command = update_wrapper(with_format, function)
-        for name in reversed(formats):
+        given = [name for each in formats for name in ((each, _RAW) if each == "csv" else (each,))]
+        for name in reversed(given):
             command = click.option(
                 f"--{name}", is_flag=True, expose_value=False, callback=_choose, help=_FORMATS[name]
             )(command)
@@ -56,8 +65,9 @@ def output_options(*formats: str) -> Callable[[Function], Function]:
 
 def _choose(ctx: click.Context, param: click.Parameter, value: bool) -> None:
     """Remember the format that was asked for; two of them are a usage error."""
-    if value and ctx.meta.setdefault(_META_KEY, param.name) != param.name:
-        raise click.UsageError(f"--{ctx.meta[_META_KEY]} and --{param.name} exclude each other")
+    name = (param.name or "").replace("_", "-")
+    if value and ctx.meta.setdefault(_META_KEY, name) != name:
+        raise click.UsageError(f"--{ctx.meta[_META_KEY]} and --{name} exclude each other")
 
 
 def echo_json(value: object) -> None:
@@ -86,12 +96,28 @@ def echo_list(name: str, rows: Sequence[Row], columns: Sequence[str], output_for
 
 
 def echo_csv(rows: Iterable[Row], columns: Sequence[str]) -> None:
-    """Print CSV; lists and objects stand in it as JSON, NULL as nothing."""
+    """Print CSV; lists and objects stand in it as JSON, NULL as nothing.
+
+    A spreadsheet would run a text that looks like a formula, unless it was asked for raw.
+    """
+    write = cell_text if _is_raw() else _spreadsheet_text
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(columns)
-    writer.writerows([cell_text(row[column]) for column in columns] for row in rows)
+    writer.writerows([write(row[column]) for column in columns] for row in rows)
     click.echo(buffer.getvalue(), nl=False)
+
+
+def _is_raw() -> bool:
+    context = click.get_current_context(silent=True)
+    return bool(context and context.meta.get(_META_KEY) == _RAW)
+
+
+def _spreadsheet_text(value: object) -> str:
+    """Write one value so that no spreadsheet takes it for a formula; numbers are none."""
+    text = cell_text(value)
+    is_formula = isinstance(value, str) and text.lstrip(" \u00a0").startswith(_FORMULAS)
+    return f"'{text}" if is_formula else text
 
 
 def echo_files(rows: Iterable[Row]) -> None:
@@ -107,7 +133,7 @@ def echo_renderable(renderable: object, err: bool = False) -> None:
     with console.capture() as capture:
         console.print(renderable)
     lines = (line.rstrip(" ") for line in capture.get().splitlines())
-    click.echo("\n".join(lines).strip("\n"), err=err)
+    click.echo("\n".join(lines).strip("\n"), file=trusted(err))
 
 
 def width() -> int:
@@ -118,7 +144,7 @@ def width() -> int:
 def _console(err: bool) -> "Console":
     from rich.console import Console
 
-    console = Console(stderr=err, highlight=False, markup=False, emoji=False)
+    console = Console(file=trusted(err), highlight=False, markup=False, emoji=False)
     if not console.is_terminal and not os.environ.get("COLUMNS", "").isdigit():
         console.width = _UNLIMITED_WIDTH
     return console
@@ -135,19 +161,19 @@ def cell_text(value: object) -> str:
 
 def one_line(text: str) -> str:
     """Put text on one line, without control characters."""
-    return " ".join(_CONTROL.sub(" ", text).split())
+    return turned_shown(" ".join(_CONTROL.sub(" ", text).split()))
 
 
 def printable(text: str) -> str:
     """Keep line ends and tabs, replace every other control character."""
-    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
+    return turned_shown(_CONTROL.sub("\N{REPLACEMENT CHARACTER}", text))
 
 
 def marked_pieces(snippet: str) -> list[tuple[str, bool]]:
     """Split an HTML-escaped snippet into plain pieces, each with whether it is a hit."""
     pieces = re.split(r"</?mark>", re.sub(r"\s+", " ", snippet))
     return [
-        (_CONTROL.sub(" ", html.unescape(piece)), index % 2 == 1)
+        (turned_shown(_CONTROL.sub(" ", html.unescape(piece))), index % 2 == 1)
         for index, piece in enumerate(pieces)
         if piece
     ]

@@ -12,9 +12,10 @@ from typing import Any, LiteralString, TypeAlias
 
 import httpx
 
-from pgblend.cli.authorities import authorities
+from pgblend.cli.bounded_answer import AnswerTooLargeError
 from pgblend.cli.database import Connection, fetch_rows
 from pgblend.cli.errors import UserError
+from pgblend.cli.gateway_http import gateway_client
 from pgblend.cli.search_request import SearchRequest
 from pgblend.cli.server.gateway_token import token_for
 from pgblend.plpy.models.answer import gateway_answer
@@ -140,24 +141,6 @@ def model_steps(
 NO_GATEWAY = {"problem": "no model gateway is set (pgblend config set gateway_url URL)"}
 
 
-def gateway_settings(
-    url: str, transport: Callable[..., Any] = httpx.HTTPTransport
-) -> dict[str, Any]:
-    """Return what an httpx client of the gateway at http://host:port or unix:/path is made with."""
-    path = url.removeprefix("unix:") if url.startswith("unix:") else None
-    return {
-        "base_url": "http://localhost" if path else url,
-        "verify": authorities(),
-        "transport": transport(verify=authorities(), uds=path) if path else None,
-        "trust_env": False,
-    }
-
-
-def gateway_headers(token: str | None) -> dict[str, str]:
-    """Return what shows the gateway its token."""
-    return {"Authorization": f"Bearer {token}"} if token else {}
-
-
 class _ClientSearch:
     """One search on its way from stage to stage."""
 
@@ -280,19 +263,20 @@ class _Gateway:
         """Return {"answer"} or {"problem"}."""
         if call.url is None:
             return dict(NO_GATEWAY)
-        self._client = self._client or httpx.Client(**gateway_settings(call.url))
-        client, token = self._client, token_for(call.url)
+        token = token_for(call.url)
+        client = self._client = self._client or gateway_client(call.url, token, None)
 
         def exchange() -> tuple[int, str]:
             try:
                 response = client.post(
                     call.path,
                     json=call.body,
-                    headers=gateway_headers(token),
                     timeout=call.timeout_ms / 1000,
                 )
             except httpx.TimeoutException:
                 raise TimeoutError from None
+            except AnswerTooLargeError as error:
+                raise OverflowError(str(error)) from None
             except (httpx.HTTPError, httpx.InvalidURL) as error:
                 raise OSError(str(error)) from None
             return response.status_code, response.text

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from pgblend.cli import output
+from pgblend.cli.terminal_text import trusted
 from pgblend.plpy.context.parts import passage_label
 
 
@@ -73,7 +74,7 @@ def unchecked_text() -> Iterator[Callable[[str], None]]:
     from rich.live import Live
     from rich.text import Text
 
-    console = Console(highlight=False, markup=False, emoji=False)
+    console = Console(file=trusted(err=False), highlight=False, markup=False, emoji=False)
     with Live(console=console, transient=True, refresh_per_second=12) as live:
 
         def show(text: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 
-from pgblend.cli.search_models import gateway_headers, gateway_settings
+from pgblend.cli.gateway_http import answer_json, gateway_client
 from pgblend.cli.server.gateway_token import token_for
 from pgblend.plpy.models.answer import one_line, storable
 
@@ -65,11 +65,8 @@ def stream_answer(
 
 
 def _client(url: str, timeout_s: float) -> httpx.Client:
-    return httpx.Client(
-        **gateway_settings(url),
-        timeout=httpx.Timeout(timeout_s, connect=min(5, timeout_s)),
-        headers=gateway_headers(token_for(url)),
-    )
+    timeout = httpx.Timeout(timeout_s, connect=min(5, timeout_s))
+    return gateway_client(url, token_for(url), timeout)
 
 
 def event_of(line: str) -> dict[str, Any] | None:
@@ -81,7 +78,7 @@ def event_of(line: str) -> dict[str, Any] | None:
         return None
     try:
         event = storable(json.loads(data))
-    except ValueError:
+    except (ValueError, RecursionError):
         event = None
     if not isinstance(event, dict):
         raise AnswerError("the gateway's answer is no chat completion")
@@ -114,7 +111,7 @@ def piece_of(event: dict[str, Any]) -> tuple[str, str | None]:
 def refusal(response: httpx.Response) -> str:
     """Say why the gateway refused."""
     try:
-        return _message(response.json())
+        return _message(answer_json(response))
     except ValueError:
         return f"the gateway answered with status {response.status_code}"
 

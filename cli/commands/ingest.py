@@ -11,7 +11,7 @@ from pgblend.cli.ingest.options import source_options
 from pgblend.cli.ingest.progress import progress_bars
 from pgblend.cli.ingest.report import Report, named
 from pgblend.cli.ingest.run import IngestRequest, Run, exit_code
-from pgblend.cli.ingest.settings import DEFAULT_FIELDS, FieldMap
+from pgblend.cli.ingest.settings import DEFAULT_FIELDS, FieldMap, Limits
 
 _SHOWN_PROBLEMS = 20
 
@@ -67,6 +67,7 @@ def command(
     exclude: tuple[str, ...],
     root: Path | None,
     follow_links: bool,
+    time_budget: float | None,
     embed: bool,
     prune: bool,
     resume: bool,
@@ -102,6 +103,7 @@ def command(
         prune,
         dry_run,
         resume,
+        limits=Limits(run_seconds=time_budget),
         entities=entities,
         follow_links=follow_links,
     )

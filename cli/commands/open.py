@@ -1,5 +1,8 @@
 """`pgblend open`: the page of the private server, in a browser."""
 
+import html
+import os
+import tempfile
 import webbrowser
 from pathlib import Path
 
@@ -9,6 +12,13 @@ from pgblend.cli.errors import UserError
 from pgblend.cli.server.options import data_directory_option
 
 _DAYS = 30
+_FORWARDING = """<!doctype html>
+<meta charset="utf-8">
+<meta name="referrer" content="no-referrer">
+<meta http-equiv="refresh" content="0; url={link}">
+<title>pgblend</title>
+<a href="{link}">pgblend</a>
+"""
 
 
 @click.command()
@@ -38,4 +48,17 @@ def command(directory: Path, only_print: bool) -> None:
         link = make_link(connection, door.url, PAGE_ROLE, _DAYS)
     click.echo(link)
     if not only_print:
-        webbrowser.open(link)
+        webbrowser.open(_forwarding(directory, link).as_uri())
+
+
+def _forwarding(folder: Path, link: str) -> Path:
+    """Return a file of this account's alone that leads on to the link.
+
+    A browser's arguments are seen by every account of the machine.
+    """
+    handle, name = tempfile.mkstemp(dir=folder, suffix=".html")
+    with open(handle, "w", encoding="utf-8") as file:
+        file.write(_FORWARDING.format(link=html.escape(link)))
+    path = folder / "open.html"
+    os.replace(name, path)
+    return path

@@ -48,7 +48,8 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     type=click.IntRange(1, 1000),
     default=8,
     show_default=True,
-    help="Most connections to the database, which all callers share.",
+    help="Most connections to the database, which all callers share; of them one token has three "
+    "quarters at most.",
 )
 @click.option(
     "--pool-timeout",
@@ -56,6 +57,13 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     default=5,
     show_default=True,
     help="Seconds that a call waits for one; then 503.",
+)
+@click.option(
+    "--statement-timeout",
+    type=click.FloatRange(0.1, 3600),
+    default=60,
+    show_default=True,
+    help="Seconds that a statement of a call may take; then 504.",
 )
 @click.option("--tls-cert", type=_FILE, help="PEM file of the certificate, with its chain.")
 @click.option("--tls-key", type=_FILE, help="PEM file of its key.")
@@ -105,6 +113,7 @@ def command(
     login_url: str | None,
     pool_size: int,
     pool_timeout: float,
+    statement_timeout: float,
     tls_cert: Path | None,
     tls_key: Path | None,
     behind_proxy: bool,
@@ -160,7 +169,7 @@ def command(
             hint="add --tls-cert and --tls-key; or listen on 127.0.0.1"
             "\nbehind a proxy that has TLS: --behind-proxy",
         )
-    door = Door(Pool(login_url, pool_size, pool_timeout))
+    door = Door(Pool(login_url, pool_size, pool_timeout, statement_timeout))
     hosts = frozenset(name.lower() for name in (*LOOPBACK_NAMES, *allowed_hosts))
     app = create_app(door, hosts, read_call_limits(**limits))
     protocol = limited_protocol(

@@ -7,6 +7,7 @@ import click
 from pgblend.cli.commands.ingest import run_request
 from pgblend.cli.ingest.options import source_options
 from pgblend.cli.ingest.run import IngestRequest
+from pgblend.cli.ingest.settings import Limits
 
 
 @click.command()
@@ -21,6 +22,7 @@ def command(
     exclude: tuple[str, ...],
     root: Path | None,
     follow_links: bool,
+    time_budget: float | None,
     embed: bool,
     prune: bool,
     dry_run: bool,
@@ -51,6 +53,7 @@ def command(
         dry_run=dry_run,
         resume=True,
         sync=True,
+        limits=Limits(run_seconds=time_budget),
         follow_links=follow_links,
     )
     run_request(database_url, request, progress_every, as_json)

@@ -77,14 +77,11 @@ def health(url: str) -> Check:
     """Ask a gateway for its health, as searches do: past any proxy of the environment."""
     import httpx
 
-    from pgblend.cli.search_models import gateway_headers, gateway_settings
+    from pgblend.cli.gateway_http import gateway_client
     from pgblend.cli.server.gateway_token import token_for
 
-    headers = gateway_headers(token_for(url))
     try:
-        with httpx.Client(
-            **gateway_settings(url), timeout=_TIMEOUT_SECONDS, headers=headers
-        ) as client:
+        with gateway_client(url, token_for(url), _TIMEOUT_SECONDS) as client:
             response = client.get("/health").raise_for_status()
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         return Check(
@@ -99,8 +96,10 @@ def health(url: str) -> Check:
 
 def _trouble(url: str, response: httpx.Response) -> Check | None:
     """Read what pgblend's own gateway says of its models and its database; others say nothing."""
+    from pgblend.cli.gateway_http import answer_json
+
     try:
-        body = response.json()
+        body = answer_json(response)
     except ValueError:
         return None
     if not isinstance(body, dict):

@@ -66,7 +66,10 @@ class ChatReranker:
 
 
 def _read(text: str, model: str, count: int) -> list[float]:
-    said = repair_json(text[text.find("{") :], return_objects=True) if "{" in text else None
+    try:
+        said = repair_json(text[text.find("{") :], return_objects=True) if "{" in text else None
+    except RecursionError:
+        raise bad_answer(f"{model} gave scores that are nested too deeply") from None
     scores = said.get("scores") if isinstance(said, dict) else None
     if not isinstance(scores, list) or len(scores) != count:
         raise bad_answer(f"{model} gave no list of {count} scores")

@@ -41,6 +41,8 @@ def read_expansion(text: str) -> dict[str, Any]:
     text = fenced.group(1) if fenced else text
     try:
         return _checked(json.loads(text))
+    except RecursionError:
+        raise InvalidExpansionError("it is nested too deeply") from None
     except ValueError as error:
         if isinstance(error, InvalidExpansionError):
             raise
@@ -48,7 +50,10 @@ def read_expansion(text: str) -> dict[str, Any]:
     start = text.find("{")
     if start < 0:
         raise InvalidExpansionError("it holds no JSON object")
-    return _checked(repair_json(text[start:], return_objects=True))
+    try:
+        return _checked(repair_json(text[start:], return_objects=True))
+    except RecursionError:
+        raise InvalidExpansionError("it is nested too deeply") from None
 
 
 def _checked(value: Any) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import os
 import warnings
 from typing import Any
 
-from pgblend.cli.gateway.bounded_answer import bound_answers
+from pgblend.cli.gateway.bounded_providers import bound_providers
 
 
 def import_litellm() -> Any:
@@ -26,7 +26,7 @@ def import_litellm() -> Any:
     litellm.drop_params = True
     # Retries are decided here, within the caller's deadline; it reads a 0 as "not given".
     litellm.DEFAULT_MAX_RETRIES = 0
-    bound_answers()
+    bound_providers()
     return litellm
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 
-from pgblend.cli.gateway.bounded_answer import MAX_ANSWER_BYTES, AnswerTooLargeError
+from pgblend.cli.bounded_answer import AnswerTooLargeError, RedirectedError
 from pgblend.cli.gateway.errors import GatewayError, bad_answer
 from pgblend.plpy.models.answer import whole_letters
 from pgblend.plpy.models.secrets import mask_secrets
@@ -37,8 +37,12 @@ def to_gateway_error(
     status = getattr(error, "status_code", None)
     causes = list(_causes(error))
     reason = _reason(error, key)
-    if any(isinstance(cause, AnswerTooLargeError) for cause in causes):
-        return bad_answer(f"{provider} gave an answer of more than {MAX_ANSWER_BYTES >> 20} MiB")
+    for cause in causes:
+        if isinstance(cause, AnswerTooLargeError):
+            return bad_answer(f"{provider} is not read: {cause}")
+        if isinstance(cause, RedirectedError):
+            hint = "name the address that it leads to, if it is to be trusted with the key"
+            return GatewayError(502, "provider_redirects", f"{provider}: {cause}; {hint}")
     if isinstance(error, litellm.Timeout) or any(isinstance(c, _TIMEOUTS) for c in causes):
         return GatewayError(504, "provider_timeout", f"{provider} did not answer in time")
     if status == 429:

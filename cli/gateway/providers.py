@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Literal, TypeVar
 
+from pgblend.cli.bounded_answer import at_most
 from pgblend.cli.gateway.breaker import Breaker
 from pgblend.cli.gateway.call_record import CallRecord
 from pgblend.cli.gateway.deadline import Deadline
@@ -16,12 +17,16 @@ from pgblend.cli.gateway.observer import Observer
 from pgblend.cli.gateway.own_servers import own_servers
 from pgblend.cli.gateway.policy import Policy
 from pgblend.cli.gateway.provider_errors import to_gateway_error
+from pgblend.cli.gateway.provider_vectors import MOST_DIMENSIONS
 from pgblend.cli.gateway.retry import ask_again
 
 _OPENAI_KEY = "OPENAI_API_KEY"
 Kind = Literal["chat", "embedding", "rerank"]
 _MOST_BREAKERS = 1000
 _FUNCTIONS = {"chat": "acompletion", "embedding": "aembedding", "rerank": "arerank"}
+_OTHER_BYTES = 256 * 1024
+_NUMBER_BYTES = 32  # as JSON has one, with what stands between two
+_LARGEST = 16 * 1024 * 1024  # of what is said, and of scores: a reranker may repeat the documents
 _Result = TypeVar("_Result")
 
 
@@ -147,15 +152,16 @@ class Providers:
         litellm = await self.load()
         function: Callable[..., Any] = getattr(litellm, _FUNCTIONS[kind])
         try:
-            async with asyncio.timeout(deadline.remaining):
-                return await function(
-                    **self._address(model, provider, kind),
-                    # Always the same: litellm makes a client, with new connections, for each value.
-                    timeout=self.policy.timeout_seconds,
-                    max_retries=0,
-                    api_key=self._key(provider),
-                    **arguments,
-                )
+            with at_most(_largest_answer(kind, arguments)):
+                async with asyncio.timeout(deadline.remaining):
+                    return await function(
+                        **self._address(model, provider, kind),
+                        # Always the same: litellm makes a client, with connections, for each value.
+                        timeout=self.policy.timeout_seconds,
+                        max_retries=0,
+                        api_key=self._key(provider),
+                        **arguments,
+                    )
         except Exception as error:
             record = CallRecord("", model, provider)
             raise self.to_gateway_error(error, record, kind) from error
@@ -210,3 +216,11 @@ class Providers:
             policy = self.policy
             self.breakers[model] = Breaker(model, policy.breaker_failures, policy.breaker_seconds)
         return self.breakers[model]
+
+
+def _largest_answer(kind: Kind, arguments: dict[str, Any]) -> int:
+    """Return how many bytes an answer may have: to read one holds up all other calls."""
+    if kind != "embedding":
+        return _LARGEST
+    dimensions = arguments.get("dimensions") or MOST_DIMENSIONS
+    return _OTHER_BYTES + len(arguments["input"]) * dimensions * _NUMBER_BYTES

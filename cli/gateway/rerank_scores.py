@@ -5,6 +5,7 @@ from collections.abc import Container, Mapping
 from typing import Any
 
 from pgblend.cli.gateway.errors import bad_answer
+from pgblend.plpy.models.answer import is_numbered
 
 # Their scores are the model's logits; all others send them through a sigmoid first.
 _LOGITS = {"nvidia_nim"}
@@ -65,14 +66,22 @@ class ScoreReader:
 def scores_of(answer: Any, model: str, count: int) -> list[float]:
     """Return the scores in an answer in the documents' order."""
     try:
-        pairs = [(int(r["index"]), float(r["relevance_score"])) for r in answer.results]
-    except (AttributeError, KeyError, TypeError, ValueError):
+        scores = {r["index"]: r["relevance_score"] for r in answer.results}
+        found = len(answer.results)
+    except (AttributeError, KeyError, TypeError):
         raise bad_answer(f"{model} gave an answer without scores") from None
-    if sorted(index for index, _ in pairs) != list(range(count)):
-        raise bad_answer(f"{model} gave {len(pairs)} scores that do not fit {count} documents")
-    if not all(math.isfinite(score) for _, score in pairs):
+    if found != count or not is_numbered(scores, count):
+        raise bad_answer(f"{model} gave {found} scores that do not fit {count} documents")
+    if not all(_is_finite(score) for score in scores.values()):
         raise bad_answer(f"{model} gave a score that is not a finite number")
-    return [score for _, score in sorted(pairs)]
+    return [float(scores[index]) for index in range(count)]
+
+
+def _is_finite(score: object) -> bool:
+    try:
+        return type(score) in (int, float) and math.isfinite(score)  # type: ignore[arg-type]
+    except OverflowError:  # a whole number of hundreds of digits
+        return False
 
 
 def sigmoid(logit: float) -> float:

@@ -176,7 +176,7 @@ def checked_answer(answer: str) -> dict[str, Any]:
     text = answer.strip().removeprefix("```json").removeprefix("```").removesuffix("```")
     try:
         found = storable(json.loads(text))
-    except ValueError:
+    except (ValueError, RecursionError):
         raise ValueError("the model's answer is not JSON") from None
     if not isinstance(found, dict):
         raise ValueError("the model's answer is no JSON object")

@@ -11,10 +11,10 @@ from typing import Any
 import httpx
 from pgvector import Vector
 
-from pgblend.cli.authorities import authorities
+from pgblend.cli.gateway_http import answer_json, gateway_client
 from pgblend.cli.server.gateway_token import TOKEN_VARIABLE, token_for
 from pgblend.cli.server.state import DATA_DIRECTORY_VARIABLE
-from pgblend.plpy.models.answer import one_line, storable
+from pgblend.plpy.models.answer import is_numbered, one_line, storable
 from pgblend.plpy.models.secrets import mask_secrets
 
 _TIMEOUT = httpx.Timeout(120, connect=5)
@@ -53,18 +53,7 @@ class GatewayClient:
     def __init__(self, url: str, attempts: int = _ATTEMPTS) -> None:
         self._url = url
         self._attempts = attempts
-        is_socket = url.startswith("unix:")
-        path, trusted = url.removeprefix("unix:"), authorities()
-        transport = httpx.HTTPTransport(trusted, uds=path) if is_socket else None
-        token = token_for(url)
-        self._client = httpx.Client(
-            base_url="http://localhost" if is_socket else url,
-            verify=trusted,
-            transport=transport,
-            timeout=_TIMEOUT,
-            headers={"Authorization": f"Bearer {token}"} if token else {},
-            trust_env=False,
-        )
+        self._client = gateway_client(url, token_for(url), _TIMEOUT)
 
     def __enter__(self) -> "GatewayClient":
         return self
@@ -146,7 +135,11 @@ class GatewayClient:
         response = self._post(path, body, httpx.Timeout(timeout_seconds))
         if response.status_code != httpx.codes.OK:
             raise _refusal(response, str(body["model"]))
-        answer: dict[str, Any] = response.json()
+        try:
+            answer: dict[str, Any] = answer_json(response)
+        except ValueError:
+            reason = f"the answer of {self._url} is not JSON"
+            raise GatewayUnavailableError(reason, "check gateway_url") from None
         return answer
 
     def _post(
@@ -167,12 +160,15 @@ class GatewayClient:
 
     def _vectors(self, response: httpx.Response, count: int) -> list[Vector]:
         try:
-            items = sorted(response.json()["data"], key=lambda item: item["index"])
-            vectors = [_vector(item["embedding"]) for item in items]
+            items = answer_json(response)["data"]
+            found = {item["index"]: item["embedding"] for item in items}
+            if len(items) != count or not is_numbered(found, count):
+                raise ValueError
+            vectors = [_vector(found[index]) for index in range(count)]
         except (ValueError, KeyError, TypeError, binascii.Error, struct.error):
             vectors = []
         finite = all(v.dimensions() and all(map(isfinite, v.to_list())) for v in vectors)
-        if len(vectors) != count or not finite:
+        if not vectors or not finite:
             raise GatewayUnavailableError(
                 f"the answer of {self._url} is not {count} embeddings",
                 "check that gateway_url names an OpenAI-compatible /v1/embeddings",
@@ -183,7 +179,7 @@ class GatewayClient:
 
 def _said(response: httpx.Response) -> Any:
     """Return what a chat model said, with letters that PostgreSQL can store."""
-    return storable(response.json()["choices"][0]["message"]["content"])
+    return storable(answer_json(response)["choices"][0]["message"]["content"])
 
 
 def _vector(value: str | list[float]) -> Vector:
@@ -191,6 +187,8 @@ def _vector(value: str | list[float]) -> Vector:
     if isinstance(value, str):
         data = base64.b64decode(value, validate=True)
         value = list(struct.unpack(f"<{len(data) // 4}f", data))
+    elif not isinstance(value, list) or not set(map(type, value)) <= {int, float}:
+        raise ValueError("texts and truth values are no numbers")
     return Vector(value)
 
 
@@ -211,7 +209,7 @@ def _refusal(response: httpx.Response, model: str) -> GatewayUnavailableError:
     """Say what the gateway said; its messages name the remedy."""
     token = response.request.headers.get("Authorization", "").removeprefix("Bearer ")
     try:
-        message = one_line(str(response.json()["error"]["message"]), [token])
+        message = one_line(str(answer_json(response)["error"]["message"]), [token])
     except (ValueError, KeyError, TypeError):
         message = f"status {response.status_code}"
     hint = "run this again once it is mended: what is missing a vector is remembered"

@@ -1,5 +1,6 @@
 """One parsing process and the run's dealings with it: tasks in, batches of documents out."""
 
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -70,11 +71,30 @@ def make_tasks(files: Sequence[SourceFile]) -> list[Task]:
     return tasks
 
 
+class Budget:
+    """The processor time that a run's files may take together, in several threads."""
+
+    def __init__(self, seconds: float) -> None:
+        self._left = seconds
+        self._lock = threading.Lock()
+
+    def left(self) -> float:
+        """Return how many seconds are left, 0 at least."""
+        with self._lock:
+            return max(self._left, 0.0)
+
+    def spend(self, seconds: float) -> None:
+        """Take what was spent."""
+        with self._lock:
+            self._left -= seconds
+
+
 class Lane:
     """Runs tasks on a process, and replaces the process when it dies."""
 
-    def __init__(self, config: dict[str, Any], handlers: Handlers) -> None:
+    def __init__(self, config: dict[str, Any], handlers: Handlers, budget: Budget) -> None:
         self._config = config
+        self._budget = budget
         self._handlers = handlers
         self._process: WorkerProcess | None = None
         self._stopped = False
@@ -101,13 +121,14 @@ class Lane:
         while task.files and not self._stopped:
             self.start()
             assert self._process is not None
-            attempt = _Attempt(self._process, task, self._handlers)
+            attempt = _Attempt(self._process, task, self._handlers, self._budget)
             try:
                 attempt.run()
                 return
             except WorkerDied as death:
                 attempt.abandon()
                 position = self._process.position
+                self._budget.spend(position.seconds if death.out_of_time else 0.0)
                 self.close()
                 if self._stopped:
                     return
@@ -122,8 +143,11 @@ class Lane:
 class _Attempt:
     """One try at a task with one process."""
 
-    def __init__(self, process: WorkerProcess, task: Task, handlers: Handlers) -> None:
+    def __init__(
+        self, process: WorkerProcess, task: Task, handlers: Handlers, budget: Budget
+    ) -> None:
         self._process = process
+        self._budget = budget
         self._task = task
         self._handlers = handlers
         self._open: list[Offer] = []
@@ -136,9 +160,11 @@ class _Attempt:
             for file in self._task.files
         ]
         self._process.begin(self._task.files[0].label)
-        self._process.send({"files": files, "skip": self._task.skip})
+        seconds = self._budget.left()
+        self._process.send({"files": files, "skip": self._task.skip, "seconds": seconds})
         while not (answer := self._process.receive()).get("done"):
             self._take(answer)
+        self._budget.spend(answer["seconds"])
 
     def abandon(self) -> None:
         """Take back what was wanted of the batch that did not come."""

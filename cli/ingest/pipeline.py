@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from pgblend.cli.ingest.lane import Handlers, Lane, Offer, Task, Wanted, make_tasks
+from pgblend.cli.ingest.lane import Budget, Handlers, Lane, Offer, Task, Wanted, make_tasks
 from pgblend.cli.ingest.report import Problem, Report
 from pgblend.cli.ingest.settings import ParserConfig
 from pgblend.cli.ingest.source_file import SourceFile
@@ -71,7 +71,8 @@ class Pipeline:
             self._describe,
         )
         config = self._config.as_json()
-        self._lanes = [Lane(config, handlers) for _ in range(process_count(files))]
+        budget = Budget(self._config.limits.seconds_of_run([file.size for file in files]))
+        self._lanes = [Lane(config, handlers, budget) for _ in range(process_count(files))]
         with ThreadPoolExecutor(max_workers=max(self._writer_count, 1)) as self._executor:
             threads = [
                 threading.Thread(target=self._work, args=[lane, tasks], daemon=True)

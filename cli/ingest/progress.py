@@ -9,6 +9,8 @@ from typing import Protocol, TextIO
 
 import click
 
+from pgblend.cli.terminal_text import trusted
+
 BYTES = "bytes"
 LINE_SECONDS = 60.0
 
@@ -29,7 +31,7 @@ def progress_bars(line_seconds: float = LINE_SECONDS) -> Iterator[StartBar]:
 
         from pgblend.cli.ingest.terminal_bars import terminal_bars
 
-        with terminal_bars(Console(stderr=True)) as start:
+        with terminal_bars(Console(file=trusted(err=True))) as start:
             yield start
     else:
         with progress_lines(sys.stderr, line_seconds) as start:

@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+_RUN_SECONDS = 3600.0
+_RUN_SECONDS_A_FILE = 0.5
 # Part of a document -> the fields that are tried when the map names none.
 DEFAULT_FIELDS = {
     "text": ("text", "content", "body"),
@@ -47,10 +49,21 @@ class Limits:
     memory_bytes: int = 3 << 30
     seconds: float = 60
     seconds_per_megabyte: float = 4
+    run_seconds: float | None = None  # of all files together; None: as many as they may want
 
     def seconds_for(self, size: int) -> float:
         """Return the seconds for a file of so many bytes."""
         return self.seconds + self.seconds_per_megabyte * size / 1_000_000
+
+    def seconds_of_run(self, sizes: Sequence[int]) -> float:
+        """Return the seconds for all files of a run: a folder of slow ones holds no core for days.
+
+        An honest document takes a hundredth of what one may take.
+        """
+        if self.run_seconds is not None:
+            return self.run_seconds
+        by_size = self.seconds_per_megabyte * sum(sizes) / 1_000_000
+        return _RUN_SECONDS + _RUN_SECONDS_A_FILE * len(sizes) + by_size
 
 
 @dataclass(frozen=True)

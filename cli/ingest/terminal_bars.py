@@ -17,6 +17,8 @@ from rich.progress import (
 from rich.text import Text
 
 from pgblend.cli.ingest.progress import BYTES, StartBar
+from pgblend.cli.output import one_line
+from pgblend.cli.terminal_text import terminal_is_safe
 
 
 class RateColumn(ProgressColumn):
@@ -36,16 +38,17 @@ class RateColumn(ProgressColumn):
 def terminal_bars(console: Console) -> Iterator[StartBar]:
     """Yield a function that starts a bar below those that are there."""
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         TaskProgressColumn(),
         RateColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=console) as progress:
+    # What is written meanwhile goes past our own stream, unless it is put before rich's once more.
+    with Progress(*columns, console=console) as progress, terminal_is_safe():
 
         def start(description: str, total: int, unit: str = "") -> Callable[[int], None]:
-            task = progress.add_task(description, total=max(total, 1), unit=unit)
+            task = progress.add_task(one_line(description), total=max(total, 1), unit=unit)
             return lambda amount: progress.advance(task, amount)
 
         yield start

@@ -41,6 +41,7 @@ _ANSWER_BYTES = 1 << 16
 _GROUP_CHARACTERS = 4_000_000
 # How Python writes an object that a library puts into its message: an address of memory.
 _OBJECT = re.compile(r"'?<[^<>]* at 0x[0-9A-Fa-f]+>'?")
+_NO_TIME = "it was not read: the run's time for reading is over (--time-budget)"
 
 
 @dataclass
@@ -80,11 +81,14 @@ class Worker:
         self._pictures = PictureReader(config["pictures"], self._ask)
         self._skip: set[str] = set()
         self._processor_seconds = 0
+        self._began = self._run_seconds = 0.0
 
     def serve(self) -> None:
         """Answer every request: {"files": …, "skip": …}, or {"wanted": …} within one."""
         while request := read_frame(self._requests):
             self._skip = set(request["skip"])
+            self._began = time.process_time()
+            self._run_seconds = float(request["seconds"])
             self._read([_source_file(file) for file in request["files"]])
 
     def _read(self, files: list[SourceFile]) -> None:
@@ -100,11 +104,12 @@ class Worker:
                     batch, size = [], 0
                     self._begin(place, file.label, file.size)
         self._deliver(batch, len(files), size)
-        self._send({"done": True})
+        self._send({"done": True, "seconds": time.process_time() - self._began})
 
     def _guarded(self, file: SourceFile) -> Iterator[Candidate]:
         """Yield a file's candidates; whatever a library raises is a problem of the file."""
         try:
+            self._check_budget()
             yield from self._sources.candidates([file])
         except (MemoryError, RecursionError, Exception) as error:
             self._problem(Problem("failed", file.label, self._explain(error)))
@@ -164,7 +169,13 @@ class Worker:
             return False
         return True
 
+    def _check_budget(self) -> None:
+        """Raise where the run's time for reading is over."""
+        if time.process_time() - self._began >= self._run_seconds:
+            raise ParseError(_NO_TIME)
+
     def _parse(self, wanted: _Wanted) -> None:
+        self._check_budget()
         document = _parse_candidate(wanted.candidate)
         if not self._dry_run:  # which asks no model
             document = self._pictures.add_texts(document)

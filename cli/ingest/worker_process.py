@@ -29,12 +29,14 @@ _READ_BYTES = 1 << 20
 class WorkerDied(Exception):
     """The process ended, or was ended; the message says why in a few words.
 
-    `killed` when somebody else did it: a second try may end well.
+    `killed` when somebody else did it: a second try may end well. `out_of_time` when it took all
+    the processor time of a file.
     """
 
-    def __init__(self, reason: str, killed: bool = False) -> None:
+    def __init__(self, reason: str, killed: bool = False, out_of_time: bool = False) -> None:
         super().__init__(reason)
         self.killed = killed
+        self.out_of_time = out_of_time
 
 
 class WorkerProcess:
@@ -139,7 +141,8 @@ class WorkerProcess:
             return WorkerDied("its parser made no sense and was ended")
         if code == -signal.SIGXCPU:
             seconds = self.position.seconds
-            return WorkerDied(f"reading it takes more than {seconds:,.0f} s of processor time")
+            told = f"reading it takes more than {seconds:,.0f} s of processor time"
+            return WorkerDied(told, out_of_time=True)
         if code == -signal.SIGKILL:
             reason = "its parser was killed, as happens where memory runs out"
             return WorkerDied(reason, killed=True)

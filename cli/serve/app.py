@@ -23,13 +23,14 @@ from pgblend.cli.gateway.measure import MeasureMiddleware
 from pgblend.cli.gateway.receive import read_body, while_connected
 from pgblend.cli.search_models import Query
 from pgblend.cli.serve import chat, request_schemas
-from pgblend.cli.serve.access import AccessMiddleware, shown_token
+from pgblend.cli.serve.access import AccessMiddleware
 from pgblend.cli.serve.body import Read, reader
 from pgblend.cli.serve.database_problems import any_problem
 from pgblend.cli.serve.direct import DirectMiddleware, Handler
 from pgblend.cli.serve.documents import document
 from pgblend.cli.serve.door import Caller, Door
 from pgblend.cli.serve.endpoints import ENDPOINTS, Endpoint
+from pgblend.cli.serve.gate import Gate
 from pgblend.cli.serve.limits import Limiter
 from pgblend.cli.serve.metrics import Metrics
 from pgblend.cli.serve.openapi import openapi
@@ -68,7 +69,7 @@ def create_app(door: Door, hosts: frozenset[str], limits: CallLimits) -> Starlet
     return Starlette(
         routes=[
             *(Route(path, handler, methods=["POST"]) for path, handler in handlers.items()),
-            *page_routes(door),
+            *page_routes(door, routes.gate),
             Route("/v1/documents/{document_id}", routes.document),
             Route("/v1/chat/completions", routes.chat, methods=["POST"]),
             Route("/v1/models", routes.models),
@@ -106,10 +107,12 @@ class _Routes:
     limits: CallLimits
     agents: "McpOverHttp | None"
     limiter: Limiter = field(init=False)
+    gate: Gate = field(init=False)
     metrics: Metrics = field(init=False)
 
     def __post_init__(self) -> None:
         self.limiter = Limiter(self.limits)
+        self.gate = Gate(self.door.pool, self.limits)
         self.metrics = Metrics(self.door.pool.statistics)
 
     def endpoint(self, endpoint: Endpoint) -> Handler:
@@ -117,7 +120,7 @@ class _Routes:
         read = reader(endpoint.request)
 
         async def answer(request: Request) -> Response:
-            caller = _caller(request, endpoint.scope)
+            caller = await self._caller(request, endpoint.scope)
             with self.limiter.call(caller.token):
                 given = await self._body(request, read)
                 work = endpoint.operation(self.door, caller, given)
@@ -127,7 +130,7 @@ class _Routes:
 
     async def document(self, request: Request) -> Response:
         """Show a document, whole or the lines that are asked for."""
-        caller = _caller(request, "search")
+        caller = await self._caller(request, "search")
         if unknown := sorted(request.query_params.keys() - {"lines"}):
             detail = f"{unknown[0][:40]!r} is no parameter of a document: expected lines"
             raise Problem(400, "invalid-request", detail)
@@ -137,13 +140,13 @@ class _Routes:
 
     async def models(self, request: Request) -> Response:
         """List collections as OpenAI lists models."""
-        caller = _caller(request, "ask")
+        caller = await self._caller(request, "ask")
         with self.limiter.call(caller.token):
             return _json(await chat.models(self.door, caller))
 
     async def chat(self, request: Request) -> Response:
         """Answer a chat, whole or streamed."""
-        caller = _caller(request, "ask")
+        caller = await self._caller(request, "ask")
         base = str(request.base_url)
         with ExitStack() as stack:
             stack.enter_context(self.limiter.call(caller.token))
@@ -156,7 +159,7 @@ class _Routes:
 
     async def page_answer(self, request: Request) -> Response:
         """Answer the page, sentence by sentence."""
-        caller = _caller(request, "ask")
+        caller = await self._caller(request, "ask")
         with ExitStack() as stack:
             stack.enter_context(self.limiter.call(caller.token))
             given = await self._body(request, self._read_ask)
@@ -168,27 +171,29 @@ class _Routes:
         if self.agents is None:
             detail = "this server speaks no MCP: its extra is not installed"
             raise Problem(501, "mcp-not-installed", detail, hint=how_to_install("mcp"))
-        token = shown_token(request)
-        with self.limiter.call(token):
+        caller = await self.gate.admit(request)
+        with self.limiter.call(caller.token):
             body = await read_body(request, self.limits.body_bytes)
-            return await while_connected(request, self.agents.answer(request, token, body))
+            return await while_connected(request, self.agents.answer(request, caller, body))
 
     async def health(self, request: Request) -> Response:
         """Say whether the database answers."""
-        await self.door.pool.check()
-        about = {"status": "ok", "version": version("pgblend"), "pid": os.getpid()}
-        return _json({**about, "degraded": []})
+        with self.gate.guest(request):
+            await self.door.pool.check()
+            about = {"status": "ok", "version": version("pgblend"), "pid": os.getpid()}
+            return _json({**about, "degraded": []})
 
     async def show_metrics(self, request: Request) -> Response:
         """Show the counts."""
-        caller = _caller(request, "metrics")
+        caller = await self._caller(request, "metrics")
         with self.limiter.call(caller.token):
             await self.door.run(caller, _NOTHING)
         return Response(self.metrics.text(), media_type=CONTENT_TYPE_LATEST)
 
     async def openapi(self, request: Request) -> Response:
         """Show what can be called, and how."""
-        return _json(self._openapi)
+        with self.gate.guest(request):
+            return _json(self._openapi)
 
     @cached_property
     def _openapi(self) -> dict[str, Any]:
@@ -201,6 +206,11 @@ class _Routes:
     @cached_property
     def _read_ask(self) -> Read:
         return reader(request_schemas.ASK)
+
+    async def _caller(self, request: Request, scope: str) -> Caller:
+        """Return who calls, before anything of the call is read."""
+        admitted = await self.gate.admit(request, scope)
+        return Caller(admitted.token, scope, [])
 
     async def _body(self, request: Request, read: Read) -> dict[str, Any]:
         return read(await read_body(request, self.limits.body_bytes))
@@ -233,10 +243,6 @@ async def _rest(
                 yield event
         except Exception as error:
             yield error_event(any_problem(error))
-
-
-def _caller(request: Request, scope: str) -> Caller:
-    return Caller(shown_token(request), scope, [])
 
 
 def _json(answer: dict[str, Any], caller: Caller | None = None) -> Response:

@@ -7,6 +7,7 @@ from pgblend.cli.serve.door import Caller, Door
 from pgblend.cli.serve.problems import Problem
 
 _MOST_ID = 2**63 - 1
+_DIGITS = 40  # Python reads no number of thousands of them
 _MOST_LINE = 2**31 - 1
 _DOCUMENT: LiteralString = "SELECT * FROM blend.documents WHERE document_id = %(id)s::bigint"
 # Chunks without lines, as those of tables and pages, are in every span.
@@ -32,7 +33,8 @@ async def document(door: Door, caller: Caller, number: str, span: str | None) ->
 
 
 def _id(number: str) -> int:
-    if not (number.isascii() and number.isdigit()) or int(number) > _MOST_ID:
+    is_number = number.isascii() and number.isdigit() and len(number) < _DIGITS
+    if not is_number or int(number) > _MOST_ID:
         detail = f"{number[:40]!r} is no document id"
         raise Problem(400, "invalid-request", detail, hint="take document_id of a row")
     return int(number)

@@ -1,4 +1,4 @@
-"""How much a token may ask for: calls at a time, and calls a second."""
+"""How much a token, or an address, may ask for: calls at a time, and calls a second."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -19,10 +19,16 @@ class _Use:
 
 
 class Limiter:
-    """Counts the calls of each token; a bucket that refills at the rate, from 0 to the burst."""
+    """Counts the calls of each; a bucket that refills at the rate, from 0 to the burst."""
 
-    def __init__(self, limits: CallLimits, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        limits: CallLimits,
+        clock: Callable[[], float] = time.monotonic,
+        who: str = "the token",
+    ) -> None:
         self._limits = limits
+        self._who = who
         self._clock = clock
         self._uses: dict[str, _Use] = {}
 
@@ -31,11 +37,11 @@ class Limiter:
         """Count a call while it runs; a Problem with status 429 where it is one too many."""
         use = self._use(token)
         if use.running >= self._limits.concurrency:
-            detail = f"the token has {use.running} calls running, which is its limit"
+            detail = f"{self._who} has {use.running} calls running, which is its limit"
             raise Problem(429, "too-many-calls", detail, retry_after="1")
         if use.left < 1:
             wait = (1 - use.left) / self._limits.rate
-            detail = f"the token may call {self._limits.rate:g} times a second"
+            detail = f"{self._who} may call {self._limits.rate:g} times a second"
             raise Problem(429, "rate-limit", detail, retry_after=str(max(1, round(wait))))
         use.left -= 1
         use.running += 1

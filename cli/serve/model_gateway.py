@@ -7,11 +7,11 @@ from typing import Any
 import httpx
 
 from pgblend.cli.ask.stream import LONGEST_ANSWER, AnswerError, event_of, piece_of, refusal
-from pgblend.cli.search_models import NO_GATEWAY, ModelCall, gateway_headers, gateway_settings
+from pgblend.cli.bounded_answer import AnswerTooLargeError
+from pgblend.cli.gateway_http import async_gateway_client, gateway_headers
+from pgblend.cli.search_models import NO_GATEWAY, ModelCall
 from pgblend.cli.server.gateway_token import token_for
 from pgblend.plpy.models.answer import gateway_answer
-
-_LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=32)
 
 
 class ModelGateway:
@@ -39,6 +39,8 @@ class ModelGateway:
             outcome = response.status_code, response.text
         except TimeoutError:
             outcome = TimeoutError()
+        except AnswerTooLargeError as error:
+            outcome = OverflowError(str(error))
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             outcome = OSError(str(error))
 
@@ -77,8 +79,7 @@ class ModelGateway:
 
     def _client(self, url: str) -> httpx.AsyncClient:
         if url not in self._clients:
-            settings = gateway_settings(url, httpx.AsyncHTTPTransport)
-            self._clients[url] = httpx.AsyncClient(**settings, limits=_LIMITS)
+            self._clients[url] = async_gateway_client(url)
         return self._clients[url]
 
 

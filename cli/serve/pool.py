@@ -20,6 +20,7 @@ from pgblend.cli.search_models import Query
 from pgblend.cli.serve.database_problems import database_away, problem_of
 from pgblend.cli.serve.exchange import exchange
 from pgblend.cli.serve.problems import Problem
+from pgblend.cli.serve.shares import NoShareError, Shares
 from pgblend.cli.serve.tokens import digest_of
 
 _APPLICATION = "pgblend serve"
@@ -33,6 +34,13 @@ _PATH: LiteralString = """
     FROM pg_catalog.pg_extension AS e
     INNER JOIN pg_catalog.pg_namespace AS n ON n.oid = e.extnamespace
     WHERE e.extname = 'vector'
+"""
+# What the role itself is given less of stays.
+_LIMIT: LiteralString = """
+    SELECT pg_catalog.set_config('statement_timeout', %(ms)s::pg_catalog.text, false)
+    FROM pg_catalog.pg_settings AS s
+    WHERE s.name = 'statement_timeout'
+        AND s.setting::pg_catalog.int8 NOT BETWEEN 1 AND %(ms)s::pg_catalog.int8
 """
 _SERVE: LiteralString = "SELECT pg_catalog.set_config('role', 'pgblend_serve', true)"
 _TAKE_ROLE: LiteralString = """
@@ -66,12 +74,15 @@ class _Connection(psycopg.AsyncConnection[DictRow]):
 
         Nothing is prepared by name, as in database.py: sessions are shared by roles.
         """
+        statement_seconds = kwargs.pop("statement_seconds", 0)
         connection = await super().connect(*args, **kwargs)
         connection.prepare_threshold = None
         connection.warnings = []
         connection.values = Values(connection)
         connection.add_notice_handler(connection._note)
         await connection.execute(_PATH)
+        if statement_seconds:
+            await connection.execute(_LIMIT, {"ms": round(statement_seconds * 1000)})
         return connection
 
     def _note(self, notice: psycopg.errors.Diagnostic) -> None:
@@ -82,15 +93,21 @@ class _Connection(psycopg.AsyncConnection[DictRow]):
 class Pool:
     """The door's connections, which all callers share."""
 
-    def __init__(self, url: str, size: int, timeout_seconds: float) -> None:
+    def __init__(
+        self, url: str, size: int, timeout_seconds: float, statement_seconds: float = 0
+    ) -> None:
+        """Keep `size` connections; a statement ends after so many seconds, unless that is 0."""
         self._url = url
+        most_waiting = size * _WAITING_BY_CONNECTION
+        self._shares = Shares(size, timeout_seconds, most_waiting)
         self._is_away = False
-        self._settings = {
+        self._settings: dict[str, Any] = {
             "application_name": _APPLICATION,
             "connect_timeout": _CONNECT_SECONDS,
             "client_encoding": "UTF8",
             "autocommit": True,
             "row_factory": dict_row,
+            "statement_seconds": statement_seconds,
         }
         self._pool = AsyncConnectionPool(
             url,
@@ -98,7 +115,7 @@ class Pool:
             kwargs=self._settings,
             min_size=1,
             max_size=size,
-            max_waiting=size * _WAITING_BY_CONNECTION,
+            max_waiting=most_waiting,
             timeout=timeout_seconds,
             open=False,
             name=_APPLICATION,
@@ -140,7 +157,7 @@ class Pool:
         """
         digest = digest_of(token)
         try:
-            answer = await self._run(queries, _SERVE, _taking(digest, scope))
+            answer = await self._run(queries, _SERVE, _taking(digest, scope), whose=token)
         except _Failed as failed:
             if failed.error.diag.source_function == _SETTING_REFUSED:
                 raise _no_role(failed.error) from failed.error
@@ -175,10 +192,11 @@ class Pool:
             return _problem(failed.error)
         except Problem as problem:
             return problem
-        if scope in scopes:
-            return None
-        detail = f"the token is not good for {scope}, only for {', '.join(scopes)}"
-        return Problem(403, "missing-scope", detail)
+        try:
+            check_scope(scope, scopes)
+        except Problem as problem:
+            return problem
+        return None
 
     async def _scopes(self, digest: bytes) -> list[str]:
         ((found,), *_) = await self._run([Query(_FIND_TOKEN, {"digest": digest})], _SERVE)
@@ -190,26 +208,29 @@ class Pool:
         scopes: list[str] = found[0]["scopes"]
         return scopes
 
-    async def _run(self, queries: Sequence[Query], *roles: str) -> "_Answer":
+    async def _run(self, queries: Sequence[Query], *roles: str, whose: str = "") -> "_Answer":
         """Run a transaction; once more where the connection had been lost before."""
         try:
-            return await self._run_once(roles, queries)
+            return await self._run_once(roles, queries, whose)
         except _Failed as failed:
             if not failed.is_lost:
                 raise
         self._is_away = True
-        return await self._run_once(roles, queries)
+        return await self._run_once(roles, queries, whose)
 
-    async def _run_once(self, roles: Sequence[str], queries: Sequence[Query]) -> "_Answer":
+    async def _run_once(
+        self, roles: Sequence[str], queries: Sequence[Query], whose: str
+    ) -> "_Answer":
         if self._is_away:
             await self._check_back()
         try:
-            connection = await self._pool.getconn()
-            try:
-                return await _transaction(connection, roles, queries)
-            finally:
-                await self._pool.putconn(connection)
-        except (PoolTimeout, TooManyRequests, PoolClosed) as error:
+            async with self._shares.place(whose):
+                connection = await self._pool.getconn()
+                try:
+                    return await _transaction(connection, roles, queries)
+                finally:
+                    await self._pool.putconn(connection)
+        except (NoShareError, PoolTimeout, TooManyRequests, PoolClosed) as error:
             raise await self._no_connection(error) from None
 
     async def _check_back(self) -> None:
@@ -232,6 +253,13 @@ class Pool:
                 return problem
         detail = "all connections to the database are busy"
         return Problem(503, "busy", detail, retry_after="1")
+
+
+def check_scope(scope: str, scopes: Sequence[str]) -> None:
+    """Raise a Problem where a token is not good for a scope."""
+    if scope not in scopes:
+        detail = f"the token is not good for {scope}, only for {', '.join(scopes)}"
+        raise Problem(403, "missing-scope", detail)
 
 
 @lru_cache(maxsize=_MOST_TOKENS)

@@ -138,8 +138,9 @@ class Cluster:
                     self.account.check_can_enter(self.directory)
             ports.make_private(self.log_directory, self.account)
         except OSError as error:
+            folder = error.filename or self.log_directory  # none where a descriptor is at fault
             raise UserError(
-                f"{error.filename} cannot be used as data folder: {error.strerror}",
+                f"{folder} cannot be used as data folder: {error.strerror}",
                 hint="choose another one with --data-dir or PGBLEND_DATA_DIR",
             ) from error
 

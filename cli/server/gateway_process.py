@@ -7,6 +7,7 @@ from typing import Any
 import httpx
 
 from pgblend.cli.extras import require
+from pgblend.cli.gateway_http import answer_json, gateway_client
 from pgblend.cli.server.account import Account
 from pgblend.cli.server.gateway_token import (
     keep_token,
@@ -94,17 +95,9 @@ def log_address(url: str) -> str:
 
 def ask_health(url: str, token: str | None) -> dict[str, Any] | None:
     """Ask a gateway for its health, past any proxy; None when it does not answer."""
-    transport, base = None, url.rstrip("/")
-    if url.startswith("unix:"):
-        transport, base = httpx.HTTPTransport(uds=url.removeprefix("unix:")), "http://gateway"
     try:
-        with httpx.Client(
-            transport=transport,
-            timeout=HEALTH_TIMEOUT_SECONDS,
-            headers={"Authorization": f"Bearer {token}"} if token else {},
-            trust_env=False,
-        ) as client:
-            answer = client.get(f"{base}/health").raise_for_status().json()
+        with gateway_client(url, token, HEALTH_TIMEOUT_SECONDS) as client:
+            answer = answer_json(client.get("/health").raise_for_status())
     except (httpx.HTTPError, httpx.InvalidURL, ValueError):
         return None
     return answer if isinstance(answer, dict) else {}

@@ -3,7 +3,7 @@
 import http.client
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from math import isinf
 from typing import Any
 
@@ -78,6 +78,11 @@ def is_deep(value: Any) -> bool:
             for inner in (outer.values() if isinstance(outer, dict) else outer)
         ]
     return bool(level)
+
+
+def is_numbered(numbers: Collection[Any], count: int) -> bool:
+    """Tell whether these are the numbers from 0 on, each once; `true` and "1" are no numbers."""
+    return set(map(type, numbers)) <= {int} and set(numbers) == set(range(count))
 
 
 def storable(value: Any) -> Any:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from math import hypot
 from typing import Any
 
+from pgblend.plpy.models.answer import is_numbered
 from pgblend.plpy.models.secrets import mask_secrets
 from pgblend.plpy.models.stages import IS_IT, problem
 
@@ -30,6 +31,9 @@ def checked_vectors(
     ]
     if len(vectors) != count:
         return problem(f"the gateway gave {len(vectors)} vectors for {count} texts", IS_IT)
+    numbers = [row["index"] for row in rows or [] if isinstance(row, Mapping) and "index" in row]
+    if numbers and not is_numbered(numbers, count):
+        return problem(f"the gateway's vectors are not numbered from 0 to {count - 1}", IS_IT)
     wrong = next((found for found in map(problem_of, vectors) if found), None)
     if wrong:
         return problem(f"the gateway's answer {wrong}", IS_IT)
@@ -44,7 +48,7 @@ def in_order(rows: Sequence[Any]) -> list[Any]:
 
     def index(row: Any) -> float:
         given = row.get("index") if isinstance(row, Mapping) else None
-        return given if isinstance(given, int) and abs(given) < 1e9 else 1e9
+        return given if type(given) is int and abs(given) < 1e9 else 1e9
 
     return sorted(rows, key=index)
 

@@ -45,8 +45,8 @@ class GatewayCall:
     """A call under way, its request sent; `answer` or `abandon` ends it and gives its place back.
 
     `request` has url, path, body (JSON text), timeout_ms, most_bytes (of the answer),
-    data_directory (where the token may be), database (a number) and places (the setting
-    model_calls). The session keeps connections, late (see LateGateway) and places (see take_place).
+    data_directory (where the token may be), role (who asks), database (a number) and places (the
+    setting model_calls). The session keeps connections and late (see LateGateway).
     """
 
     def __init__(self, db: Database, request: Mapping[str, Any]) -> None:
@@ -74,7 +74,7 @@ class GatewayCall:
     def take_place(self) -> dict[str, str] | None:
         """Take a place; return the problem where there is none."""
         try:
-            self.give_back = take_place(self.db.run, self.request, self.db.kept("places"))
+            self.give_back = take_place(self.db.run, self.request)
         except OSError as error:
             told = f"the server cannot count its model calls: {error.strerror}"
             return problem(told, _ROOM_FOR_FILES)

@@ -7,7 +7,9 @@ from typing import Any, NamedTuple
 
 from pgblend.plpy.session import Database
 
-_REQUEST = "SELECT pgblend._request_model($1, $2, $3, $4, true) AS sent"
+_REQUEST = "SELECT pgblend._request_model($1, $2, $3, $4) AS sent"
+# Where a session notes that a request is a stage's, whose answer is taken later. SQL cannot.
+BEGUN = "begun"
 _TYPES = ["text", "jsonb", "text", "integer"]
 IS_IT = "Is gateway_url the address of a model gateway?"
 
@@ -60,7 +62,12 @@ class ModelStages:
         left = int(min(limit, (self.deadline - self.clock()) * 1000))
         sent: Mapping[str, Any] = _TOO_LATE
         if left > 0:
-            row = self.db.run(_REQUEST, _TYPES, task, json.dumps(question), space, left)[0]
+            begun = self.db.kept(BEGUN)
+            begun[BEGUN] = True
+            try:
+                row = self.db.run(_REQUEST, _TYPES, task, json.dumps(question), space, left)[0]
+            finally:
+                begun.clear()
             sent = json.loads(row["sent"])
         self.under_way[task] = (sent, self.clock())
 

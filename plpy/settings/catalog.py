@@ -653,7 +653,7 @@ class ServerSettings:
     (hash). Only admins read the log."""
 
     model_calls: dict[str, int] = numbers({"most": 16, "wait_ms": 0}, 0, 9007199254740991)
-    """How many sessions call a model at a time (most; 0: any number), and how long a call waits for
+    """How many calls of models run at a time (most; 0: any number), and how long a call waits for
     its turn before its stage is left out (wait_ms)."""
 
     rerank_model: str | None = setting(None, Text())

@@ -2,14 +2,13 @@
 -- Runs with its owner's rights, so that callers reach the gateway without choosing its address,
 -- path or model. For that its search_path holds nothing that others can write to. The model of
 -- embed is that of the space named, of the others a setting's. `input` is what the model is asked;
--- a NULL timeout_ms means the setting timeouts_ms. Gives {"answer"} or {"problem", "hint"}; with
--- `later` the request is only sent: {"call": uuid} or {"problem", "hint"}.
+-- a NULL timeout_ms means the setting timeouts_ms. Gives {"answer"} or {"problem", "hint"}; to a
+-- stage of a search, whose request is only sent, {"call": uuid} or {"problem", "hint"}.
 CREATE OR REPLACE FUNCTION pgblend._request_model(
     task text,
     input jsonb,
     space text DEFAULT NULL,
-    timeout_ms integer DEFAULT NULL,
-    later boolean DEFAULT false
+    timeout_ms integer DEFAULT NULL
 )
 RETURNS jsonb
 LANGUAGE plpgsql
@@ -41,7 +40,6 @@ BEGIN
             CASE task WHEN 'embed' THEN '/v1/embeddings' WHEN 'expand' THEN '/v1/expand'
                 WHEN 'hyde' THEN '/v1/hyde' WHEN 'rerank' THEN '/v1/rerank'
                 WHEN 'answer' THEN '/v1/chat/completions' END,
-            body, timeout_ms),
-        later);
+            body, timeout_ms));
 END;
 $function$;

@@ -58,7 +58,6 @@ CALLS = {
     "_filter_estimate": f"('true', '{{}}', {IDS})",
     "_found_documents": "(ARRAY[]::blend.search_result[], NULL)",
     "_find_document": f"('key', {IDS})",
-    "_gateway_request": "('/x', '{}', 10)",
     "_has_documents": "(1)",
     "_has_edges": "()",
     "_has_numpy": "()",

@@ -2,19 +2,18 @@
 
 from contextlib import ExitStack
 
-import httpx
 import pytest
 
 from pgblend.cli.authorities import authorities
+from pgblend.cli.gateway_http import gateway_client
 from pgblend.cli.ingest.gateway_client import GatewayClient
-from pgblend.cli.search_models import gateway_settings
 
 
 @pytest.mark.parametrize("url", ["http://localhost:1", "unix:/nowhere"])
 def test_clients_read_the_authorities_once(url: str) -> None:
     """A worker makes a client for each batch, a program one for each search."""
     clients = [GatewayClient(url)._client for _ in range(2)]
-    clients += [httpx.Client(**gateway_settings(url)) for _ in range(2)]
+    clients += [gateway_client(url, None, 1) for _ in range(2)]
     with ExitStack() as stack:
         for client in clients:
             stack.enter_context(client)

@@ -6,8 +6,8 @@ import pytest
 
 from pgblend.plpy.models.limits import MOST_KEPT, LateGateway
 
-Memory = dict[tuple[str, str], dict[str, float]]
-REQUEST = {"url": "http://gateway", "path": "/v1/embeddings", "timeout_ms": 2000}
+Memory = dict[tuple[str, str, str], dict[str, float]]
+REQUEST = {"role": "reader", "url": "http://gateway", "path": "/v1/embeddings", "timeout_ms": 2000}
 
 
 class Session:

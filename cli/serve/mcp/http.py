@@ -14,6 +14,7 @@ from starlette.responses import Response
 from starlette.types import Message
 
 from pgblend.cli.serve.door import Door
+from pgblend.cli.serve.gate import Admitted
 from pgblend.cli.serve.mcp.server import Context, Rights, create_server
 
 _RIGHTS = "pgblend.rights"
@@ -23,7 +24,6 @@ class McpOverHttp:
     """Answers one POST at a time."""
 
     def __init__(self, door: Door, body_bytes: int) -> None:
-        self._door = door
         self._manager = StreamableHTTPSessionManager(
             create_server(door, _rights),
             json_response=True,
@@ -37,10 +37,9 @@ class McpOverHttp:
         async with self._manager.run():
             yield
 
-    async def answer(self, request: Request, token: str, body: bytes) -> Response:
-        """Return the answer to a message; a Problem where the token is not good for anything."""
-        scopes = await self._door.pool.scopes(token)
-        scope = {**request.scope, _RIGHTS: Rights(token, frozenset(scopes))}
+    async def answer(self, request: Request, caller: Admitted, body: bytes) -> Response:
+        """Return the answer to a message of somebody who was let in."""
+        scope = {**request.scope, _RIGHTS: Rights(caller.token, frozenset(caller.scopes))}
         exchange = _Exchange(body)
         await self._manager.handle_request(scope, exchange.receive, exchange.send)
         return exchange.response

@@ -7,6 +7,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from http import HTTPStatus
 from importlib.metadata import version
 from typing import Any, TypeAlias
 
@@ -15,10 +16,11 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
+from pgblend.cli.output import one_line
 from pgblend.cli.serve.database_problems import any_problem
 from pgblend.cli.serve.door import Caller, Door
 from pgblend.cli.serve.mcp import resources
-from pgblend.cli.serve.mcp.quoting import DEFAULT_TOKENS, Answer, Written, write
+from pgblend.cli.serve.mcp.quoting import DEFAULT_TOKENS, Answer, Written, quoted, write
 from pgblend.cli.serve.mcp.tools import BY_NAME, TOOLS, Tool
 from pgblend.cli.serve.problems import Problem
 
@@ -161,8 +163,8 @@ def _told(
 ) -> types.CallToolResult:
     structured = {
         "text": written.text,
-        "degraded": list(answer.degraded),
-        "warnings": warnings,
+        "degraded": list(map(one_line, answer.degraded)),
+        "warnings": list(map(one_line, warnings)),
         "tokens": written.tokens,
         "max_tokens": max_tokens,
         "cut": written.cut,
@@ -172,15 +174,21 @@ def _told(
 
 
 def _refused(problem: Problem) -> types.CallToolResult:
-    content: list[types.ContentBlock] = [types.TextContent(type="text", text=_said(problem))]
+    content: list[types.ContentBlock] = [types.TextContent(type="text", text=_told_of(problem))]
     return types.CallToolResult(content=content, is_error=True)
+
+
+def _told_of(problem: Problem) -> str:
+    """Return what a model is told; what the database says may quote a provider or a document."""
+    is_ours = problem.sqlstate is None and problem.status < HTTPStatus.INTERNAL_SERVER_ERROR
+    return _said(problem) if is_ours else f"{problem.code}\n{quoted(_said(problem))}"
 
 
 def _error(error: Exception) -> MCPError:
     """Return an error of the protocol: there is no answer that could tell it."""
     problem = _problem(error)
     code = types.INVALID_PARAMS if problem.status < 500 else types.INTERNAL_ERROR
-    return MCPError(code, _said(problem))
+    return MCPError(code, one_line(_said(problem)))
 
 
 def _problem(error: Exception) -> Problem:

@@ -34,15 +34,18 @@ def context(found: Found) -> Answer:
 def answer(found: Found) -> Answer:
     """Tell an answer and its citations; where nothing bears one out, what was found."""
     citations = [c for c in found["citations"] if c["isCited"]]
-    missing = [f"no evidence for: {one_line(question)}" for question in unanswered(found)]
+    questions = unanswered(found)  # the model's own words, where it split the question
+    missing = ["there is no evidence for a part of the question"] if questions else []
+    parts = [Piece("without evidence", one_line(question)) for question in questions]
     if found["answer"] is None:
         head = [f"no answer: {_why_none(found)}; here is what was found", *missing]
-        return Answer(head, [_citation(c) for c in found["citations"]], found["degraded"])
+        pieces = [*parts, *(_citation(c) for c in found["citations"])]
+        return Answer(head, pieces, found["degraded"])
     head = [f"an answer, and {_count(len(citations), 'citation')} that [numbers] in it refer to"]
     if found["meta"]["answerCut"]:
         head.append("the model ran out of tokens: the answer may go on")
     head += missing
-    pieces = [Piece("answer", found["answer"]), *map(_citation, citations)]
+    pieces = [Piece("answer", found["answer"]), *parts, *map(_citation, citations)]
     return Answer(head, pieces, found["degraded"])
 
 

@@ -11,6 +11,7 @@ from pgblend.cli.gateway.receive import read_body
 from pgblend.cli.serve.access import cookie_name
 from pgblend.cli.serve.body import reader
 from pgblend.cli.serve.door import Door
+from pgblend.cli.serve.gate import Gate
 from pgblend.cli.serve.page.assets import read_assets
 from pgblend.cli.serve.page.links import joined, new_halves
 from pgblend.cli.serve.problems import Problem
@@ -24,22 +25,23 @@ _LINK: dict[str, Any] = {
 _MOST_BYTES = 1024
 
 
-def page_routes(door: Door) -> list[Route]:
+def page_routes(door: Door, gate: Gate) -> list[Route]:
     """Return the routes that need no token."""
     return [
         *(asset.route() for asset in read_assets()),
-        Route("/page/session", _opener(door), methods=["POST"]),
+        Route("/page/session", _opener(door, gate), methods=["POST"]),
     ]
 
 
-def _opener(door: Door) -> Any:
+def _opener(door: Door, gate: Gate) -> Any:
     read = reader(_LINK)
 
     async def open_link(request: Request) -> Response:
         """Let the browser in that follows a link: half of its token is a cookie, it keeps half."""
-        link = read(await read_body(request, _MOST_BYTES))["link"]
-        cookie, key = new_halves()
-        opened = await door.pool.open_link(link, joined(cookie, key))
+        with gate.guest(request):
+            link = read(await read_body(request, _MOST_BYTES))["link"]
+            cookie, key = new_halves()
+            opened = await door.pool.open_link(link, joined(cookie, key))
         if opened is None:
             detail = "the link was opened before, or is older than ten minutes"
             hint = "have a new one made: pgblend open, or pgblend serve link --role ROLE"
