@@ -270,8 +270,9 @@ _FORMATS = (
         "CODE",
         ".py .pyi .js .mjs .cjs .ts .mts .cts .tsx .jsx .vue .svelte .java .kt .kts .scala "
         ".groovy .c .h .cc .cpp .cxx .hpp .hh .cs .fs .go .rs .rb .php .swift .m .mm .sh .bash "
-        ".zsh .fish .ps1 .bat .sql .r .jl .pl .pm .lua .hs .ml .clj .ex .exs .erl .dart .zig .nim .css "
-        ".scss .less .toml .yaml .yml .ini .cfg .conf .proto .graphql .tf .cmake .gradle .mk .diff .patch",
+        ".zsh .fish .ps1 .bat .sql .r .jl .pl .pm .lua .hs .ml .clj .ex .exs .erl .dart .zig .nim "
+        ".css .scss .less .toml .yaml .yml .ini .cfg .conf .proto .graphql .tf .cmake .gradle .mk "
+        ".diff .patch",
         _parse_code,
         version=7,
     ),
