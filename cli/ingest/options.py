@@ -46,7 +46,7 @@ _SHARED = (
         type=click.FloatRange(min=0),
         metavar="SECONDS",
         help="Processor time that reading all files may take; what is left is named.  "
-        "[default: an hour, half a second a file and 2 a megabyte]",
+        "[default: an hour, half a second a file and 4 a megabyte]",
     ),
     click.option("--embed/--no-embed", default=True, help="Ask the gateway for vectors."),
     click.option("--prune", is_flag=True, help="Delete documents whose file is gone from a PATH."),
