@@ -114,6 +114,25 @@ def placed_form(text: str, config: str) -> Form:
     return form._replace(text=small_form(form.text, config))
 
 
+def placed_page(texts: Sequence[str], seam: str, config: str) -> Form:
+    """Return the form of texts joined by a seam, which stays; most texts are their own form."""
+    forms = [placed_form(text, config) for text in texts]
+    whole = seam.join(form.text for form in forms)
+    if all(isinstance(form.begins, range) for form in forms):
+        return Form(whole, range(len(whole)), range(1, len(whole) + 1))
+    begins: list[int] = []
+    ends: list[int] = []
+    start = 0
+    for form, text in zip(forms, texts, strict=True):
+        begins += [start + place for place in form.begins]
+        ends += [start + place for place in form.ends]
+        start += len(text)
+        begins += range(start, start + len(seam))
+        ends += range(start + 1, start + len(seam) + 1)
+        start += len(seam)
+    return Form(whole, begins[: len(whole)], ends[: len(whole)])
+
+
 def _nothing(found: str) -> Pieces:
     return [(len(found), "")]
 
