@@ -68,17 +68,9 @@ def context_document(request: Mapping[str, Any]) -> dict[str, Any]:
     overheads = {document: _overhead(row, request["format"]) for document, row in documents.items()}
     for owner, more in _context_tokens(request["chunks"]).items():
         overheads[owner] += more
-    fixed, questions = 0, request.get("questions") or ()
-    if request["format"] == "messages":
-        asked = _at_most(asked_parts(request["query"], questions))
-        fixed = answer_rules(bool(questions))[1] + asked + MESSAGE_TOKENS
-        settings["max_tokens"] -= fixed
-        if settings["max_tokens"] <= 0:
-            raise UserError(
-                f"max_tokens is {request['settings']['max_tokens']}: the prompt alone has"
-                f" {fixed} tokens",
-                f"Say at least {fixed + 100}, or take a shorter question.",
-            )
+    questions = request.get("questions") or ()
+    fixed = _prompt_tokens(request, questions) if request["format"] == "messages" else 0
+    settings["max_tokens"] -= fixed
     assembled = assemble_context(hits, request["chunks"], settings, overheads)
     parts = context_parts(assembled, hits, documents, settings["context_order"])
     coverage = {
@@ -110,6 +102,19 @@ def context_document(request: Mapping[str, Any]) -> dict[str, Any]:
     elif request["format"] == "messages":
         document["messages"] = answer_messages(request["query"], parts, questions)
     return document
+
+
+def _prompt_tokens(request: Mapping[str, Any], questions: Sequence[str]) -> int:
+    """Return how many tokens the prompt of messages has beside passages; 22023 if it is all."""
+    asked = _at_most(asked_parts(request["query"], questions))
+    fixed = answer_rules(bool(questions))[1] + asked + MESSAGE_TOKENS
+    most = request["settings"]["max_tokens"]
+    if most <= fixed:
+        raise UserError(
+            f"max_tokens is {most}: the prompt alone has {fixed} tokens",
+            f"Say at least {fixed + 100}, or take a shorter question.",
+        )
+    return int(fixed)
 
 
 def _overhead(document: Mapping[str, Any], shape: str) -> int:

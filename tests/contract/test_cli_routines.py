@@ -35,7 +35,7 @@ ROUTINES = {
     "calibrate": {"_collection_sizes", "_sampled_chunks"},
     "the page": {"_has_edges", "_note_feedback"},
     "frameworks": {"_filtered_ids"},
-    "doctor": {"_load_program"},
+    "doctor": {"_chunk_lexemes", "_load_program", "_regconfig"},
     "shards": {
         *("_apply_front", "_apply_rows", "_become_shard", "_bucket", "_claim_rows"),
         *("_document_markers", "_front", "_note_orphans", "_waiting_rows"),

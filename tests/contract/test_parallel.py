@@ -32,8 +32,6 @@ CALLS = {
     "_document_count": "(NULL)",
     "_document_facts": "(1)",
     "_document_id": "(NULL, 'k')",
-    "_document_row": "(c, 'k', 'x', NULL, NULL, NULL, NULL, NULL, NULL, NULL)"
-    " FROM pgblend_data.collection AS c",
     "_documents_called": "('k')",
     "_documents_decide": f"('d.id = 1', '{{}}', {IDS})",
     "_documents_read": "('d.id = 1', NULL)",
