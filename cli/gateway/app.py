@@ -5,6 +5,7 @@ import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
+from typing import Any
 
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.applications import Starlette
@@ -43,6 +44,7 @@ def create_app(
             Route("/health", _health),
             Route("/metrics", _metrics),
             Route("/v1/models", _models),
+            Route("/v1/models/{name:path}", _model),
             *model_routes(),
         ],
         middleware=[
@@ -73,12 +75,24 @@ async def _metrics(request: Request) -> Response:
 
 
 async def _models(request: Request) -> Response:
+    return JSONResponse({"object": "list", "data": _installed(request)})
+
+
+async def _model(request: Request) -> Response:
+    name = request.path_params["name"]
+    for model in _installed(request):
+        if model["id"] == name:
+            return JSONResponse(model)
+    message = f"there is no model {name[:80]!r}: GET /v1/models lists those installed here"
+    raise GatewayError(404, "model_not_found", message)
+
+
+def _installed(request: Request) -> list[dict[str, Any]]:
     services: Services = request.app.state.services
-    models = [
+    return [
         {"id": model.name, "object": "model", "created": 0, "owned_by": "pgblend"}
         for model in services.embedder.local.installed
     ]
-    return JSONResponse({"object": "list", "data": models})
 
 
 async def _gateway_error(request: Request, error: Exception) -> Response:

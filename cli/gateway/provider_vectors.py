@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pgblend.cli.gateway.errors import GatewayError, bad_answer
-from pgblend.plpy.models.answer import is_numbered
+from pgblend.plpy.models.answer import is_numbered, numbered_vectors
 
 MOST_DIMENSIONS = 16_000  # of pgvector's columns
 
@@ -14,7 +14,7 @@ MOST_DIMENSIONS = 16_000  # of pgvector's columns
 def vectors_of(answer: Any, model: str, count: int, dimensions: int | None) -> list[bytes]:
     """Return one little-endian float32 vector a text, or raise what is wrong with the answer."""
     try:
-        rows = {row["index"]: row["embedding"] for row in answer.data}
+        rows = numbered_vectors(answer.data)
         found = len(answer.data)
     except (AttributeError, KeyError, TypeError):
         raise bad_answer(f"{model} gave an answer without vectors") from None

@@ -14,7 +14,7 @@ from pgvector import Vector
 from pgblend.cli.gateway_http import answer_json, gateway_client
 from pgblend.cli.server.gateway_token import TOKEN_VARIABLE, token_for
 from pgblend.cli.server.state import DATA_DIRECTORY_VARIABLE
-from pgblend.plpy.models.answer import is_numbered, one_line, storable
+from pgblend.plpy.models.answer import is_numbered, numbered_vectors, one_line, storable
 from pgblend.plpy.models.secrets import mask_secrets
 
 _TIMEOUT = httpx.Timeout(120, connect=5)
@@ -161,7 +161,7 @@ class GatewayClient:
     def _vectors(self, response: httpx.Response, count: int) -> list[Vector]:
         try:
             items = answer_json(response)["data"]
-            found = {item["index"]: item["embedding"] for item in items}
+            found = numbered_vectors(items)
             if len(items) != count or not is_numbered(found, count):
                 raise ValueError
             vectors = [_vector(found[index]) for index in range(count)]

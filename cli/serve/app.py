@@ -73,6 +73,7 @@ def create_app(door: Door, hosts: frozenset[str], limits: CallLimits) -> Starlet
             Route("/v1/documents/{document_id}", routes.document),
             Route("/v1/chat/completions", routes.chat, methods=["POST"]),
             Route("/v1/models", routes.models),
+            Route("/v1/models/{name:path}", routes.model),
             Route("/page/answer", routes.page_answer, methods=["POST"]),
             Route("/mcp", routes.mcp, methods=["POST"]),
             Route("/health", routes.health),
@@ -143,6 +144,12 @@ class _Routes:
         caller = await self._caller(request, "ask")
         with self.limiter.call(caller.token):
             return _json(await chat.models(self.door, caller))
+
+    async def model(self, request: Request) -> Response:
+        """Show one of them."""
+        caller = await self._caller(request, "ask")
+        with self.limiter.call(caller.token):
+            return _json(await chat.model(self.door, caller, request.path_params["name"]))
 
     async def chat(self, request: Request) -> Response:
         """Answer a chat, whole or streamed."""

@@ -13,6 +13,7 @@ from jsonschema_rs import validator_for
 
 from pgblend.cli.parameters import parse_json
 from pgblend.cli.search_request import SearchRequest
+from pgblend.cli.serve.meaning import as_meant
 from pgblend.cli.serve.problems import Problem
 from pgblend.cli.serve.request_schemas import DEFAULT_ROWS, Schema
 
@@ -42,10 +43,15 @@ def reader(schema: Schema) -> Read:
 
 
 def checker(schema: Schema, whole: str, hint: str) -> Callable[[Any], dict[str, Any]]:
-    """Return what holds a value to this schema; a Problem names the field that does not fit."""
+    """Return what holds a value to this schema; a Problem names the field that does not fit.
+
+    What does not fit as it stands may do so as it was meant.
+    """
     validator = validator_for(schema)
 
     def check(given: Any) -> dict[str, Any]:
+        if not validator.is_valid(given):
+            given = as_meant(given, schema)
         if not validator.is_valid(given):
             wrong = min(validator.iter_errors(given), key=lambda error: len(error.instance_path))
             place = _place(wrong.instance_path) or whole

@@ -36,6 +36,15 @@ async def models(door: Door, caller: Caller) -> Answer:
     return {"object": "list", "data": data}
 
 
+async def model(door: Door, caller: Caller, name: str) -> Answer:
+    """Return one of these models; a Problem where there is none of the name."""
+    listed = (await models(door, caller))["data"]
+    found: Answer | None = next((one for one in listed if one["id"] == name), None)
+    if found is None:
+        raise _no_model(name)
+    return found
+
+
 def question_of(given: Answer) -> Question:
     """Return the question of the last message; a Problem where there is none, or no such model.
 
@@ -49,7 +58,7 @@ def question_of(given: Answer) -> Question:
         raise Problem(400, "invalid-request", detail)
     prefix, slash, collection = given["model"].partition("/")
     if prefix != _PREFIX or bool(slash) != bool(collection):
-        raise _no_model(given)
+        raise _no_model(given["model"])
     most = given.get("max_completion_tokens") or given.get("max_tokens")
     options: Answer = {} if most is None else {"answer_tokens": most}
     if history := _history(said[: places[-1]]):
@@ -126,12 +135,12 @@ async def _events(door: Door, caller: Caller, given: Answer) -> AsyncIterator[st
             yield event
     except Problem as problem:
         if problem.sqlstate == _UNDEFINED_OBJECT:
-            raise _no_model(given) from problem
+            raise _no_model(given["model"]) from problem
         raise
 
 
-def _no_model(given: Answer) -> Problem:
-    detail = f"there is no model {given['model'][:80]!r} that the token's role may read"
+def _no_model(name: str) -> Problem:
+    detail = f"there is no model {name[:80]!r} that the token's role may read"
     return Problem(404, "model-not-found", detail, hint="GET /v1/models lists them")
 
 

@@ -22,6 +22,7 @@ def openapi() -> dict[str, Any]:
     paths[DOCUMENT_PATH] = {"get": _document(schemas)}
     paths["/v1/chat/completions"] = {"post": _chat(schemas)}
     paths["/v1/models"] = {"get": _plain("models", "List collections as models", _TOKEN)}
+    paths["/v1/models/{name}"] = {"get": _model()}
     paths["/health"] = {"get": _plain("health", "Whether the database answers", [])}
     return {
         "openapi": "3.1.0",
@@ -84,6 +85,11 @@ def _chat(schemas: dict[str, Schema]) -> dict[str, Any]:
             **_too_large({"application/json": {}}),
         },
     }
+
+
+def _model() -> dict[str, Any]:
+    name = {"name": "name", "in": "path", "required": True, "schema": {"type": "string"}}
+    return {**_plain("model", "Show a collection as a model", _TOKEN), "parameters": [name]}
 
 
 def _plain(name: str, summary: str, security: list[dict[str, list[str]]]) -> dict[str, Any]:

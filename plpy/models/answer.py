@@ -3,7 +3,7 @@
 import http.client
 import json
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from math import isinf
 from typing import Any
 
@@ -83,6 +83,13 @@ def is_deep(value: Any) -> bool:
 def is_numbered(numbers: Collection[Any], count: int) -> bool:
     """Tell whether these are the numbers from 0 on, each once; `true` and "1" are no numbers."""
     return set(map(type, numbers)) <= {int} and set(numbers) == set(range(count))
+
+
+def numbered_vectors(items: Sequence[Any]) -> dict[Any, Any]:
+    """Return the vectors of an answer by their numbers; where none has one, as they stand."""
+    if all("index" not in item or item["index"] is None for item in items):
+        return {number: item["embedding"] for number, item in enumerate(items)}
+    return {item["index"]: item["embedding"] for item in items}
 
 
 def storable(value: Any) -> Any:

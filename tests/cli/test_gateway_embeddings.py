@@ -174,6 +174,30 @@ def test_models_lists_only_what_is_installed(client: httpx.Client) -> None:
     assert listed == [name for name in packaged if states[name] != "missing"]
 
 
+def test_one_model_by_name(client: httpx.Client) -> None:
+    for model in client.get("/v1/models").json()["data"]:
+        assert client.get(f"/v1/models/{model['id']}").json() == model
+        assert client.get(f"/v1/models/{model['id'].replace('/', '%2F')}").json() == model
+    missing = client.get("/v1/models/local/none")
+    assert missing.status_code == 404
+    assert missing.json()["error"]["code"] == "model_not_found"
+
+
+@pytest.mark.parametrize("missing", [0, 1])
+def test_vectors_without_numbers_are_in_the_order_of_the_texts(
+    client: httpx.Client, model_provider: ModelProvider, missing: int
+) -> None:
+    texts = [f"unnumbered {missing} {word}" for word in ("wine", "ships", "cats")]
+    model_provider.behaviour = Behaviour(without_index=True, missing_vectors=missing)
+    response = client.post("/v1/embeddings", json={"model": ModelProvider.model, "input": texts})
+    if missing:
+        assert response.status_code == 502
+        assert "2 vectors for 3 texts" in response.json()["error"]["message"]
+        return
+    found = [item["embedding"] for item in response.json()["data"]]
+    assert found == [pytest.approx(embed(text)) for text in texts]
+
+
 def test_texts_that_share_words_are_closer_in_the_test_provider() -> None:
     query, near, far = (
         np.array(embed(text)) for text in ("deploy to production", "deploy it", "cook rice")

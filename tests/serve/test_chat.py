@@ -46,6 +46,15 @@ def test_collections_are_models(chat: openai.OpenAI) -> None:
     assert [model.id for model in chat.models.list()] == ["pgblend", MODEL]
 
 
+def test_one_collection_as_a_model(chat: openai.OpenAI) -> None:
+    for model in chat.models.list():
+        assert chat.models.retrieve(model.id) == model
+    for name in ("pgblend/secret", "pgblend/none", "gpt-4o"):
+        with pytest.raises(openai.NotFoundError) as refused:
+            chat.models.retrieve(name)
+        assert refused.value.code == "model_not_found"
+
+
 def test_an_answer(chat_models: Any, chat: openai.OpenAI, door: Any) -> None:
     answer = ask(chat, temperature=1, max_tokens=77)
     choice = answer.choices[0]

@@ -163,6 +163,26 @@ def test_arguments_that_cannot_be_taken(
     assert said in agent.refused(tool, **arguments)
 
 
+def test_json_as_text_is_what_it_says(agent: Agent) -> None:
+    values = {
+        "filter": {"$source_key": "wine"},
+        "collections": ["open"],
+        "options": {"mode": "fast"},
+        "limit": 5,
+        "max_tokens": 2000,
+    }
+    texts = {name: json.dumps(value) for name, value in values.items()}
+    for tool in ("search", "context", "explain"):
+        found = agent.said(tool, query="wine", **texts)
+        assert 'id="#000001' not in found["text"]
+        assert found["max_tokens"] == 2000
+        assert "Wine" in found["text"]
+    assert agent.said("open", id=2)["text"].partition("<")[2]
+    assert agent.said("search", query="wine", filter=None, limit=None, options=None)["text"]
+    said = agent.refused("search", query="wine", filter="{team: a}")
+    assert 'filter: "{team: a}" is not of types' in said
+
+
 def test_an_unknown_tool_is_an_error(agent: Agent) -> None:
     with pytest.raises(MCPError, match="there is no tool 'drop_all'"):
         agent.call("drop_all")

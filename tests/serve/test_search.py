@@ -185,6 +185,51 @@ def test_a_body_that_cannot_be_taken(client: httpx.Client, body: str, said: str)
     assert "plpy" not in response.json()["detail"]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        {"filter": '{"$source_key": "wine"}', "limit": "5"},
+        {"filter": "null", "collections": '["open"]', "history": "[]", "facts": "false"},
+        {"options": '{"mode": "fast"}', "limit": None, "history": None},
+        {"query_embedding": json.dumps(NUMBERS)},
+    ],
+)
+def test_json_as_text_is_what_it_says(post: Post, text: dict[str, Any]) -> None:
+    said = {
+        name: json.loads(value) if isinstance(value, str) else value
+        for name, value in text.items()
+        if value is not None
+    }
+    found, expected = (post("/v1/search", query="wine", **given) for given in (text, said))
+    assert rows_of(found) == rows_of(expected)
+    assert rows_of(found)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"filter": "team a"}, 'filter: "team a" is not of types'),
+        ({"filter": "[1]"}, 'filter: "[1]" is not of types'),
+        ({"collections": "open"}, 'collections: "open" is not of types'),
+        ({"collections": "[5]"}, "collections[0]: 5 is not of type"),
+        ({"limit": "many"}, 'limit: "many" is not of type "integer"'),
+        ({"limit": "0", "filter": "{}"}, "limit: 0 is less than the minimum"),
+        ({"limit": "true"}, 'limit: "true" is not of type "integer"'),
+        ({"query": None}, 'query: null is not of type "string"'),
+    ],
+)
+def test_text_that_says_nothing_of_the_kind(
+    client: httpx.Client, given: dict[str, Any], said: str
+) -> None:
+    response = client.post("/v1/search", json={"query": "wine", **given})
+    assert response.status_code == 400
+    assert said in response.json()["detail"]
+
+
+def rows_of(found: dict[str, Any]) -> list[Any]:
+    return [(row["chunk_id"], row["score"]) for row in found["results"]]
+
+
 def test_a_body_in_another_shape(client: httpx.Client) -> None:
     assert client.post("/v1/search", content="query=x").status_code == 415
     big = {"query": "x", "filter": {"a": "x" * 1_100_000}}

@@ -53,6 +53,7 @@ def embeddings_answer(
     body: dict[str, Any],
     dimensions: int | None,
     missing: int,
+    without_index: bool,
     not_a_number: bool,
     directionless: str,
 ) -> dict[str, Any]:
@@ -75,7 +76,8 @@ def embeddings_answer(
         "object": "list",
         "model": body["model"],
         "data": [
-            {"object": "embedding", "index": index, "embedding": vector}
+            {"object": "embedding", "embedding": vector}
+            | ({} if without_index else {"index": index})
             for index, vector in enumerate(vectors)
         ],
         "usage": {"prompt_tokens": tokens, "total_tokens": tokens},

@@ -61,6 +61,7 @@ class Behaviour:
     huge_bytes: int = 0  # an endless text in the answer's first field: this many bytes
     dimensions: int | None = None  # ignores what was asked for
     missing_vectors: int = 0  # leaves out this many at the end
+    without_index: bool = False  # its vectors stand in the order of the texts, unnumbered
     not_a_number: bool = False  # the first component of each vector is NaN
     directionless: str = ""  # texts with this word get the zero vector
     finish_reason: str = "stop"  # of a chat answer: length where it was cut
@@ -125,6 +126,7 @@ class _Handler(BaseHTTPRequestHandler):
                 body,
                 behaviour.dimensions,
                 behaviour.missing_vectors,
+                behaviour.without_index,
                 behaviour.not_a_number,
                 behaviour.directionless,
             )

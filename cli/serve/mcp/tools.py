@@ -77,7 +77,7 @@ async def _ask(door: Door, caller: Caller, given: Arguments) -> Answer:
 
 
 async def _open(door: Door, caller: Caller, given: Arguments) -> Answer:
-    place = place_of(given["id"])
+    place = place_of(str(given["id"]))
     found = await document(door, caller, str(place.document_id), place.lines)
     return writing.document(found, place)
 
@@ -103,7 +103,7 @@ def _without_budget(given: Arguments) -> Arguments:
 
 
 _ID: Schema = {
-    "type": "string",
+    "type": ["string", "integer"],
     "description": "The id that an answer shows: #00002a, #00002a:12-40 (lines) or #00002a:c17 "
     "(from that chunk on).",
 }
