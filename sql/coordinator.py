@@ -30,6 +30,7 @@ FRONT_TABLES = ("collection", "collection_grant", "embedding_space", "profile", 
 # whose answers are put together.
 ROUTED = (
     *("_delete_documents", "_forget_text", "_has_documents", "_lacking_vectors"),
+    "_renew_lexemes",
     *("add_links", "delete_document", "delete_edge"),
     *("index_embedding_space", "ingest_document", "lexical_rebuild", "lexical_seal"),
     *("queue_missing_vectors", "reset_metadata", "retry_embeddings", "set_metadata"),

@@ -1,5 +1,6 @@
 """`pgblend reindex`: the lexical index: its state, sealing, making it anew, save and load."""
 
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +24,13 @@ _COLUMNS = (
 )
 _STATUS = "SELECT * FROM blend.lexical_status(%(collection)s::text)"
 _SEAL = "SELECT blend.lexical_seal(%(collection)s::text)"
+_RENEW = "SELECT pgblend._renew_lexemes(%(collection)s::text, %(block)s::bigint)"
 _REBUILD = "SELECT blend.lexical_rebuild(%(collection)s::text)"
 
 
 @click.command()
 @click.option("-c", "--collection", metavar="NAME", help="This collection only.")
-@click.option("--rebuild", is_flag=True, help="Make the index anew from the chunks.")
+@click.option("--rebuild", is_flag=True, help="Make words and index anew from the texts.")
 @click.option("--status", is_flag=True, help="Change nothing, only show the index.")
 @click.option(
     "--save",
@@ -56,8 +58,9 @@ def command(
     """Bring the lexical index up to date, and show it.
 
     What was ingested is found at once; sealing makes it faster, and happens by itself. --rebuild
-    makes the index anew, --save and --load keep one in a file. Searches go on meanwhile, and a
-    failure leaves the index as it was.
+    makes words and index anew from the stored texts, and embeds nothing: stopped halfway, it is run
+    again. --save and --load keep an index in a file. Searches go on meanwhile, and a failure leaves
+    the index as it was.
 
     \b
     Examples:
@@ -89,12 +92,27 @@ def _names(connection: Connection, collection: str | None) -> list[str]:
 
 
 def _index(connection: Connection, names: list[str], rebuild: bool) -> bool:
-    """Seal or rebuild collections, each in its own transaction; tell whether one failed."""
+    """Seal or rebuild collections, each in its own transactions; tell whether one failed."""
     done: list[Any] = [
-        fetch_value(connection, _REBUILD if rebuild else _SEAL, {"collection": name})
+        _rebuild(connection, name)
+        if rebuild
+        else fetch_value(connection, _SEAL, {"collection": name})
         for name in names
     ]
     return None in done
+
+
+def _rebuild(connection: Connection, name: str) -> Any:
+    """Make a collection's words and index anew; return how many chunks it holds.
+
+    Each block of words is a transaction, the last one with the index: until then the newest
+    passages have the words from before, by which doctor tells that it was not finished.
+    """
+    for block in count():
+        with connection.transaction():
+            if not fetch_value(connection, _RENEW, {"collection": name, "block": block}):
+                return fetch_value(connection, _REBUILD, {"collection": name})
+    return None
 
 
 def _exchange(

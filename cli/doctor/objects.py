@@ -256,7 +256,7 @@ def indexed_words(connection: Connection) -> Iterator[Check]:
         others = [row["name"] for row in fetch_rows(connection, _OTHER_WORDS)]
     if others:
         found = f"made by other rules or dictionaries in {', '.join(others)}: words may be missed"
-        mend = "ingest such a collection under another name, then remove the old one"
+        mend = "run: pgblend reindex --rebuild (searches go on, nothing is embedded)"
         yield Check("indexed words", "warning", found, mend)
     else:
         yield Check("indexed words", "ok", "as passages are parsed now")

@@ -1,5 +1,5 @@
 -- _chunk_immutable: trigger that lets a chunk's metadata and counts of tokens change, and nothing
--- else.
+-- else. Lexemes may be emptied: the next trigger makes them anew from the text.
 -- (content_hash is generated after this trigger.) Whatever is derived from a chunk (postings,
 -- vectors) is found by its id, so new text needs a new id.
 CREATE OR REPLACE FUNCTION pgblend._chunk_immutable()
@@ -10,7 +10,7 @@ AS $function$
 DECLARE
     others text[] := '{metadata, token_count, piece_tokens, lexemes, content_hash}';
 BEGIN
-    IF to_jsonb(NEW) - others <> to_jsonb(OLD) - others OR NEW.lexemes <> OLD.lexemes
+    IF to_jsonb(NEW) - others <> to_jsonb(OLD) - others OR NEW.lexemes NOT IN (OLD.lexemes, '')
     THEN
         RAISE EXCEPTION 'chunk % is immutable: only metadata and counts of tokens can be updated',
             OLD.id
@@ -25,7 +25,8 @@ CREATE OR REPLACE TRIGGER chunk_20_immutable BEFORE UPDATE ON pgblend_data.chunk
 FOR EACH ROW EXECUTE FUNCTION pgblend._chunk_immutable();
 
 -- _chunk_index_text: trigger that fills the lexemes of a new chunk that comes without, as
--- _insert_chunks gives them.
+-- _insert_chunks gives them, and those of one whose lexemes are emptied: what stays the same is not
+-- written.
 -- A trigger, since a generated column cannot cast the configuration's name, and the name is stored
 -- as text, since a regconfig column blocks pg_upgrade. Words too long to be indexed are left out
 -- without a NOTICE.
@@ -48,9 +49,15 @@ BEGIN
             SELECT c.heading FROM pgblend_data.chunk AS c
             WHERE c.document_id = NEW.document_id AND c.chunk_index = NEW.chunk_index - 1),
         NEW.content, NEW.own_start, NEW.chunk_index, NEW.context) AS l;
+    IF TG_OP = 'UPDATE' AND to_jsonb(NEW) - 'content_hash' = to_jsonb(OLD) - 'content_hash' THEN
+        RETURN NULL;
+    END IF;
     RETURN NEW;
 END;
 $function$;
 
 CREATE OR REPLACE TRIGGER chunk_10_index_text BEFORE INSERT ON pgblend_data.chunk
 FOR EACH ROW WHEN (coalesce(new.lexemes, '') = '') EXECUTE FUNCTION pgblend._chunk_index_text();
+
+CREATE OR REPLACE TRIGGER chunk_25_renew_words BEFORE UPDATE OF lexemes ON pgblend_data.chunk
+FOR EACH ROW WHEN (new.lexemes = '') EXECUTE FUNCTION pgblend._chunk_index_text();

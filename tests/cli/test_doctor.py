@@ -241,3 +241,4 @@ def test_words_of_other_rules(examine: Examine, connection: psycopg.Connection) 
     check = examine()["indexed words"]
     assert check["status"] == "warning"
     assert "dated" in check["found"]
+    assert "pgblend reindex --rebuild" in check["mend"]

@@ -3,8 +3,10 @@
 import json
 import os
 import subprocess
+import threading
 import zipfile
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -203,3 +205,79 @@ def test_a_dump_takes_the_index_along(
     with psycopg.connect(restored) as there:
         status = there.execute("SELECT status, sealed, pending FROM blend.lexical_status()")
         assert status.fetchall() == [("ready", 2, 1)]
+
+
+def _old_words(connection: psycopg.Connection) -> None:
+    """Give the chunks lexemes of PostgreSQL's parser alone, as other rules made them."""
+    connection.execute("ALTER TABLE pgblend_data.chunk DISABLE TRIGGER USER")
+    connection.execute(
+        "UPDATE pgblend_data.chunk SET lexemes = to_tsvector('english', content)"
+        " WHERE content NOT LIKE 'plain %'"
+    )
+    connection.execute("ALTER TABLE pgblend_data.chunk ENABLE TRIGGER USER")
+    connection.execute("SELECT blend.lexical_rebuild('dated')")
+
+
+def test_words_of_other_rules_are_made_anew(
+    pgblend: Pgblend, connection: psycopg.Connection, database_url: str
+) -> None:
+    def found(word: str, on: psycopg.Connection = connection) -> list[Any]:
+        strict = "SELECT source_key FROM blend.lexical_search(%s, options => '{\"strict\": true}')"
+        return sorted(key for (key,) in on.execute(strict, [word]))
+
+    def words_are() -> tuple[str, str]:
+        checks = json.loads(pgblend("doctor", "--json").stdout)["checks"]
+        (check,) = (one for one in checks if one["name"] == "indexed words")
+        return check["status"], check["mend"] or ""
+
+    connection.execute("SELECT blend.add_collection('dated')")
+    for key, text in {"a": "node.js runs the server", "b": "plain text runs"}.items():
+        connection.execute("SELECT blend.ingest_document('dated', %s, %s)", [key, text])
+    # The next passages are in another block, as those of a large collection.
+    connection.execute("ALTER TABLE pgblend_data.chunk ALTER COLUMN id RESTART 5001")
+    connection.execute("SELECT blend.ingest_document('dated', 'c', 'parseHTMLResponse runs')")
+    chunks = "SELECT id, content, xmin::text FROM pgblend_data.chunk ORDER BY id"
+    _old_words(connection)
+    before = connection.execute(chunks).fetchall()
+    assert (found("node"), found("response"), found("runs")) == ([], [], ["a", "b", "c"])
+    status, mend = words_are()
+    assert (status, "pgblend reindex --rebuild" in mend) == ("warning", True)
+
+    # Stopped after the first block: the index has all words from before, and doctor knows.
+    assert connection.execute("SELECT pgblend._renew_lexemes('dated', 0)").fetchone() == (1,)
+    assert (found("node"), found("runs")) == ([], ["a", "b", "c"])
+    assert words_are()[0] == "warning"
+
+    ended = threading.Event()
+
+    def search() -> set[tuple[str, ...]]:
+        answers = set()
+        with psycopg.connect(database_url, autocommit=True) as reader:
+            while not ended.is_set():
+                answers.add(tuple(found("runs", reader)))
+        return answers
+
+    with ThreadPoolExecutor(1) as pool:
+        answers = pool.submit(search)
+        try:
+            again = pgblend("reindex", "--rebuild")
+        finally:
+            ended.set()
+        assert answers.result() == {("a", "b", "c")}
+    assert again.exit_code == 0, again.stderr
+    assert words_are()[0] == "ok"
+    assert (found("node"), found("response"), found("runs")) == (["a"], ["c"], ["a", "b", "c"])
+    after = connection.execute(chunks).fetchall()
+    assert [row[:2] for row in after] == [row[:2] for row in before]
+    unwritten = [new[1] for old, new in zip(before, after, strict=True) if old == new]
+    assert unwritten == ["plain text runs"]
+
+
+@pytest.mark.usefixtures("library")
+def test_only_the_rules_make_a_chunks_words(connection: psycopg.Connection) -> None:
+    with pytest.raises(psycopg.errors.FeatureNotSupported, match="immutable"):
+        connection.execute("UPDATE pgblend_data.chunk SET lexemes = $$'other':1$$")
+    own = "SELECT lexemes::text, own_position FROM pgblend_data.chunk ORDER BY id"
+    before = connection.execute(own).fetchall()
+    connection.execute("UPDATE pgblend_data.chunk SET lexemes = '', metadata = '{\"a\": 1}'")
+    assert connection.execute(own).fetchall() == before

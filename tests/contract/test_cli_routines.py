@@ -23,7 +23,7 @@ ROUTINES = {
         *("_store_summary", "_store_token_counts", "_summary_counts"),
     },
     "space plan": {"_embedding_inputs", "_storages"},
-    "reindex --load": {"_load_segments"},
+    "reindex": {"_load_segments", "_renew_lexemes"},
     "search with models": {"_search", "_search_plan"},
     "ask": {"_answer_reply", "_ask_passages", "_context_settings"},
     "eval": {
