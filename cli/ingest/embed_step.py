@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from pgblend.cli.database import Connection, fetch_value
+from pgblend.cli.errors import UserError
 from pgblend.cli.ingest.embedding import embed_waiting, ensure_first_space
 from pgblend.cli.ingest.gateway_client import GatewayClient, GatewayUnavailableError
 from pgblend.cli.ingest.progress import StartBar
@@ -108,15 +109,26 @@ class EmbedStep:
         return [space for space in read_spaces(connection) if space.waiting]
 
     def _embed_all(self, spaces: list[Space], client: GatewayClient) -> None:
-        """Embed what waits, and count what of it is this run's, also when that is interrupted."""
+        """Embed what waits, and count what of it is this run's, also when that is interrupted.
+
+        A space whose model fails stops no other; what only a person can mend is raised at the end.
+        """
+        errors: list[UserError] = []
         waiting = fetch_value(self._connection, _OWN_WAITING, self._own)
         try:
             for space in spaces:
-                self._embed_space(space, client)
+                try:
+                    self._embed_space(space, client)
+                except GatewayUnavailableError as error:
+                    self._report.degrade(_EMBEDDINGS, error.reason, error.hint)
+                except UserError as error:
+                    errors.append(error)
         finally:
             embedded = waiting - fetch_value(self._connection, _OWN_WAITING, self._own)
             self._report.embedded += embedded
             self._report.embedded_others += max(self._stored - embedded, 0)
+        if errors:
+            raise errors[0]
 
     def _embed_space(self, space: Space, client: GatewayClient) -> None:
         move_bar = self._start_bar("Embedding", space.waiting, "chunks")

@@ -63,8 +63,10 @@ class Report:
         self.reread[kind] += 1
 
     def degrade(self, part: str, reason: str, hint: str) -> None:
-        """Note what the run did without."""
-        self.degraded.append({"part": part, "reason": reason, "hint": hint})
+        """Note what the run did without, once."""
+        note = {"part": part, "reason": reason, "hint": hint}
+        if note not in self.degraded:
+            self.degraded.append(note)
 
     def of_kind(self, kind: str) -> list[Problem]:
         """Return the problems of one kind."""

@@ -23,9 +23,10 @@ def get_setting(connection: Connection, name: str) -> Any:
 
 
 def read_spaces(connection: Connection) -> list[Space]:
-    """Return all embedding spaces."""
+    """Return all embedding spaces, the active one first: searches wait for its vectors."""
     rows = connection.execute(
-        "SELECT name, model, dimensions, waiting FROM blend.embedding_spaces ORDER BY name"
+        "SELECT name, model, dimensions, waiting FROM blend.embedding_spaces"
+        " ORDER BY active DESC, name"
     )
     return [Space(*row) for row in rows]
 

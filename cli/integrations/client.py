@@ -26,6 +26,7 @@ from pgblend.cli.database import (
     prepare,
     resolve_database_url,
 )
+from pgblend.cli.ingest.document import storable_text, storable_value
 from pgblend.cli.ingest.embedding import FIRST_SPACE
 from pgblend.cli.replica import wait_for_changes
 from pgblend.cli.search_request import SearchRequest
@@ -149,7 +150,8 @@ class Client:
 
         Their vectors go into the embedding space of that name, or the active one; where there is
         none an admin makes it, for `model`; another space that is active stays so. Texts without
-        a vector wait for pgblend worker.
+        a vector wait for pgblend worker. U+FFFD stands for characters that PostgreSQL cannot store,
+        as in what `pgblend ingest` reads.
         """
         with self.connection() as connection, connection.transaction():
             vectors = {}
@@ -163,11 +165,15 @@ class Client:
 
     def get(self, collection: str, keys: Sequence[str]) -> list[Text]:
         """Return the documents with these keys that are there, in the keys' order."""
+        stored = {key: storable_text(key) for key in keys}
+        wanted = {"collection": collection, "keys": list(stored.values())}
         with self.connection() as connection:
-            rows = fetch_rows(connection, _GET, {"collection": collection, "keys": list(keys)})
+            rows = fetch_rows(connection, _GET, wanted)
         found = {row["source_key"]: row for row in rows}
         return [
-            Text(key, found[key]["content"], found[key]["metadata"]) for key in keys if key in found
+            Text(key, row["content"], row["metadata"])
+            for key in keys
+            if (row := found.get(stored[key]))
         ]
 
     def keys(self, collection: str, filter: Mapping[str, Any] | None) -> list[str]:
@@ -179,7 +185,8 @@ class Client:
 
     def delete(self, collection: str, keys: Sequence[str] | None) -> None:
         """Delete the documents with these keys, or all; one that is not there is no error."""
-        parameters = {"collection": collection, "keys": None if keys is None else list(keys)}
+        stored = None if keys is None else [storable_text(key) for key in keys]
+        parameters = {"collection": collection, "keys": stored}
         with self.connection() as connection:
             connection.execute(_DELETE, parameters)
 
@@ -239,14 +246,16 @@ def facts_of(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _parameters(collection: str, text: Text) -> dict[str, object]:
-    title, source = (text.metadata.get(name) for name in ("title", "source"))
+    given = json.loads(json.dumps(text.metadata, default=_date_as_text))
+    metadata = storable_value(given)
+    title, source = (metadata.get(name) for name in ("title", "source"))
     return {
         "collection": collection,
-        "key": text.key,
-        "content": text.content,
+        "key": storable_text(text.key),
+        "content": storable_text(text.content),
         "title": title if isinstance(title, str) else None,
         "uri": source if isinstance(source, str) else None,
-        "metadata": json.dumps(text.metadata, default=_date_as_text),
+        "metadata": json.dumps(metadata),
     }
 
 

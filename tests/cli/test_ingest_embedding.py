@@ -95,6 +95,21 @@ def test_other_spaces_do_not_count_twice(ingest, gateway_connection, model_provi
     assert (report["chunks"], report["embedded"], report["embedded_others"]) == (1, 1, 2)
 
 
+def test_a_space_whose_model_fails_stops_no_other(ingest, gateway_connection, model_provider):
+    ingest("first walrus")
+    for name, dimensions in (("a_wrong_size", 7), ("b_unknown_model", 6), ("z_second", 384)):
+        model = "no/such-model" if name == "b_unknown_model" else model_provider.model
+        gateway_connection.execute(
+            "SELECT blend.create_embedding_space(%s, %s, %s, active => false, probe => false)",
+            [name, model, dimensions],
+        )
+    code, report, stderr = ingest("second walrus")
+    assert code == 1
+    assert "embedding space 'a_wrong_size' holds 7" in stderr
+    assert (report["embedded"], report["embedded_others"]) == (1, 2)
+    assert ["no/such-model" in note["reason"] for note in report["degraded"]] == [True]
+
+
 @pytest.mark.parametrize(
     "behaviour",
     [

@@ -83,6 +83,25 @@ def test_many_threads_share_a_client(connection: psycopg.Connection, database_ur
         assert 1 <= backends <= 2
 
 
+def test_what_cannot_be_stored_is_cleaned_as_ingest_does(database_url: str) -> None:
+    given = {"k\0": "v\0", "title": "T\0", "half": "\ud800", "odd": float("nan"), 5: ["\0"]}
+    with Client(database_url) as client:
+        client.make_collection("texts")
+        client.store("texts", [Text("n\0", "a\0b heron \udfff", given), Text("n2", "tern", {})])
+        assert keys(client, "heron") == ["n\ufffd"]
+        (found,) = client.get("texts", ["n\0"])
+        assert found.content == "a\ufffdb heron \ufffd"
+        assert found.metadata == {
+            "k\ufffd": "v\ufffd",
+            "title": "T\ufffd",
+            "half": "\ufffd",
+            "odd": None,
+            "5": ["\ufffd"],
+        }
+        client.delete("texts", ["n\0"])
+        assert client.keys("texts", None) == ["n2"]
+
+
 def test_a_process_has_one_client_for_a_url() -> None:
     assert shared_client("postgresql://a/b") is shared_client("postgresql://a/b")
     assert shared_client("postgresql://a/b") is not shared_client("postgresql://a/c")
