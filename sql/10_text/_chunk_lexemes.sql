@@ -54,12 +54,12 @@ $python$;
 -- _chunk_lexemes: one row: the lexemes of a chunk, from title, heading and text, and the last
 -- position among them that repeats the chunk before.
 -- Weights are A, B and D; identifiers follow with weight C and "=" before them, which no parser
--- gives, and single syllables of scripts without word spaces. Words that its context alone has stand before all others, with weight C: they count for no
--- length. Up to own_position stands what the document has already from the chunks
--- before: the context, the title, a heading that goes on, and the text before own_start. A
--- document's names (_name_lexemes) are its first chunk's alone. NULL, but of heading and context,
--- gives NULL lexemes. Words too long to be indexed are left out with a NOTICE, which the caller
--- keeps back.
+-- gives, and single syllables of scripts without word spaces. Words that its context alone has
+-- stand before all others, with weight C: they count for no length. Up to own_position stands what
+-- the document has already from the chunks before: the context, the title, a heading that goes on,
+-- and the text before own_start. A document's names (_name_lexemes) are its first chunk's alone.
+-- NULL, but of heading and context, gives NULL lexemes. Words too long to be indexed are left out
+-- with a NOTICE, which the caller keeps back.
 CREATE OR REPLACE FUNCTION pgblend._chunk_lexemes(
     config regconfig,
     source_key text,

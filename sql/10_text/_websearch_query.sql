@@ -1,5 +1,5 @@
--- _websearch_query: what a query asks of the bodies of passages alone: all its words and phrases, or
--- those of one of its alternatives, and nothing that it excludes.
+-- _websearch_query: what a query asks of the bodies of passages alone: all its words and phrases,
+-- or those of one of its alternatives, and nothing that it excludes.
 -- Words are those of _indexable_text, and have weight D: titles, headings and identifiers are not
 -- looked at, but for single syllables and options of commands, which have C. NULL gives NULL; stop
 -- words alone give an empty query, without a NOTICE.

@@ -1,8 +1,8 @@
 -- last_search: what the last search of this transaction did, by the role that asks.
 -- {"mode", "meta": {"mode", "expanded", "reranked", "vectorsUsed"}, "arm", "rows", "candidates",
 -- "degraded": [text], "not_run", "search_id", "ms"}, also where the search gave no rows, whose
--- `degraded` nobody sees. meta says what took part. arm is lexical, vector, fuzzy or graph where one
--- was searched alone; candidates is null where it has none to count. NULL where this
+-- `degraded` nobody sees. meta says what took part. arm is lexical, vector, fuzzy or graph where
+-- one was searched alone; candidates is null where it has none to count. NULL where this
 -- transaction has not searched, or as another role, or only within what was rolled back.
 CREATE OR REPLACE FUNCTION blend.last_search()
 RETURNS jsonb

@@ -43,7 +43,8 @@ $function$;
 
 -- _keep_attachment: let the wanted attachment be that of its table; returns its number.
 -- Runs with its owner's rights, since nobody else writes what triggers and readers of attached
--- tables believe, or makes such triggers. The table is one that _not_attachable allows whoever asks.
+-- tables believe, or makes such triggers. The table is one that _not_attachable allows whoever
+-- asks.
 CREATE OR REPLACE FUNCTION pgblend._keep_attachment(wanted pgblend_data.attached_table)
 RETURNS integer
 LANGUAGE plpgsql

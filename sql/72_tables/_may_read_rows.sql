@@ -1,5 +1,5 @@
--- _may_read_rows: whether a role may read a table, and row security hides no row of it from the role.
--- NULL where the table is gone.
+-- _may_read_rows: whether a role may read a table, and row security hides no row of it from the
+-- role. NULL where the table is gone.
 CREATE OR REPLACE FUNCTION pgblend._may_read_rows(who name, relation oid)
 RETURNS boolean
 LANGUAGE sql

@@ -16,8 +16,8 @@ BEGIN
 END;
 $function$;
 
--- _note_filled: note how far an attachment is filled, and with which foreign keys; what was wrong is
--- well again with is_over.
+-- _note_filled: note how far an attachment is filled, and with which foreign keys; what was wrong
+-- is well again with is_over.
 -- Runs with its owner's rights, as _keep_attachment: for who may read all of the table's rows.
 CREATE OR REPLACE FUNCTION pgblend._note_filled(
     attached pgblend_data.attached_table,

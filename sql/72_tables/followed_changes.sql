@@ -39,9 +39,10 @@ $function$;
 -- It reads the tables new_rows and old_rows: a trigger whose transition tables these are not is an
 -- error, since others could have such names. An update that changes nothing of what the index takes
 -- is passed over. Runs with its owner's rights, so that who may write the table need have none
--- here; nobody makes such triggers but _keep_attachment. Of rows it evaluates nothing but the output
--- functions of their types, to learn the keys. The table is read with the rights of its own owner.
--- Where a column is gone, a WARNING names it, the attachment remembers, and the write goes on.
+-- here; nobody makes such triggers but _keep_attachment. Of rows it evaluates nothing but the
+-- output functions of their types, to learn the keys. The table is read with the rights of its own
+-- owner. Where a column is gone, a WARNING names it, the attachment remembers, and the write goes
+-- on.
 CREATE OR REPLACE FUNCTION pgblend._table_changed()
 RETURNS trigger
 LANGUAGE plpgsql

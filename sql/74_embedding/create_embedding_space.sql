@@ -98,8 +98,8 @@ $function$;
 
 -- _keep_space: register an embedding space, and make its table.
 -- One after the other: a second space of the name is told so, and two do not wait for each other.
--- Runs with its owner's rights, since nobody else writes what names tables, and the tables belong to
--- whoever owns the others. Only admins may call it.
+-- Runs with its owner's rights, since nobody else writes what names tables, and the tables belong
+-- to whoever owns the others. Only admins may call it.
 CREATE OR REPLACE FUNCTION pgblend._keep_space(
     name text,
     model text,

@@ -1,5 +1,5 @@
--- _writable_judged_set: the judged set of that name, on that collection (NULL: on whichever has one);
--- an error where the caller sees none or several, or may not write to it.
+-- _writable_judged_set: the judged set of that name, on that collection (NULL: on whichever has
+-- one); an error where the caller sees none or several, or may not write to it.
 -- Names are a collection's own, so that nobody takes another's.
 CREATE OR REPLACE FUNCTION pgblend._writable_judged_set(judged_set text, collection text)
 RETURNS pgblend_data.judged_set

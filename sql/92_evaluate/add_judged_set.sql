@@ -1,6 +1,7 @@
 -- add_judged_set: make a judged set on one collection, or with NULL on all, and return its id.
--- A name that the collection has in use, an empty one and an unknown collection are errors. On all collections: admins
--- only. `embedding_model` names what its queries' vectors are made with, NULL where it brings none.
+-- A name that the collection has in use, an empty one and an unknown collection are errors. On all
+-- collections: admins only. `embedding_model` names what its queries' vectors are made with, NULL
+-- where it brings none.
 CREATE OR REPLACE FUNCTION blend.add_judged_set(
     name text,
     collection text DEFAULT NULL,

@@ -1,6 +1,6 @@
 -- _note_pushed: note which version of the front a shard of this coordinator was given.
--- Runs with its owner's rights, since nobody else writes what shards there are; only admins may call
--- it.
+-- Runs with its owner's rights, since nobody else writes what shards there are; only admins may
+-- call it.
 CREATE OR REPLACE FUNCTION pgblend._note_pushed(number integer, version bigint)
 RETURNS void
 LANGUAGE plpgsql

@@ -2,8 +2,9 @@
 -- directs are those of the command line where it goes another way, else NULL.
 -- Buckets are spread evenly, and a server for PL/Proxy is made, whose partitions are the shards; it
 -- takes a power of two of them, so the last is named again. Connection strings have no user and no
--- password: those are in user mappings, one for each role (and they are _shielded). Names that are there already, in their
--- order, change connection strings alone; others are an error. Only a superuser may call it.
+-- password: those are in user mappings, one for each role (and they are _shielded). Names that are
+-- there already, in their order, change connection strings alone; others are an error. Only a
+-- superuser may call it.
 CREATE OR REPLACE FUNCTION pgblend._place_shards(
     names text[],
     connections text[],

@@ -1,6 +1,6 @@
--- _trusts: whether a server lets this one in as a user without a password, by that connection string.
--- By what the account has that this server runs as, too, unless the string is _shielded. Of a server
--- that does not answer nobody knows: false. Only a superuser calls it.
+-- _trusts: whether a server lets this one in as a user without a password, by that connection
+-- string. By what the account has that this server runs as, too, unless the string is _shielded. Of
+-- a server that does not answer nobody knows: false. Only a superuser calls it.
 CREATE OR REPLACE FUNCTION pgblend._trusts(connection text, user_name text)
 RETURNS boolean
 LANGUAGE plpgsql

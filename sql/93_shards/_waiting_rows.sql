@@ -1,5 +1,5 @@
--- _kept_attachment: a collection's attachment, kept as it is until the transaction ends; NULLs where
--- there is none, or somebody changes it.
+-- _kept_attachment: a collection's attachment, kept as it is until the transaction ends; NULLs
+-- where there is none, or somebody changes it.
 -- Runs with its owner's rights: a row's lock is for those who may change it, and nobody else may.
 CREATE OR REPLACE FUNCTION pgblend._kept_attachment(target bigint)
 RETURNS pgblend_data.attached_table

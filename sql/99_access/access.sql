@@ -110,8 +110,8 @@ GRANT EXECUTE ON FUNCTION pgblend._token_role TO pgblend_serve;
 GRANT SELECT, INSERT (name, digest, role_name, scopes, expires_at, is_link), DELETE
 ON pgblend_data.access_token TO pgblend_admin;
 
--- What attached tables, embedding spaces and shards there are, nobody writes but routines with their
--- owner's rights: others believe it.
+-- What attached tables, embedding spaces and shards there are, nobody writes but routines with
+-- their owner's rights: others believe it.
 -- What readers, writers and admins may call.
 GRANT EXECUTE ON FUNCTION
 blend.ask, blend.audit_recall, blend.blend_scores, blend.chunk_embeddings, blend.click,
