@@ -346,8 +346,22 @@ def test_languages_are_recorded_and_searched_by_their_codes(ingest, pgblend, con
     assert dict(recorded) == {f"{code}.txt": code for code in SHORT_TEXTS} | {"de.txt": "german"}
     everything = " ".join(QUERIES.values())
     for code in SHORT_TEXTS:
-        result = pgblend("search", everything, "--lang", code, "--files")
-        assert result.stdout.split() == [(tmp_path / f"{code}.txt").as_uri()]
+        for command in ("search", "query"):
+            result = pgblend(command, everything, "--lang", code, "--files")
+            assert result.stdout.split() == [(tmp_path / f"{code}.txt").as_uri()]
+
+
+@pytest.mark.parametrize("code", ["ja", "ko", "th", "zh"])
+def test_a_language_that_is_named_is_recorded(ingest, pgblend, connection, tmp_path, code):
+    # Half of it is in Latin letters: no script tells it.
+    text = f"PostgreSQL and MySQL, words of products alone, and {SHORT_TEXTS[code]}"
+    (tmp_path / "mixed.txt").write_text(text)
+    assert ingest(tmp_path, "--lang", code)[0] == 0
+    assert rows(connection, "SELECT language FROM blend.documents") == [(code,)]
+    for command in ("search", "query"):
+        result = pgblend(command, QUERIES[code], "--lang", code, "--files")
+        assert result.stdout.split() == [(tmp_path / "mixed.txt").as_uri()]
+        assert not pgblend(command, QUERIES[code], "--lang", "en", "--files").stdout
 
 
 def test_unknown_text_config_leaves_no_collection(ingest, connection, folder):
