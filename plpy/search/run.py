@@ -22,6 +22,8 @@ from pgblend.plpy.search.store import StorePort
 from pgblend.plpy.search.told import last_facts, note_last, note_logged, told_trace
 from pgblend.plpy.session import Database, UserError
 
+LEAST_MOST = 0.5  # a smaller best sum counts less than half of what a best score does
+
 
 def search(db: Database, request: Request, store: StorePort) -> Answer:
     """Return one search from its arguments to its rows, as the columns of _run_search.
@@ -274,9 +276,25 @@ def tell_refined(search: Search, ranking: Ranking) -> None:
     if not scores:
         search.skip("blend", "nothing was reranked")
         return
+    warn_of_scales(search, ranking.reranker.fused)
     ranking.places["rerank"] = sorted(scores, key=lambda item: -scores[item])
     ranking.places["blend"] = ranking.best
     search.done("blend", len(ranking.best))
+
+
+def warn_of_scales(search: Search, fused: Fused) -> None:
+    """Warn that raw sums are too small to weigh beside a reranker's scores.
+
+    A blend by position has the fused order as a part of its own.
+    """
+    settings, most = search.settings, fused.attainable
+    if settings.fused_scale == "raw" and settings.blend["kind"] == "tiers" and most < LEAST_MOST:
+        search.db.warn(
+            f"fused sums of at most {most:.2g} are blended with a reranker's scores of up to 1: "
+            "the fused order counts next to nothing",
+            "The option fused_scale, attainable or minmax, brings sums to 0 to 1; "
+            "the profiles balanced and gno have it.",
+        )
 
 
 def diversify(search: Search, pool: Pool, ranking: Ranking, stored: StoredPassages) -> Ranking:

@@ -60,3 +60,27 @@ def test_a_perfect_reranker_puts_any_of_the_first_passages_first(
 @pytest.mark.parametrize("profile", ["gno", "gno_epic"])
 def test_their_sources_read_one_passage_of_each_document(book: Database, profile: str) -> None:
     assert len(candidates(book, profile)) == 2
+
+
+@pytest.mark.parametrize(
+    ("profile", "options", "told"),
+    [
+        ("gno_epic", {}, 1),
+        ("gno_epic", {"fused_scale": "attainable"}, 0),
+        ("gno_epic", {"fused_scale": "minmax"}, 0),
+        ("gno_epic", {"rerank": "off"}, 0),
+        ("gno", {}, 0),
+        ("three_arm", {}, 0),
+        (None, {}, 0),
+        (None, {"fusion": "rrf", "fused_scale": "raw"}, 1),
+    ],
+)
+def test_sums_that_do_not_mix_with_scores_are_told_once(
+    book: Database, profile: str | None, options: dict[str, Any], told: int
+) -> None:
+    scores = {str(one): 0.5 for one in candidates(book, profile)}
+    book.warnings()
+    search(book, profile, rerank_scores=scores, **options)
+    warnings = [one for one in book.warnings() if "reranker" in one]
+    assert len(warnings) == told
+    assert all("fused order counts next to nothing" in one for one in warnings)
