@@ -41,3 +41,7 @@ class UserError(click.ClickException):
         """Print the message, and the hint where there is one, on standard error."""
         click.echo(f"pgblend: error: {self.message}", file=file, err=True)
         echo_hint(self.hint, file)
+
+
+class ModelUnavailableError(UserError):
+    """A model failed where the option strict lets nothing go on without it."""

@@ -14,7 +14,7 @@ import httpx
 
 from pgblend.cli.bounded_answer import AnswerTooLargeError
 from pgblend.cli.database import Connection, fetch_rows
-from pgblend.cli.errors import UserError
+from pgblend.cli.errors import ModelUnavailableError
 from pgblend.cli.gateway_http import gateway_client
 from pgblend.cli.search_request import SearchRequest
 from pgblend.cli.server.gateway_token import token_for
@@ -169,7 +169,7 @@ class _ClientSearch:
         """Go on without a stage, which is told; the options switch it off."""
         if self.settings["strict"]:
             hint = "leave out the option strict to go on without it"
-            raise UserError(f"{stage}: {problem}", hint=hint)
+            raise ModelUnavailableError(f"{stage}: {problem}", hint=hint)
         self.degraded.append(f"{stage}: {problem}")
         self.give(**options)
 

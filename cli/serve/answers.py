@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pgblend.cli.ask.stream import AnswerError
-from pgblend.cli.errors import UserError
+from pgblend.cli.errors import ModelUnavailableError
 from pgblend.cli.search_models import ModelCall, Query
 from pgblend.cli.search_request import SearchRequest
 from pgblend.cli.search_statements import PASSAGES
@@ -91,6 +91,7 @@ def _call(row: dict[str, Any]) -> ModelCall:
 def _degrade(caller: Caller, found: dict[str, Any], problem: str, *, strict: bool) -> None:
     """Name what failed; with the option strict it is an error."""
     if strict:
-        raise UserError(f"answer: {problem}", hint="leave out the option strict to go on without")
+        hint = "leave out the option strict to go on without"
+        raise ModelUnavailableError(f"answer: {problem}", hint=hint)
     found["degraded"].append(f"answer: {problem}")
     caller.warnings.append(f"searching without the answer stage: {problem}")

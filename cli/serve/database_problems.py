@@ -3,7 +3,7 @@
 import logging
 
 from pgblend.cli.database import translate
-from pgblend.cli.errors import ExitCode, UserError
+from pgblend.cli.errors import ExitCode, ModelUnavailableError, UserError
 from pgblend.cli.gateway.errors import GatewayError
 from pgblend.cli.serve.problems import Problem
 
@@ -54,6 +54,10 @@ def problem_of(error: BaseException) -> Problem | None:
     if advice is None:
         return None
     sqlstate: str | None = getattr(error, "sqlstate", None)
+    if isinstance(advice, ModelUnavailableError):
+        return Problem(
+            503, "model-unavailable", advice.message, hint=advice.hint, retry_after=_RETRY_SECONDS
+        )
     if advice.exit_code == ExitCode.DATABASE:
         return database_away(advice)
     for start, status, code in _STATUS:

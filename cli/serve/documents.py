@@ -27,7 +27,7 @@ async def document(door: Door, caller: Caller, number: str, span: str | None) ->
     rows, chunks = await door.run(caller, Query(_DOCUMENT, {"id": values["id"]}),
                                   Query(_CHUNKS, values))  # fmt: skip
     if not rows:
-        detail = f"there is no document {values['id']} that the token's role may read"
+        detail = f"there is no document {values['id']} that the caller may read"
         raise Problem(404, "no-such-document", detail)
     return {"document": rows[0], "chunks": chunks, "degraded": []}
 

@@ -151,6 +151,10 @@ def test_rights_are_the_callers(agent: Agent) -> None:
         ("search", {"query": "x", "max_tokens": 10}, "max_tokens: 10 is less than the minimum"),
         ("search", {"query": "x", "options": {"rrf_q": 1}}, "rrf_q"),
         ("search", {"query": "a\0b"}, "NUL"),
+        ("search", {"query": " "}, "query:"),
+        ("context", {"query": ""}, "query:"),
+        ("open", {"id": "#000001:c999999"}, "chunk 999999 is not in document #000001"),
+        ("open", {"id": 999999}, "there is no document 999999 that the caller may read"),
         ("collections", {"name": "open"}, "'name' was unexpected"),
         ("open", {"id": "wine"}, "'wine' is no id of a document"),
         ("open", {"id": "#ffffff"}, "there is no document"),
@@ -181,6 +185,21 @@ def test_json_as_text_is_what_it_says(agent: Agent) -> None:
     assert agent.said("search", query="wine", filter=None, limit=None, options=None)["text"]
     said = agent.refused("search", query="wine", filter="{team: a}")
     assert 'filter: "{team: a}" is not of types' in said
+
+
+def test_a_uri_that_is_the_source_is_left_out(agent: Agent, door: Any) -> None:
+    uris = {"near": "file:///home/a%20b/docs/near.md", "far": "https://example.org/docs/far.md"}
+    texts = {"near": "Quokkas sleep under shrubs.", "far": "A ferry brings people to quokkas."}
+    stored = "SELECT document_id FROM ingest_document('open', %s, %s, uri => %s)"
+    for name, uri in uris.items():
+        door.admin.rows(stored, f"docs/{name}.md", texts[name], uri)
+    for tool in ("search", "context"):
+        text = agent.said(tool, query="quokkas")["text"]
+        assert "source: open/docs/near.md" in text
+        assert uris["near"] not in text
+        assert f"uri: {uris['far']}" in text
+    found = "FROM documents WHERE source_key IN ('docs/near.md', 'docs/far.md')"
+    door.admin.rows(f"SELECT delete_document(document_id) {found}")
 
 
 def test_an_unknown_tool_is_an_error(agent: Agent) -> None:

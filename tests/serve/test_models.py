@@ -134,7 +134,8 @@ def test_what_fails_is_left_out_and_told(
     assert any("searching without the" in warning for warning in answer["warnings"])
     body["options"]["strict"] = True
     refused = client.post("/v1/search", json=body)
-    assert refused.status_code == 400
+    assert refused.status_code == 503
+    assert refused.json()["type"] == "urn:pgblend:problem:model-unavailable"
     assert refused.json()["detail"].startswith(f"{stage}: the model gateway answered 400")
 
 

@@ -99,7 +99,7 @@ def test_an_answer_that_cannot_begin_is_a_problem(browser: httpx.Client, models:
     given = {"query": "where is wine made?", "options": {"strict": True}}
     models.behaviours["chat"] = Behaviour(status=400)
     response = browser.post("/page/answer", json=given)
-    assert response.status_code == 400
+    assert response.status_code == 503
     assert "answer: " in response.json()["detail"]
     assert browser.post("/page/answer", json={"query": 5}).status_code == 400
 

@@ -33,6 +33,7 @@ _SEARCH = {
     for name, schema in request_schemas.SEARCH["properties"].items()
     if name != "query_embedding"
 }
+_SEARCH["query"] = _SEARCH["query"] | {"pattern": r"\S"}
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,13 @@
 import io
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import unquote
 
 from pgblend.cli.ask.output import unanswered
 from pgblend.cli.output import one_line
 from pgblend.cli.serve.mcp.place import Place, docid, place_of_lines
 from pgblend.cli.serve.mcp.quoting import Answer, Piece
+from pgblend.cli.serve.problems import Problem
 
 Found = dict[str, Any]
 _EXPLAIN_WIDTH = 100
@@ -54,8 +56,11 @@ def document(found: Found, place: Place) -> Answer:
     about, chunks = found["document"], found["chunks"]
     if place.chunk_id:
         numbers = [chunk["chunk_id"] for chunk in chunks]
-        start = numbers.index(place.chunk_id) if place.chunk_id in numbers else len(numbers)
-        chunks = chunks[start:]
+        if place.chunk_id not in numbers:
+            detail = f"chunk {place.chunk_id} is not in document {docid(place.document_id)}"
+            hint = f"take an id of an answer, or open {docid(place.document_id)} as a whole"
+            raise Problem(404, "no-such-chunk", detail, hint=hint)
+        chunks = chunks[numbers.index(place.chunk_id) :]
     head = [f"{place}: {len(chunks)} of {_count(about['chunks'], 'chunk')}, in their order"]
     pieces = [Piece("document", _about(about), {"id": docid(about["document_id"])})]
     pieces += [_chunk(chunk, is_first=index == 0) for index, chunk in enumerate(chunks)]
@@ -160,10 +165,17 @@ def _source(row: Found) -> str:
     lines: dict[str, Any] = {
         "title": row["title"],
         "source": f"{row['collection']}/{row['source_key']}",
-        "uri": row["uri"],
+        "uri": _uri(row),
         "pages": ", ".join(map(str, row["pages"] or ())),
     }
     return _fields(lines)
+
+
+def _uri(row: Found) -> str | None:
+    """Return a document's URI; None where it is the file or the name that the source tells."""
+    uri, key = row["uri"] or "", row["source_key"]
+    is_its_file = uri.startswith("file:") and unquote(uri).endswith(f"/{key}")
+    return None if is_its_file or uri == key else uri
 
 
 def _about(document: Found) -> str:
@@ -171,7 +183,7 @@ def _about(document: Found) -> str:
         {
             "title": document["title"],
             "source": f"{document['collection']}/{document['source_key']}",
-            "uri": document["uri"],
+            "uri": _uri(document),
             "summary": document["summary"],
             "modified": document["modified_at"],
         }
