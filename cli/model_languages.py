@@ -15,7 +15,7 @@ ENGLISH = "english"
 OTHER_SCRIPTS = "other scripts"
 # Languages without a stemmer are all 'simple': of those, what no Latin letter can write.
 _LANGUAGES = r"""
-    SELECT s.model, c.name AS collection,
+    SELECT DISTINCT s.model, c.name AS collection,
         CASE l.text_search_config WHEN 'simple' THEN %(other)s
             ELSE l.text_search_config END AS language
     FROM blend.embedding_spaces AS s

@@ -39,9 +39,14 @@ COMMENT ON TABLE pgblend_data.collection_grant IS
 CREATE TABLE pgblend_data.collection_language (
     collection_id bigint NOT NULL,
     text_search_config text NOT NULL,
-    CONSTRAINT collection_language_pkey PRIMARY KEY (collection_id, text_search_config),
     CONSTRAINT collection_language_collection_id_fkey FOREIGN KEY (collection_id)
     REFERENCES pgblend_data.collection (id) ON DELETE CASCADE
 );
 COMMENT ON TABLE pgblend_data.collection_language IS
 'Text search configurations that a collection''s documents use: a query is parsed once for each.';
+-- No unique key: an open transaction with a language's first document would stop all that follow.
+-- What several note at once is there several times; readers take each once.
+CREATE INDEX collection_language_btree ON pgblend_data.collection_language
+USING btree (collection_id, text_search_config);
+-- For publications FOR ALL TABLES, which else stop deletes.
+ALTER TABLE pgblend_data.collection_language REPLICA IDENTITY FULL;

@@ -21,7 +21,7 @@ BEFORE INSERT OR UPDATE OF text_search_config ON pgblend_data.document
 FOR EACH ROW EXECUTE FUNCTION pgblend._check_language();
 
 -- _document_record_language: trigger that notes which text search configurations a collection uses.
--- In their order, so that sessions wait for each other and never in a circle. One that is noted
+-- Sessions that are the first with one note it each, and none waits for another. One that is noted
 -- already is not checked again: it may have been dropped since.
 CREATE OR REPLACE FUNCTION pgblend._document_record_language()
 RETURNS trigger
@@ -34,9 +34,7 @@ BEGIN
     FROM new_document AS n
     WHERE NOT EXISTS (
         SELECT FROM pgblend_data.collection_language AS l
-        WHERE l.collection_id = n.collection_id AND l.text_search_config = n.text_search_config)
-    ORDER BY n.collection_id, n.text_search_config
-    ON CONFLICT DO NOTHING;
+        WHERE l.collection_id = n.collection_id AND l.text_search_config = n.text_search_config);
     RETURN NULL;
 END;
 $function$;

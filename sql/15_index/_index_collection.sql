@@ -52,8 +52,11 @@ BEGIN
         PERFORM pgblend._rebuild_vocabulary(collection_id);
         SELECT coalesce(sum(pgblend._seal_missing(l.collection_id, l.text_search_config, '{}')), 0)
         INTO missing
-        FROM pgblend_data.collection_language AS l
-        WHERE l.collection_id = _index_collection.collection_id;
+        FROM (
+            SELECT DISTINCT c.collection_id, c.text_search_config
+            FROM pgblend_data.collection_language AS c
+            WHERE c.collection_id = _index_collection.collection_id
+        ) AS l;
     END IF;
     chunk_count := missing + pgblend._seal_collection(collection_id, at_least);
     DELETE FROM pgblend_data.lexical_failure AS f

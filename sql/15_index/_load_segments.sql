@@ -114,8 +114,11 @@ BEGIN
     SELECT coalesce(sum(
         pgblend._seal_missing(l.collection_id, l.text_search_config, staged.saved_ids)), 0)
     INTO missing
-    FROM pgblend_data.collection_language AS l
-    WHERE l.collection_id = target.id;
+    FROM (
+        SELECT DISTINCT c.collection_id, c.text_search_config
+        FROM pgblend_data.collection_language AS c
+        WHERE c.collection_id = target.id
+    ) AS l;
     PERFORM pgblend._seal_collection(target.id, 1);
     DELETE FROM pgblend_data.lexical_failure AS f WHERE f.collection_id = target.id;
     RETURN loaded + missing;

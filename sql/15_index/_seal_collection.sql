@@ -121,7 +121,7 @@ BEGIN
         RETURN 0;
     END IF;
     FOR config_name IN
-        SELECT l.text_search_config FROM pgblend_data.collection_language AS l
+        SELECT DISTINCT l.text_search_config FROM pgblend_data.collection_language AS l
         WHERE l.collection_id = _seal_collection.collection_id
         ORDER BY l.text_search_config
     LOOP

@@ -233,35 +233,3 @@ def test_sessions_that_store_the_same_never_wait_in_a_circle(
         first.execute("COMMIT")
         thread.join()
     assert outcome == [("replaced", 1), ("replaced", 1)]
-
-
-def test_languages_that_are_new_to_a_collection_are_noted_in_order(
-    committed: Database, database_url: str
-) -> None:
-    committed.rows("SELECT add_collection('c')")
-    note = (
-        "INSERT INTO pgblend_data.collection_language"
-        " SELECT c.id, %s FROM pgblend_data.collection AS c"
-    )
-    ingest = "SELECT ingest_document('c', %s, 'text', language => %s)"
-    with connect(database_url) as first, connect(database_url) as second:
-        first.execute("BEGIN")
-        first.execute(note, ["english"])
-        thread = threading.Thread(
-            target=second.execute,
-            args=[
-                "INSERT INTO pgblend_data.document (collection_id, bucket, source_key, title,"
-                " text_search_config, metadata, content_hash)"
-                " SELECT c.id, 1, l, '', l, '{}', '' FROM pgblend_data.collection AS c,"
-                " unnest('{german,english}'::text[]) AS l"
-            ],
-        )
-        thread.start()
-        waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted AND pid = %s"
-        while not committed.value(waiting, second.info.backend_pid):
-            assert thread.is_alive()
-        first.execute(ingest, ["k", "german"])  # which the other would hold, were it first
-        first.execute("COMMIT")
-        thread.join()
-    languages = "SELECT text_search_config FROM pgblend_data.collection_language ORDER BY 1"
-    assert committed.column(languages) == ["english", "german"]
