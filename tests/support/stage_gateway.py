@@ -53,6 +53,7 @@ class StageGateway:
     ) -> list[dict[str, Any]]:
         """Send a request, as the database does."""
         request = {
+            "role": "ann",
             "url": self.server.url,
             "path": "/",
             "body": json.dumps({"task": task, "question": json.loads(question)}),

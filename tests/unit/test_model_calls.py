@@ -13,6 +13,7 @@ from support.raw_server import http_answer
 from support.stage_gateway import StageGateway, stage_gateway
 
 REQUEST = {
+    "role": "ann",
     "url": "http://127.0.0.1:9",
     "path": "/",
     "body": "{}",
