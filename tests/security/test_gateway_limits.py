@@ -211,7 +211,7 @@ def test_the_limits_hold_on_a_unix_socket(tmp_path: Path) -> None:
 # Opening a pipe that nobody writes to waits within C, and holds the interpreter's lock.
 STUCK_LIBRARY = """
 import ctypes, os, sys
-ctypes.PyDLL(None).open(os.environ["MODEL_IS_READY"].encode(), os.O_RDONLY)
+ctypes.PyDLL(None).open(b"{}", os.O_RDONLY)
 sys.path.remove(os.path.dirname(os.path.dirname(__file__)))
 del sys.modules[__name__]
 import onnxruntime
@@ -222,13 +222,11 @@ def test_a_deadline_holds_while_a_local_model_loads(tmp_path: Path) -> None:
     """Whatever the model's library does, as long as it likes: other calls go on, too."""
     library = tmp_path / "library/onnxruntime/__init__.py"
     library.parent.mkdir(parents=True)
-    library.write_text(STUCK_LIBRARY)
     ready = tmp_path / "ready"
+    library.write_text(STUCK_LIBRARY.format(ready))
     os.mkfifo(ready)
-    environment = {
-        "PYTHONPATH": os.pathsep.join([str(library.parents[1]), os.environ.get("PYTHONPATH", "")]),
-        "MODEL_IS_READY": str(ready),
-    }
+    modules = os.pathsep.join([str(library.parents[1]), os.environ.get("PYTHONPATH", "")])
+    environment = {"PYTHONPATH": modules}
     call = {"model": "local/all-minilm-l6-v2", "input": "a fox"}
     with (
         GatewayProcess(environment=environment) as gateway,
