@@ -41,8 +41,8 @@ GROUPS = {
         "experiment": "Compare two profiles on live searches, by what people open.",
     },
     "Run": {
-        "up": "Start the private server, the model gateway and the page.",
-        "down": "Stop the private server, the gateway and the page; the data stay.",
+        "up": "Start the private server, the gateway, a worker and the page.",
+        "down": "Stop the private server and what runs beside it; the data stay.",
         "open": "Open the page of the private server in a browser.",
         "status": "Show what runs, where, and in which version.",
         "warm": "Read what searches read into the server's memory, after a restart.",

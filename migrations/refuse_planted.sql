@@ -39,7 +39,7 @@ BEGIN
             left(found, 1000)
             USING ERRCODE = 'insufficient_privilege',
             HINT = 'Their owners may change and drop it with all documents: look at what is in it, then '
-                'DROP it, or ALTER … OWNER TO a superuser.';
+                'DROP it, or ALTER ... OWNER TO a superuser.';
     END IF;
     IF EXISTS (
         SELECT FROM pg_class AS c
@@ -96,7 +96,7 @@ BEGIN
             RAISE EXCEPTION 'a superuser would run code of others: %', left(found, 1000)
                 USING ERRCODE = 'insufficient_privilege',
                 HINT = 'They have names of pg_catalog or of an extension, in a schema that pgblend looks '
-                    'into: drop them, or ALTER … SET SCHEMA; then REVOKE CREATE ON SCHEMA … FROM '
+                    'into: drop them, or ALTER ... SET SCHEMA; then REVOKE CREATE ON SCHEMA ... FROM '
                     'whoever need not create there.';
         END IF;
     END IF;

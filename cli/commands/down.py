@@ -10,7 +10,7 @@ from pgblend.cli.server.options import data_directory_option
 @click.command()
 @data_directory_option
 def command(directory: Path) -> None:
-    """Stop the private server, the gateway, the worker and the page; the data stay.
+    """Stop the private server and what runs beside it; the data stay.
 
     Running statements end, what was committed is kept.
 

@@ -32,7 +32,7 @@ _NEXT = """pgblend: try next:
 def command(
     ctx: click.Context, directory: Path, port: int | None, no_gateway: bool, log_level: str | None
 ) -> None:
-    """Start the private server, the model gateway, a worker and the page.
+    """Start the private server, the gateway, a worker and the page.
 
     Makes them at the first call, and brings the database to the newest revision. Prints the
     connection URL. What runs already is left alone. The gateway gets the environment of this

@@ -534,8 +534,8 @@ def test_the_report_is_one_page_that_fetches_nothing(
     assert again.read_text() == text
     ok(pgblend("eval", "run", "--set", "mine", "--arm", "lexical"))
     ok(pgblend("eval", "report", "--run", "1", "--run", "3", "-o", str(page)))
-    assert "lexical run 1" in page.read_text()
-    assert "lexical run 3" in page.read_text()
+    assert "lexical, run 1" in page.read_text()
+    assert "lexical, run 3" in page.read_text()
     for wrong, problem in (
         (("--run", "1", "--run", "9"), "of run 9"),
         (("--set", "mine", "--set", "no$such$"), "of 'no$such$'"),

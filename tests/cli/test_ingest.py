@@ -424,7 +424,7 @@ def test_prune_deletes_only_what_vanished_below_the_path(
 
 def test_real_files(ingest, shared_data, monkeypatch):
     # Pictures have tests of their own; read by tesseract they would take a minute here.
-    monkeypatch.setattr("pgblend.cli.ingest.vision.shutil.which", lambda name: None)
+    monkeypatch.setattr("pgblend.cli.ingest.vision.find_program", lambda name: None)
     code, report, _ = ingest(shared_data / "docs" / "good")
     assert (code, report["documents"]["failed"]) == (0, 0)
     assert report["documents"]["added"] > 80

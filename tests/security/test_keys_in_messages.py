@@ -181,7 +181,7 @@ def test_the_gateway_s_own_token_is_in_no_message(tmp_path: Path) -> None:
         request = {
             "url": server.url, "path": "/", "body": "{}", "timeout_ms": 60_000,
             "most_bytes": 10_000, "data_directory": str(tmp_path),
-            "places": {"most": 0, "wait_ms": 0},
+            "places": {"most": 0, "wait_ms": 0}, "role": "reader",
         }  # fmt: skip
         outcome = GatewayCall(FakeDatabase({"SELECT": lambda: []}), request).answer()
     assert outcome["problem"] == "the model gateway answered 401: bad: ***"

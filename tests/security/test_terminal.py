@@ -12,6 +12,7 @@ import pytest
 
 from pgblend.cli.output import one_line
 from pgblend.cli.terminal_text import BIDIRECTIONAL
+from pgblend.plpy.text.forms import uncontrolled
 
 HOSTILE = "bad\x1b]0;title\x07\x1b[8mhidden\x9b2J\rover\u202edlog\u2066"
 SET = f"s {HOSTILE}"
@@ -77,9 +78,9 @@ def test_standard_error_of_a_program_neither(hostile: str) -> None:
 def test_data_for_a_program_is_as_it_is(hostile: str) -> None:
     command = [*PGBLEND, "--database-url", hostile, "document", "list", "-c", "c"]
     done = subprocess.run([*command, "--json"], capture_output=True, text=True, check=True)
-    assert json.loads(done.stdout)["documents"][0]["title"] == HOSTILE
+    assert json.loads(done.stdout)["documents"][0]["title"] == uncontrolled(HOSTILE)
     shown = on_a_terminal(*command, "--json")
-    assert json.loads(shown)["documents"][0]["title"] == HOSTILE
+    assert json.loads(shown)["documents"][0]["title"] == uncontrolled(HOSTILE)
 
 
 @pytest.mark.parametrize("mark", ["\u061c", "\u200e", "\u200f", "\u202a", "\u202e", "\u2069"])

@@ -375,7 +375,7 @@ def test_pages(library: Database) -> None:
 
 def test_fusion_has_more_than_the_depth(library: Database) -> None:
     query = {"collections": ["c"], "fuzzy": "off", "candidate_depth": 1, "rrf_k": 0,
-             "weights": {"lexical": 1, "vector": 2}}  # fmt: skip
+             "fusion": "rrf", "weights": {"lexical": 1, "vector": 2}}  # fmt: skip
     lexical, vector = "care", "ships sail the sea"
     diagnosis = library.value(
         "SELECT search_diagnose(%s, 'care', collections => '{c}', options => %s,"

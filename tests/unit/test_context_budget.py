@@ -118,12 +118,12 @@ def test_no_budget_is_exceeded(
 ) -> None:
     chunks = document_chunks(texts, sizes, ["code", "doc", "signature"])
     order = data.draw(st.permutations(range(len(chunks))))
-    most = data.draw(st.integers(1, 900))
+    shape = data.draw(st.sampled_from(["json", "markdown", "messages"]))
+    most = data.draw(st.integers(250 if shape == "messages" else 1, 900))  # a prompt takes some
     of_file = data.draw(st.none() | st.integers(1, 400))
     of_part = data.draw(st.none() | st.integers(1, 200))
     around = data.draw(st.sampled_from([0, 40, 500]))
     reserve = data.draw(st.sampled_from([{}, {"code": most // 2}]))
-    shape = data.draw(st.sampled_from(["json", "markdown", "messages"]))
     found = ask(
         chunks, order, shape, max_tokens=most, max_file_tokens=of_file, max_part_tokens=of_part,
         context_chars={"before": around, "after": around}, reserve_tokens=reserve,

@@ -27,9 +27,8 @@ def test_a_schema_of_somebody_else_is_refused(new_database: Callable[..., str], 
             "CREATE FUNCTION blend.hybrid_search() RETURNS int LANGUAGE sql RETURN 1"
         )  # a name of ours makes it not ours
     before = schema(url), settings_of(url)
-    with pytest.raises(UserError, match=f"not pgblend's: it belongs to {owner}") as caught:
+    with pytest.raises(UserError, match=f"belongs to others.*: schema blend of {owner}"):
         runner.upgrade(url)
-    assert "ALTER SCHEMA blend RENAME TO" in caught.value.hint
     assert (schema(url), settings_of(url)) == before
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("ALTER SCHEMA blend RENAME TO coffee_blends")
