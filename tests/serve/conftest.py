@@ -50,9 +50,7 @@ def door(server: Server, module_url: str) -> Iterator[Door]:
                 admin.rows("SELECT grant_collection(%s, %s)", collection, role)
             tokens = {name: token_of(connection, role) for name, role in roles.items()}
             url = server.url(connection.info.dbname, user=login, password=DOOR_PASSWORD)
-            # schemathesis sends wrong tokens faster than a stranger may.
-            fast = ("--rate", "10000", "--burst", "10000")
-            with ServeProcess(url, "--pool-size", "2", *fast) as process:
+            with ServeProcess(url, "--pool-size", "2") as process:
                 yield Door(process, admin, url, roles, tokens)
 
 
