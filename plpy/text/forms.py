@@ -45,6 +45,13 @@ CUT = (
 )
 INNER = r"[^\W_]*"
 LONGEST = 100
+# What bytes of ASCII are to a form: small letters a, capitals A, digits 0, controls zero.
+_LETTERS = bytes(range(97, 123))
+_KINDS = bytes.maketrans(
+    _LETTERS + _LETTERS.upper() + b"123456789_" + bytes([*range(9), *range(11, 32), 127]),
+    b"a" * 26 + b"A" * 26 + b"0" * 10 + b"\0" * 31,
+)
+ASCII = bytes(range(128))
 
 
 def is_dotless(config: str) -> bool:
@@ -57,6 +64,8 @@ def uncontrolled(text: str) -> str:
 
     Blanks, tabs and ends of lines stay; what a printer strikes over goes with its backspace.
     """
+    if text.isascii() and b"\0" not in text.encode().translate(_KINDS):
+        return text
     if "\r" in text:
         text = re.sub(LONE_RETURN, "\n", text)
     if not re.search(CONTROL, text):
@@ -70,12 +79,30 @@ def as_dashes(text: str) -> str:
     return text.replace("\u2010", "-").replace("\u2212", "-")
 
 
+def beyond_ascii(text: str) -> str:
+    """Return the characters of a text that are not ASCII: few in most, and so soon looked at."""
+    return text.encode(errors="surrogatepass").translate(None, ASCII).decode(errors="surrogatepass")
+
+
+def is_own_form(text: str, config: str = "") -> bool:
+    """Tell at a glance of a text of ASCII that it is its own form, as most are."""
+    if not text.isascii():
+        return False
+    kinds = text.encode().translate(_KINDS)
+    has_inner_dot = b"." in kinds and (b".a" in kinds or b".A" in kinds or b".0" in kinds)
+    changes_case = b"aA" in kinds or b"0Aa" in kinds or b"AAaa" in kinds
+    return not (has_inner_dot or changes_case or b"\0" in kinds) and not (
+        "I" in text and is_dotless(config)
+    )
+
+
 def unicode_form(text: str) -> str:
     """Return a text in compatibility form (NFKC), without controls and what is ignorable."""
     text = uncontrolled(text)
     if text.isascii():
         return text
-    text = re.sub(IGNORABLE, "", text)
+    if re.search(IGNORABLE, beyond_ascii(text)):
+        text = re.sub(IGNORABLE, "", text)
     if not unicodedata.is_normalized("NFKC", text):
         text = unicodedata.normalize("NFKC", re.sub(APART, r" \g<0> ", text))
     return as_dashes(text)
@@ -88,11 +115,15 @@ def small_form(text: str, config: str = "") -> str:
     if text.isascii():
         return text
     text = text.replace("\u0130", "i")
-    return re.sub(LAST_SIGMA, "\u03c2", text)
+    if "\u03a3" in text or "\u03c3" in text:
+        text = re.sub(LAST_SIGMA, "\u03c2", text)
+    return text
 
 
 def word_form(text: str, config: str = "") -> str:
     """Return a text as its words are indexed under a text search configuration."""
+    if is_own_form(text, config):
+        return text
     text = re.sub(INNER_DOT, " ", unicode_form(text))
     parts: list[str] = []
     last = 0

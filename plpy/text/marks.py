@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
+from pgblend.plpy.text.forms import beyond_ascii
 from pgblend.plpy.text.query import has_operators, query_groups
 from pgblend.plpy.text.vocabulary import Vocabulary, beginning_of, folded
 from pgblend.plpy.text.words import RUN, SYLLABLE, indexable_text, may_have_runs
@@ -17,7 +18,6 @@ _SIGNS = bytes([*range(48), *range(58, 65), *range(91, 97), *range(123, 128)])
 _BLANKS = bytes.maketrans(
     _SIGNS + b"ABCDEFGHJKLMNOPQRSTUVWXYZ", b" " * len(_SIGNS) + b"abcdefghjklmnopqrstuvwxyz"
 )
-_ASCII = bytes(range(128))
 # What may be of no word: signs, but not the marks that Hindi has within words, which are many,
 # and raised and circled numbers.
 _SIGN = r"[^\w\u0300-\u036f\u0900-\u0963]"
@@ -27,7 +27,7 @@ _NUMBER = r"[\xb2\xb3\xb9\xbc-\xbe\u2070-\u2189\u2460-\u2793]"
 def spaced_words(text: str) -> str:
     """Return a text, as long and small, with a blank for each character that is of no word."""
     if not text.isascii():
-        others = text.encode().translate(None, _ASCII).decode()
+        others = beyond_ascii(text)
         for sign in {*re.findall(_SIGN, others), *re.findall(_NUMBER, others)}:
             if not f"a{sign}".isidentifier():  # else it is a letter, or a mark of the one before
                 text = text.replace(sign, " ")

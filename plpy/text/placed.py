@@ -2,7 +2,9 @@
 
 import re
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 from pgblend.plpy.text.forms import (
@@ -16,8 +18,9 @@ from pgblend.plpy.text.forms import (
     STRUCK,
     as_dashes,
     humps,
+    is_own_form,
     small_form,
-    word_form,
+    unicode_form,
 )
 
 # What compatibility forms may change: other characters than ASCII, and what a mark follows.
@@ -35,14 +38,6 @@ class Form(NamedTuple):
     text: str
     begins: Sequence[int]
     ends: Sequence[int]
-
-    def in_text(self, hits: Sequence[Hit]) -> Sequence[Hit]:
-        """Return where hits in the form stand in the text, in order."""
-        if isinstance(self.begins, range):
-            return hits
-        return sorted(
-            {(self.begins[begin], self.ends[end - 1], which) for begin, end, which in hits}
-        )
 
     def changed(self, pattern: str, pieces: Callable[[str], Pieces]) -> "Form":
         """Return the form with what is found of a pattern replaced, piece by piece."""
@@ -77,11 +72,12 @@ class Form(NamedTuple):
 
     def with_parts(self) -> "Form":
         """Return the form with the parts of names after these (humps)."""
-        if next(humps(self.text), None) is None:
+        words = list(humps(self.text))
+        if not words:
             return self
         places: list[int] = []  # of its characters; a blank has that of what follows
         parts, last = [], 0
-        for _, end, found in humps(self.text):
+        for _, end, found in words:
             places += range(last, end)
             parts.append(self.text[last:end])
             for one, other in found:
@@ -96,10 +92,15 @@ class Form(NamedTuple):
 def placed_form(text: str, config: str) -> Form:
     """Return the form of a text (word_form) with where its characters stand."""
     form = Form(text, range(len(text)), range(1, len(text) + 1))
-    if (plain := word_form(text, config)) == text:
-        return form
-    if len(plain) == len(text) and re.sub(INNER_DOT, " ", text) == plain:
-        return form._replace(text=plain)
+    if unicode_form(text) != text:
+        form = _unicode_form(form)
+    form = form._replace(text=re.sub(INNER_DOT, " ", form.text)).with_parts()
+    return form._replace(text=small_form(form.text, config))
+
+
+def _unicode_form(form: Form) -> Form:
+    """Return what unicode_form makes of a form, with its places."""
+    text = form.text
     if "\r" in text:
         form = form._replace(text=re.sub(LONE_RETURN, "\n", text))
     if re.search(CONTROL, text):
@@ -110,27 +111,38 @@ def placed_form(text: str, config: str) -> Form:
         if not unicodedata.is_normalized("NFKC", form.text):
             form = form.changed(APART, _apart).composed()
         form = form._replace(text=as_dashes(form.text))
-    form = form._replace(text=re.sub(INNER_DOT, " ", form.text)).with_parts()
-    return form._replace(text=small_form(form.text, config))
+    return form
 
 
-def placed_page(texts: Sequence[str], seam: str, config: str) -> Form:
-    """Return the form of texts joined by a seam, which stays; most texts are their own form."""
-    forms = [placed_form(text, config) for text in texts]
-    whole = seam.join(form.text for form in forms)
-    if all(isinstance(form.begins, range) for form in forms):
-        return Form(whole, range(len(whole)), range(1, len(whole) + 1))
-    begins: list[int] = []
-    ends: list[int] = []
-    start = 0
-    for form, text in zip(forms, texts, strict=True):
-        begins += [start + place for place in form.begins]
-        ends += [start + place for place in form.ends]
-        start += len(text)
-        begins += range(start, start + len(seam))
-        ends += range(start + 1, start + len(seam) + 1)
-        start += len(seam)
-    return Form(whole, begins[: len(whole)], ends[: len(whole)])
+class PlacedPage:
+    """The forms of texts joined by a seam, which stays; most texts are their own form."""
+
+    def __init__(self, texts: Sequence[str], seam: str, config: str) -> None:
+        self.forms = [
+            None if is_own_form(text, config) else placed_form(text, config) for text in texts
+        ]
+        parts = [form.text if form else text for form, text in zip(self.forms, texts, strict=True)]
+        self.text = seam.join(parts)
+        self.starts, self.text_starts = (
+            list(accumulate((len(one) + len(seam) for one in some), initial=0))
+            for some in (parts, texts)
+        )
+
+    def in_text(self, hits: Sequence[Hit]) -> Sequence[Hit]:
+        """Return where hits in the forms stand in the joined texts, in order."""
+        if not any(self.forms):
+            return hits
+        return sorted({(self._begin(begin), self._end(end), which) for begin, end, which in hits})
+
+    def _begin(self, place: int) -> int:
+        one = bisect_right(self.starts, place) - 1
+        form, within = self.forms[one], place - self.starts[one]
+        return self.text_starts[one] + (form.begins[within] if form else within)
+
+    def _end(self, place: int) -> int:
+        one = bisect_right(self.starts, place - 1) - 1
+        form, within = self.forms[one], place - self.starts[one]
+        return self.text_starts[one] + (form.ends[within - 1] if form else within)
 
 
 def _nothing(found: str) -> Pieces:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from pgblend.plpy.session import Database
 from pgblend.plpy.text.marks import Hit, Marker, read_query, spaced_page, words_like
-from pgblend.plpy.text.placed import placed_page
+from pgblend.plpy.text.placed import PlacedPage
 from pgblend.plpy.text.vocabulary import Meaning, look_up, open_vocabulary, read_meaning
 from pgblend.plpy.text.window import best_span, cut_window
 
@@ -63,7 +63,7 @@ def _snippets(
     meaning = sought.meaning or read_meaning(db, config_name, words)
     if lexemes := dict.fromkeys([*meaning.lexemes, *sought.corrections]):
         vocabulary = open_vocabulary(db, config_name, meaning.version)
-        form = placed_page(texts, _SEAM, config_name)
+        form = PlacedPage(texts, _SEAM, config_name)
         spaced = spaced_page(form.text)
         found = words_like(spaced, vocabulary, lexemes)
         look_up(db, config_name, vocabulary, found.union(*phrases))
