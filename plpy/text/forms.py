@@ -6,6 +6,7 @@ The stored text stays as it is. What the parser gets of chunks and queries is ma
 import re
 import unicodedata
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import pairwise
 
 # What Unicode calls default ignorable: soft hyphens, joiners, marks of direction, variants.
@@ -54,6 +55,7 @@ _KINDS = bytes.maketrans(
 ASCII = bytes(range(128))
 
 
+@lru_cache(maxsize=100)
 def is_dotless(config: str) -> bool:
     """Tell by its name whether a text search configuration's language has a dotless i."""
     return re.search(r"(?:^|[._])(?:turk|azer|tr_|az_)", config) is not None

@@ -2,7 +2,6 @@
 
 import re
 import unicodedata
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
 from typing import NamedTuple
@@ -129,20 +128,26 @@ class PlacedPage:
         )
 
     def in_text(self, hits: Sequence[Hit]) -> Sequence[Hit]:
-        """Return where hits in the forms stand in the joined texts, in order."""
+        """Return where hits in the forms, in order, stand in the joined texts, in order.
+
+        Those that go from one text into the next are left out.
+        """
         if not any(self.forms):
             return hits
-        return sorted({(self._begin(begin), self._end(end), which) for begin, end, which in hits})
-
-    def _begin(self, place: int) -> int:
-        one = bisect_right(self.starts, place) - 1
-        form, within = self.forms[one], place - self.starts[one]
-        return self.text_starts[one] + (form.begins[within] if form else within)
-
-    def _end(self, place: int) -> int:
-        one = bisect_right(self.starts, place - 1) - 1
-        form, within = self.forms[one], place - self.starts[one]
-        return self.text_starts[one] + (form.ends[within - 1] if form else within)
+        found: set[Hit] = set()
+        one, start, stop, shift = -1, 0, 0, 0
+        form: Form | None = None
+        for begin, end, which in hits:
+            while begin >= stop:
+                one += 1
+                form, start, stop = self.forms[one], self.starts[one], self.starts[one + 1]
+                shift = self.text_starts[one]
+            if end < stop:
+                first, last = begin - start, end - start
+                if form:
+                    first, last = form.begins[first], form.ends[last - 1]
+                found.add((shift + first, shift + last, which))
+        return sorted(found)
 
 
 def _nothing(found: str) -> Pieces:

@@ -4,6 +4,7 @@
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from pgblend.plpy.text.words import indexable_text
@@ -31,6 +32,7 @@ class Token(NamedTuple):
     excluded: bool = False
 
 
+@lru_cache(maxsize=10)  # a search asks it several times
 def has_operators(query: str) -> bool:
     """Tell whether a query may have phrases, exclusions or alternatives."""
     return bool(re.search(_OPERATORS, plain_quotes(query)))
