@@ -18,6 +18,8 @@ _COLUMNS = (
     "text_columns",
     "title_column",
     "metadata_columns",
+    "row_filter",
+    "text_format",
     "row_level",
     "filled",
     "problem",
@@ -26,7 +28,7 @@ _ATTACH = """
     SELECT collection_name, rows_filled FROM blend.attach_table(
         %(table)s::text, %(text)s::text[], %(title)s::text, %(metadata)s::text[],
         %(collection)s::text, %(key)s::text[], %(uri)s::text, %(modified)s::text,
-        %(row_level)s::boolean)
+        %(row_level)s::boolean, %(row_filter)s::text, %(text_format)s::text)
 """
 _FILL = "SELECT blend.fill_table(%(table)s::text, %(batch_size)s::integer, %(anew)s::boolean)"
 _LIST = f"SELECT {', '.join(_COLUMNS)} FROM blend.attached_tables ORDER BY table_name"
@@ -75,6 +77,20 @@ def command() -> None:
 @click.option("--uri", metavar="COLUMN", help="Column of the URI.")
 @click.option("--modified", metavar="COLUMN", help="Column of the date.")
 @click.option(
+    "--where",
+    "row_filter",
+    metavar="CONDITION",
+    help="Condition of the rows that are documents.",
+)
+@click.option(
+    "--format",
+    "text_format",
+    type=click.Choice(["plain", "html"]),
+    default="plain",
+    show_default=True,
+    help="What the searched columns hold.",
+)
+@click.option(
     "--row-level/--statement-level",
     default=None,
     help="How triggers fire; by rows for partitioned tables and subscribers.",
@@ -89,6 +105,7 @@ def attach(database_url: str | None, /, table: str, **columns: Any) -> None:
     \b
     Examples:
       pgblend table attach articles --text body,notes --title title --metadata author
+      pgblend table attach products --text description --format html --where 'NOT deleted'
     """
     with open_database(database_url) as connection:
         (attached,) = fetch_rows(connection, _ATTACH, {"table": table, **columns})

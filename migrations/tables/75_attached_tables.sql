@@ -14,7 +14,14 @@ CREATE TABLE pgblend_data.attached_table (
     metadata_columns text[] NOT NULL,
     uri_column text,
     modified_column text,
+    row_filter text,
+    filter_columns text[] NOT NULL DEFAULT '{}',
+    text_format text NOT NULL DEFAULT 'plain',
+    table_owner name NOT NULL,
     row_level boolean NOT NULL,
+    shape text NOT NULL DEFAULT '',
+    key_of text NOT NULL DEFAULT '',
+    relevant text NOT NULL DEFAULT '',
     foreign_keys text[] NOT NULL,
     filled_to text[],
     filled boolean NOT NULL DEFAULT false,
@@ -28,10 +35,23 @@ CREATE TABLE pgblend_data.attached_table (
     CONSTRAINT attached_table_collection_id_fkey FOREIGN KEY (collection_id)
     REFERENCES pgblend_data.collection (id),
     CONSTRAINT attached_table_key_columns_check CHECK (cardinality(key_columns) > 0),
-    CONSTRAINT attached_table_text_columns_check CHECK (cardinality(text_columns) > 0)
+    CONSTRAINT attached_table_text_columns_check CHECK (cardinality(text_columns) > 0),
+    CONSTRAINT attached_table_text_format_check CHECK (text_format IN ('plain', 'html'))
 );
 COMMENT ON TABLE pgblend_data.attached_table IS
 'Users'' tables whose rows are the documents of a collection, kept up by triggers on them.';
+COMMENT ON COLUMN pgblend_data.attached_table.row_filter IS
+'Condition of the rows that are documents; NULL: all. Evaluated with the rights of table_owner alone.';
+COMMENT ON COLUMN pgblend_data.attached_table.filter_columns IS
+'Columns that row_filter reads.';
+COMMENT ON COLUMN pgblend_data.attached_table.table_owner IS
+'Who owned the table when it was attached: whoever wrote row_filter could take that role.';
+COMMENT ON COLUMN pgblend_data.attached_table.shape IS
+'Columns, types and foreign keys that key_of and relevant were made for.';
+COMMENT ON COLUMN pgblend_data.attached_table.key_of IS
+'SQL over rows t for the source key, kept for triggers.';
+COMMENT ON COLUMN pgblend_data.attached_table.relevant IS
+'SQL over rows t for all that the index takes of a row, kept for triggers.';
 COMMENT ON COLUMN pgblend_data.attached_table.row_level IS
 'Whether its triggers fire for each row, also in a subscriber''s apply worker, not each statement.';
 COMMENT ON COLUMN pgblend_data.attached_table.foreign_keys IS

@@ -134,9 +134,9 @@ BEGIN
 END;
 $function$;
 
--- _attached_rows: rows of an attached table, by _read_as_owner for those who may call it and by
+-- _own_rows: rows of an attached table, by _read_as_owner for those who may call it and by
 -- _read_attached for others.
-CREATE OR REPLACE FUNCTION pgblend._attached_rows(
+CREATE OR REPLACE FUNCTION pgblend._own_rows(
     attached pgblend_data.attached_table,
     what text,
     keys text[],
@@ -153,6 +153,29 @@ BEGIN
         RETURN QUERY SELECT r.* FROM pgblend._read_as_owner(attached, what, keys, most) AS r;
     ELSE
         RETURN QUERY SELECT r.* FROM pgblend._read_attached(attached.id, what, keys, most) AS r;
+    END IF;
+END;
+$function$;
+
+-- _attached_rows: rows of an attached table (_own_rows); what was HTML is text.
+CREATE OR REPLACE FUNCTION pgblend._attached_rows(
+    attached pgblend_data.attached_table,
+    what text,
+    keys text[],
+    most integer
+)
+RETURNS SETOF pgblend_data.attached_row
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+AS $function$
+BEGIN
+    IF what = 'rows' AND attached.text_format = 'html' THEN
+        RETURN QUERY
+        SELECT r.key, r.parts, r.title, pgblend._html_text(r.content, r.title), r.metadata, r.uri,
+            r.modified_at, r.targets
+        FROM pgblend._own_rows(attached, what, keys, most) AS r;
+    ELSE
+        RETURN QUERY SELECT r.* FROM pgblend._own_rows(attached, what, keys, most) AS r;
     END IF;
 END;
 $function$;

@@ -33,9 +33,10 @@ $function$;
 -- _attachment_queries: how an attached table is read, as SQL over its rows t; or what hinders it.
 -- problem names a table or columns that are gone, or a key column of another type than _key_types;
 -- the others are then NULL. key_of is the source key: the text of a key of one column, or the JSON
--- array of several. relevant is all that the index takes of a row, its foreign keys among it. Both
--- are evaluated with greater rights than the table's owner has. So they hold output functions
--- alone, and casts of text to types of PostgreSQL's own. The queries are those of _read_as_owner;
+-- array of several. relevant is a row of all columns that the index takes, and of those of foreign
+-- keys and the filter, to be compared as bytes. Both are evaluated with greater rights than the
+-- table's owner has. So they hold output functions alone, and casts of text to types of
+-- PostgreSQL's own. The queries are those of _read_as_owner, where the filter is evaluated as well;
 -- targets are objects of foreign key: source key of what it references. Names are quoted, whatever
 -- the registry says.
 CREATE OR REPLACE FUNCTION pgblend._attachment_queries(
@@ -53,11 +54,14 @@ AS $function$
 DECLARE
     used text[] := attached.key_columns || attached.text_columns || attached.metadata_columns
         || array_remove(
-            ARRAY[attached.title_column, attached.uri_column, attached.modified_column], NULL);
+            ARRAY[attached.title_column, attached.uri_column, attached.modified_column], NULL)
+        || attached.filter_columns;
     types jsonb;
     is_single boolean := cardinality(attached.key_columns) = 1;
     columns record;
     targets text;
+    texts text;
+    source text := attached.relation;
 BEGIN
     SELECT jsonb_object_agg(c.attname, c.atttypid::bigint) INTO types
     FROM pg_attribute AS c
@@ -68,6 +72,13 @@ BEGIN
     ELSIF (SELECT c.relkind NOT IN ('r', 'p') FROM pg_class AS c WHERE c.oid = attached.relation) THEN
         -- It would be read with its owner's rights.
         problem := format('%s is no table (any more)', attached.relation);
+        RETURN;
+    ELSIF attached.row_filter IS NOT NULL AND attached.table_owner <> (
+        SELECT pg_get_userbyid(c.relowner) FROM pg_class AS c WHERE c.oid = attached.relation)
+    THEN
+        -- The filter would get rights that whoever wrote it had not.
+        problem := format('%s has another owner than when its row filter was written',
+            attached.relation);
         RETURN;
     ELSIF NOT types ?& used THEN
         SELECT format('%s has no column %s (any more)', attached.relation,
@@ -111,7 +122,7 @@ BEGIN
         WHEN NOT is_single THEN format('jsonb_build_array(%s)::text', columns.own_values)
         WHEN columns.is_date THEN format('to_jsonb(%s) #>> ''{}''', columns.own_values)
         ELSE columns.first_text END;
-    SELECT format('ROW(%s)', string_agg(DISTINCT format('format(''%%L'', t.%I)', u.name), ', '))
+    SELECT format('ROW(%s)', string_agg(DISTINCT format('t.%I', u.name), ', '))
     INTO relevant
     FROM (
         SELECT unnest(used) AS name
@@ -123,12 +134,21 @@ BEGIN
         string_agg(f.target_key, ', ' ORDER BY f.constraint_name))
     INTO targets
     FROM pgblend._foreign_keys(attached.relation) AS f;
+    IF attached.row_filter IS NOT NULL THEN
+        -- Alone in its query, where its names are those of columns.
+        source := format(
+            E'(SELECT * FROM %s WHERE (%s\n))', attached.relation, attached.row_filter);
+    END IF;
+    SELECT string_agg(format('nullif(%s, '''')',
+        pgblend._column_text(c.name, (types ->> c.name)::oid)), ', ' ORDER BY c.place)
+    INTO texts
+    FROM unnest(attached.text_columns) WITH ORDINALITY AS c (name, place);
     rows_query := format(
         'SELECT s.key, NULL::text[], s.title,
             CASE WHEN btrim(s.content, E'' \t\r\n'') = '''' THEN s.title ELSE s.content END,
             s.metadata, s.uri, s.modified_at, s.targets
         FROM (
-            SELECT k.source_key, %s AS key, concat_ws(E''\n\n'', %s) AS content,
+            SELECT k.source_key, %s AS key, %s AS content,
                 coalesce(%s, '''') AS title,
                 (SELECT to_jsonb(r.*) FROM (SELECT %s) AS r) AS metadata,
                 %s AS uri, nullif(%s, '''')::timestamptz AS modified_at, %s AS targets
@@ -138,9 +158,10 @@ BEGIN
         WHERE s.key = s.source_key
         ORDER BY s.key COLLATE "C"',
         key_of,
-        (SELECT string_agg(format('nullif(%s, '''')',
-                pgblend._column_text(c.name, (types ->> c.name)::oid)), ', ' ORDER BY c.place)
-            FROM unnest(attached.text_columns) WITH ORDINALITY AS c (name, place)),
+        -- _html_text makes text of an array of HTML, once it is read.
+        format(CASE attached.text_format
+            WHEN 'html' THEN 'array_to_json(ARRAY[%s])::text'
+            ELSE 'concat_ws(E''\n\n'', %s)' END, texts),
         coalesce(pgblend._column_text(
             attached.title_column, (types ->> attached.title_column)::oid), 'NULL::text'),
         (SELECT string_agg(
@@ -152,11 +173,11 @@ BEGIN
         coalesce(pgblend._column_text(
             attached.modified_column, (types ->> attached.modified_column)::oid), 'NULL::text'),
         targets,
-        attached.relation, columns.matches);
+        source, columns.matches);
     keys_query := format(
         'SELECT %s, ARRAY[%s], NULL::text, NULL::text, NULL::jsonb, NULL::text,
             NULL::timestamptz, NULL::jsonb
-        FROM %s AS t', key_of, columns.texts, attached.relation);
+        FROM %s AS t', key_of, columns.texts, source);
     next_query := keys_query || CASE WHEN attached.filled_to IS NULL THEN ''
         ELSE format(' WHERE (%s) > (%s)', columns.names, columns.parts) END
         || format(' ORDER BY %s LIMIT $2', columns.names);

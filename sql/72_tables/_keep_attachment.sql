@@ -56,6 +56,7 @@ DECLARE
     problem text := pgblend._not_attachable(who, wanted.relation);
     named text := wanted.relation;
     old pgblend_data.attached_table;
+    how record;
 BEGIN
     IF problem IS NULL THEN
         -- Calls in text: none (a user's table).
@@ -72,13 +73,23 @@ BEGIN
     LOOP
         PERFORM pgblend._drop_table_triggers(old);
     END LOOP;
+    wanted.table_owner := (
+        SELECT pg_get_userbyid(c.relowner) FROM pg_class AS c WHERE c.oid = wanted.relation);
+    -- What lesser roles say of the kept SQL is not believed.
+    how := pgblend._attachment_queries(wanted);
+    IF how.problem IS NOT NULL THEN
+        RAISE EXCEPTION '%', how.problem USING ERRCODE = '42703';
+    END IF;
     INSERT INTO pgblend_data.attached_table (
         relation, table_name, collection_id, made_collection, key_columns, text_columns,
-        title_column, metadata_columns, uri_column, modified_column, row_level, foreign_keys)
+        title_column, metadata_columns, uri_column, modified_column, row_filter, filter_columns,
+        text_format, table_owner, row_level, shape, key_of, relevant, foreign_keys)
     VALUES (
         wanted.relation, wanted.table_name, wanted.collection_id, wanted.made_collection,
         wanted.key_columns, wanted.text_columns, wanted.title_column, wanted.metadata_columns,
-        wanted.uri_column, wanted.modified_column, wanted.row_level,
+        wanted.uri_column, wanted.modified_column, wanted.row_filter, wanted.filter_columns,
+        wanted.text_format, wanted.table_owner, wanted.row_level,
+        pgblend._table_shape(wanted.relation), how.key_of, how.relevant,
         pgblend._foreign_key_names(wanted.relation))
     RETURNING id INTO wanted.id;
     PERFORM pgblend._create_table_triggers(wanted);

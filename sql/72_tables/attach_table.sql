@@ -64,6 +64,9 @@ BEGIN
         RETURN format('row security hides rows of %s from %s', wanted.relation, current_user);
     ELSIF coalesce(cardinality(wanted.text_columns), 0) = 0 THEN
         RETURN 'text_columns is empty: expected the columns that are searched';
+    ELSIF wanted.text_format NOT IN ('plain', 'html') OR wanted.text_format IS NULL THEN
+        RETURN format('text_format is %s: expected plain or html',
+            coalesce(left(wanted.text_format, 200), 'NULL'));
     ELSIF (pgblend._attachment_queries(wanted)).problem IS NOT NULL THEN
         RETURN (pgblend._attachment_queries(wanted)).problem;
     ELSIF coalesce(cardinality(wanted.key_columns), 0) = 0 THEN
@@ -94,7 +97,10 @@ $function$;
 -- r.source_key::bigint joins back. A collection that is not there is made, by default with the
 -- table's name; it must be empty. key_columns are those of the primary key by default. The first
 -- 1,000 rows are stored at once, fill_table stores the rest. A table that is attached already gets
--- the new columns. NULL row_level means true for partitioned tables, partitions and subscribers of
+-- the new columns. row_filter is the condition of rows that are documents, such as NOT deleted.
+-- Rows come and go with it in the transaction that changes them. It may hold immutable operators
+-- and functions of PostgreSQL's own. text_format is plain, or html for text_columns whose tags are
+-- left out. NULL row_level means true for partitioned tables, partitions and subscribers of
 -- a replication. A row's foreign keys to attached tables, its own among them, are edges of type
 -- foreign_key, whichever table is attached first. They must reference key_columns in the order of
 -- their index. A foreign key that is added later counts for new rows, and for all after
@@ -109,7 +115,9 @@ CREATE OR REPLACE FUNCTION blend.attach_table(
     key_columns text[] DEFAULT NULL,
     uri_column text DEFAULT NULL,
     modified_column text DEFAULT NULL,
-    row_level boolean DEFAULT NULL
+    row_level boolean DEFAULT NULL,
+    row_filter text DEFAULT NULL,
+    text_format text DEFAULT 'plain'
 )
 RETURNS TABLE (collection_name text, rows_filled bigint, filled boolean)
 LANGUAGE plpgsql
@@ -121,6 +129,7 @@ DECLARE
     wanted pgblend_data.attached_table;
     old pgblend_data.attached_table;
     problem text;
+    judged record;
 BEGIN
     wanted.relation := pgblend._user_table(table_name);
     IF wanted.relation IS NULL THEN
@@ -141,7 +150,11 @@ BEGIN
             INNER JOIN pg_catalog.pg_attribute AS c ON c.attrelid = n.conrelid AND c.attnum = k.number
             WHERE n.conrelid = wanted.relation AND n.contype = 'p'), '{}');
     wanted.row_level := coalesce(row_level, pgblend._needs_row_triggers(wanted.relation));
-    problem := pgblend._attachment_error(wanted);
+    wanted.text_format := text_format;
+    judged := pgblend._row_filter(wanted.relation, row_filter);
+    wanted.row_filter := judged.row_filter;
+    wanted.filter_columns := judged.filter_columns;
+    problem := coalesce(pgblend._attachment_error(wanted), judged.problem);
     IF problem IS NOT NULL THEN
         RAISE EXCEPTION '%', problem
             USING ERRCODE = '22023', HINT = 'See the comment of blend.attach_table.';

@@ -1,5 +1,5 @@
 -- _followed_attachment: the attachment that a trigger on a table (or a partition) serves, with SQL
--- over its rows (_attachment_queries).
+-- over its rows (_attachment_queries), as it was kept where the table's shape is the same.
 -- NULLs where there is none. NULLs as well where its changes cannot be followed: a WARNING says
 -- why, and the attachment remembers it.
 CREATE OR REPLACE FUNCTION pgblend._followed_attachment(
@@ -16,9 +16,16 @@ DECLARE
     why text;
 BEGIN
     SELECT a.* INTO attached FROM pgblend_data.attached_table AS a
-    WHERE a.id = attachment_id AND (a.relation = _followed_attachment.relation OR a.relation IN (
-        SELECT p.relid FROM pg_partition_ancestors(_followed_attachment.relation) AS p));
-    IF NOT FOUND THEN
+    WHERE a.id = attachment_id;
+    IF NOT FOUND OR attached.relation <> _followed_attachment.relation AND NOT EXISTS (
+        SELECT FROM pg_partition_ancestors(_followed_attachment.relation) AS p
+        WHERE p.relid = attached.relation)
+    THEN
+        attached := NULL;
+        RETURN;
+    ELSIF pgblend._table_shape(attached.relation) = attached.shape THEN
+        key_of := attached.key_of;
+        relevant := attached.relevant;
         RETURN;
     END IF;
     SELECT h.problem, h.key_of, h.relevant INTO why, key_of, relevant
@@ -40,9 +47,9 @@ $function$;
 -- error, since others could have such names. An update that changes nothing of what the index takes
 -- is passed over. Runs with its owner's rights, so that who may write the table need have none
 -- here; nobody makes such triggers but _keep_attachment. Of rows it evaluates nothing but the
--- output functions of their types, to learn the keys. The table is read with the rights of its own
--- owner. Where a column is gone, a WARNING names it, the attachment remembers, and the write goes
--- on.
+-- output functions of their keys' types, and compares bytes. The table is read with the rights of
+-- its own owner. Where a column is gone, a WARNING names it, the attachment remembers, and the
+-- write goes on.
 CREATE OR REPLACE FUNCTION pgblend._table_changed()
 RETURNS trigger
 LANGUAGE plpgsql
@@ -71,14 +78,16 @@ BEGIN
         query := format(
             'SELECT array_agg(key) FROM (SELECT %1$s AS key, %2$s AS relevant FROM old_rows AS t) AS o
             FULL JOIN (SELECT %1$s AS key, %2$s AS relevant FROM new_rows AS t) AS n USING (key)
-            WHERE o.relevant IS DISTINCT FROM n.relevant', served.key_of, served.relevant);
+            WHERE (o.relevant *= n.relevant) IS NOT TRUE', served.key_of, served.relevant);
     ELSE
         query := format('SELECT array_agg(%s) FROM %s AS t', served.key_of,
             CASE TG_OP WHEN 'INSERT' THEN 'new_rows' ELSE 'old_rows' END);
     END IF;
     -- Calls in text: none (columns of a user's table).
     EXECUTE query INTO keys;
-    PERFORM pgblend._apply_changes(served.attached, keys);
+    IF keys IS NOT NULL THEN
+        PERFORM pgblend._apply_changes(served.attached, keys);
+    END IF;
     RETURN NULL;
 END;
 $function$;
@@ -110,14 +119,16 @@ BEGIN
                 SELECT %1$s AS key, %2$s AS relevant FROM (SELECT ($1).*) AS t) AS o
             FULL JOIN (
                 SELECT %1$s AS key, %2$s AS relevant FROM (SELECT ($2).*) AS t) AS n USING (key)
-            WHERE o.relevant IS DISTINCT FROM n.relevant', served.key_of, served.relevant);
+            WHERE (o.relevant *= n.relevant) IS NOT TRUE', served.key_of, served.relevant);
     ELSE
         query := format('SELECT ARRAY[%s] FROM (SELECT ($%s).*) AS t', served.key_of,
             CASE TG_OP WHEN 'INSERT' THEN 2 ELSE 1 END);
     END IF;
     -- Calls in text: none (columns of a user's table).
     EXECUTE query INTO keys USING OLD, NEW;
-    PERFORM pgblend._apply_changes(served.attached, keys);
+    IF keys IS NOT NULL THEN
+        PERFORM pgblend._apply_changes(served.attached, keys);
+    END IF;
     RETURN NULL;
 END;
 $function$;

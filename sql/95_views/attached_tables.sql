@@ -9,6 +9,8 @@ SELECT
     a.metadata_columns,  -- Columns in metadata.
     a.uri_column,  -- Column of the URI.
     a.modified_column,  -- Column of the date.
+    a.row_filter,  -- Condition of rows that are documents; NULL: all.
+    a.text_format,  -- plain, or html where tags are left out.
     -- Whether triggers fire for each row, also in an apply worker, not for each statement.
     a.row_level,
     a.filled,  -- Whether all rows that were there before are in; see fill_table.

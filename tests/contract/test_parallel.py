@@ -96,6 +96,7 @@ CALLS = {
     "_attachment_queries": "(a) FROM pgblend_data.attached_table AS a",
     "_foreign_keys": "('pgblend_data.chunk')",
     "_needs_row_triggers": "('pgblend_data.chunk')",
+    "_table_shape": "('pgblend_data.chunk'::regclass)",
     "_trigger_problems": "(a) FROM pgblend_data.attached_table AS a",
     "_waiting_changes": "(a) FROM pgblend_data.attached_table AS a",
     "_user_table": "('articles')",
