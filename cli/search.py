@@ -18,6 +18,7 @@ from pgblend.cli.replica import wait_for_changes
 from pgblend.cli.search_models import ask_models, with_model_times
 from pgblend.cli.search_output import echo_results
 from pgblend.cli.search_request import SearchRequest as SearchRequest
+from pgblend.plpy.text.query import excluded_texts
 
 # What all search functions are made of; it says as well how it came to its rows.
 _TRACED_SEARCH: LiteralString = """
@@ -151,22 +152,22 @@ def stage_options(function: Callable[..., None]) -> Callable[..., None]:
     def with_stages(
         *args: Any,
         request: SearchRequest,
-        mode: str | None,
+        fast: bool,
+        thorough: bool,
         expand: bool | None,
         rerank: bool | None,
         **kwargs: Any,
     ) -> None:
+        if fast and thorough:
+            raise click.UsageError("--fast and --thorough exclude each other: give one of them")
+        mode = "fast" if fast else "thorough" if thorough else None
         named = {"mode": mode, "expand": expand, "rerank": rerank}
         given = {key: value for key, value in named.items() if value is not None}
         function(*args, request=replace(request, options=given | request.options), **kwargs)
 
     decorators = (
-        click.option(
-            "--fast", "mode", flag_value="fast", help="Ask no model but for the query's vector."
-        ),
-        click.option(
-            "--thorough", "mode", flag_value="thorough", help="Expand the query, and rerank."
-        ),
+        click.option("--fast", is_flag=True, help="Ask no model but for the query's vector."),
+        click.option("--thorough", is_flag=True, help="Expand the query, and rerank."),
         click.option(
             "--expand/--no-expand",
             default=None,
@@ -271,6 +272,9 @@ def show_search(
         _explain(presentation, trace)
         if presentation.explain:
             more["explain"] = trace
+    if excluded := excluded_texts(query):
+        told = ", ".join(map(repr, excluded))
+        click.echo(f"pgblend: note: passages with {told} are left out (a minus excludes)", err=True)
     for note in degraded:
         if not any(warning.endswith(note.partition(": ")[2]) for warning in warnings):
             click.echo(f"pgblend: note: {note}", err=True)

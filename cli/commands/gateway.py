@@ -173,6 +173,6 @@ def restart(directory: Path) -> None:
 
     cluster = Cluster(directory)
     if not cluster.running:
-        raise UserError(f"there is no running server in {directory}", hint="start both: pgblend up")
+        raise UserError(f"there is no running server in {directory}", hint="start it: pgblend up")
     with locked(cluster.directory):
         bring_up_gateway(cluster, lambda said: click.echo(f"pgblend: {said}", err=True), anew=True)

@@ -1,5 +1,6 @@
 """`pgblend ingest`: files into a collection."""
 
+from itertools import zip_longest
 from pathlib import Path
 
 import click
@@ -82,7 +83,8 @@ def command(
     PDF, Word, Excel, PowerPoint, OpenDocument, EPUB, RTF, notebooks and mail; of the exports of
     Slack (ZIP or folder), Linear (JSON) and mail (mbox) each channel, issue or thread becomes a
     document. A file that did not change is passed over, one that did replaces its document. After
-    an interruption the same command finishes the rest. Exit code 4: some inputs failed.
+    an interruption the same command finishes the rest. Exit code 4: some inputs failed,
+    or a model refused some texts.
 
     \b
     Examples:
@@ -132,12 +134,7 @@ def run_request(
 def _print_report(report: Report, as_json: bool) -> None:
     """Print problems and the summary on standard error, the JSON on standard output."""
     for kind in ("failed", "left out", "warning"):
-        problems = report.of_kind(kind)
-        for problem in problems[:_SHOWN_PROBLEMS]:
-            _note(f"{kind}: {problem.source}: {problem.message}")
-        total = report.documents.get(kind, len(problems))
-        if total > _SHOWN_PROBLEMS:
-            _note(f"{kind}: {total - _SHOWN_PROBLEMS:,} more")
+        _print_problems(report, kind)
     reasons: dict[str, list[str]] = {}
     for problem in report.of_kind("skipped"):
         reasons.setdefault(problem.message, []).append(problem.source)
@@ -150,10 +147,23 @@ def _print_report(report: Report, as_json: bool) -> None:
         _note(f"without {missing['part']}: {missing['reason']}")
         echo_hint(missing["hint"])
     if report.interrupted:
-        _note("interrupted; what was stored stays, and the same command finishes the rest")
+        _note("interrupted: what was stored stays, and the same command finishes the rest")
     _note(report.summary())
     if as_json:
         output.echo_json(report.as_json())
+
+
+def _print_problems(report: Report, kind: str) -> None:
+    """Print the first problems of a kind; what mends several in a row stands once, below them."""
+    problems = report.of_kind(kind)
+    shown = problems[:_SHOWN_PROBLEMS]
+    for problem, following in zip_longest(shown, shown[1:]):
+        _note(f"{kind}: {problem.source}: {problem.message}")
+        if following is None or following.hint != problem.hint:
+            echo_hint(problem.hint)
+    total = report.documents.get(kind, len(problems))
+    if total > _SHOWN_PROBLEMS:
+        _note(f"{kind}: {total - _SHOWN_PROBLEMS:,} more")
 
 
 def _note(text: str) -> None:

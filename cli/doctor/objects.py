@@ -1,5 +1,6 @@
 """Are pgblend's own tables, indexes and routines as they should be?"""
 
+import shlex
 from collections.abc import Iterator
 
 from pgblend.cli.database import Connection, fetch_rows, fetch_value
@@ -81,6 +82,9 @@ _TIME_LIMIT = """
     FROM pg_catalog.pg_settings AS s WHERE s.name = 'statement_timeout'
 """
 _CANCELLED = "57014"
+_LEXICAL_INDEXES = "SELECT * FROM blend.lexical_status()"
+_MAY_READ_INDEX = "SELECT has_function_privilege('blend.lexical_status(text)', 'execute')"
+_UNSOUND = ("error", "uninitialized")
 # Whoever owns a schema may drop it with all that is in it, whoever that belongs to.
 _OWNED_SCHEMAS = """
     SELECT DISTINCT pg_catalog.quote_ident(n.nspname) AS name,
@@ -262,9 +266,38 @@ def indexed_words(connection: Connection) -> Iterator[Check]:
         yield Check("indexed words", "ok", "as passages are parsed now")
 
 
+def lexical_index(connection: Connection) -> Iterator[Check]:
+    """Check that each collection has an index of its words that is whole, by reading all of it."""
+    if not fetch_value(connection, _MAY_READ_INDEX):
+        mend = "run doctor as a member of pgblend_reader"
+        yield Check("lexical index", "skipped", "not checked", mend)
+        return
+    try:
+        with connection.transaction():
+            connection.execute(_TIME_LIMIT)
+            rows = fetch_rows(connection, _LEXICAL_INDEXES)
+    except Exception as error:
+        if getattr(error, "sqlstate", None) != _CANCELLED:
+            raise
+        mend = "see yourself, where nothing ends it: pgblend reindex --status"
+        yield Check("lexical index", "skipped", "reading all of it did not end in time", mend)
+        return
+    wrong = [row for row in rows if row["status"] in _UNSOUND]
+    for row in wrong:
+        name, status = row["collection_name"], row["status"]
+        found = f"{status}: {row['last_error'] or 'there is none, so its words find nothing'}"
+        mend = f"run: pgblend reindex --rebuild -c {shlex.quote(name)}"
+        yield Check(f"lexical index of {name}", "problem", found, mend)
+    if rows and not wrong:
+        chunks = sum(row["chunks"] for row in rows)
+        found = f"{len(rows):,} whole, with {chunks:,} chunks"
+        yield Check("lexical index", "ok", found)
+
+
 CHECKS = (
     search_path,
     program,
+    lexical_index,
     indexed_words,
     invalid_indexes,
     collation,

@@ -7,6 +7,7 @@ from typing import Any
 
 from pgblend.cli import output
 from pgblend.cli.explain.figures import label
+from pgblend.cli.explain.plain_snippet import is_code, without_markdown
 
 # Stages that bring candidates of their own and run beside each other, in the order of the picture.
 # The lists of an expanded query are drawn as one of words and one of vectors.
@@ -138,7 +139,9 @@ class Result:
     @property
     def snippet(self) -> list[tuple[str, bool]]:
         """The snippet in pieces, each with whether it is a hit."""
-        return output.marked_pieces(str(self.row.get("snippet") or ""))
+        snippet = str(self.row.get("snippet") or "")
+        name = str(self.row.get("source_key") or self.row.get("uri") or "")
+        return output.marked_pieces(snippet if is_code(name) else without_markdown(snippet))
 
     def rank_in(self, column: str) -> int | None:
         """Its place in an arm's list or after a stage; None where it had none."""

@@ -6,13 +6,14 @@ from pathlib import PurePosixPath
 from pgblend.cli.ingest.attached import Attached, Contents
 from pgblend.cli.ingest.document import storable_text
 from pgblend.cli.ingest.office_file import open_archive, read_member
+from pgblend.cli.ingest.source_file import leftover
 
 # What macOS puts beside each file.
 _RESOURCES = "__MACOSX"
 
 
 def contents(data: bytes) -> Contents:
-    """Return the files of an archive; hidden ones are left out, as in folders."""
+    """Return the files of an archive; hidden ones and leftovers are passed over, as in folders."""
     return Contents(files=_files(data))
 
 
@@ -21,6 +22,7 @@ def _files(data: bytes) -> Iterator[Attached]:
         for member in archive.infolist():
             parts = PurePosixPath(member.filename.replace("\\", "/")).parts
             is_hidden = any(part.startswith(".") or part == _RESOURCES for part in parts)
-            if not member.is_dir() and not is_hidden:
+            is_passed_over = is_hidden or leftover(parts[-1] if parts else "")
+            if not member.is_dir() and not is_passed_over:
                 name = "/".join(part for part in parts if part != "/")
                 yield Attached(storable_text(name), read_member(archive, member.filename))

@@ -18,10 +18,12 @@ from pgblend.cli.ingest.links import (
     real_paths,
 )
 from pgblend.cli.ingest.report import Problem
-from pgblend.cli.ingest.source_file import SourceFile, is_slack_export, readable
+from pgblend.cli.ingest.source_file import SourceFile, is_slack_export, leftover, readable
 
+TAKEN = "{} and {} would both be stored as {!r}"
+USE_ROOT = "give their common folder with --root, so that keys hold the whole path below it"
 _GUESSED = "its name is not UTF-8: stored as {!r}, which is a guess"
-_TAKEN = "its name is not UTF-8, or another's is not: both would be {!r}; rename one"
+_SAME = "its name is not UTF-8, or another's is not: both would be {!r}; rename one"
 
 
 def discover(
@@ -34,7 +36,8 @@ def discover(
     """List the files under `paths` in a stable order, and what of them cannot be read.
 
     The source key is the path below `root`; without one, the path below the named folder, or the
-    named file's own name. Hidden files and folders are left out unless named. The patterns are
+    named file's own name. Hidden files and folders are left out unless named, and what programs
+    leave beside files (lock files, editors' copies) is passed over. The patterns are
     those of .gitignore and hold for what is found in folders. Links that lead out of all `paths`
     are left out and reported, unless `follow_links`.
     """
@@ -59,6 +62,10 @@ def discover(
                 if problem := link_problem(path, roots, follow_links):
                     problems.append(_warning(path, problem))
                     continue
+            # A shell's * names them as well.
+            if what := leftover(path.name):
+                problems.append(Problem("skipped", readable(_absolute(path)), what))
+                continue
             export, left_out = export_files(path, follow_links) if path.is_dir() else ([], {})
             problems.extend(_warning(link, problem) for link, problem in left_out.items())
             _add(files, _source_file(_absolute(path), base, explicit, export), problems)
@@ -127,12 +134,9 @@ def _add(files: dict[str, SourceFile], file: SourceFile, problems: list[Problem]
         if is_guess:
             problems.append(Problem("warning", file.label, _GUESSED.format(file.source_key)))
     elif other.path != file.path and (is_guess or other.label != str(other.path)):
-        problems.append(Problem("failed", file.label, _TAKEN.format(file.source_key)))
+        problems.append(Problem("failed", file.label, _SAME.format(file.source_key)))
     elif other.path != file.path:
-        raise UserError(
-            f"{other.path} and {file.path} would both be stored as {file.source_key!r}",
-            hint="give their common folder with --root, so that keys hold the whole path below it",
-        )
+        raise UserError(TAKEN.format(other.path, file.path, file.source_key), hint=USE_ROOT)
 
 
 def _absolute(path: Path) -> Path:

@@ -1,6 +1,7 @@
 """The last step of a run: vectors for the chunks that wait for one."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from pgblend.cli.database import Connection, fetch_value
 from pgblend.cli.errors import UserError
@@ -21,6 +22,13 @@ _OWN_WAITING = """
     INNER JOIN pgblend_data.embedding_space AS s ON s.name = q.space
     WHERE s.active AND q.collection_id = %(collection_id)s::bigint
         AND q.chunk_id > %(after)s::bigint
+"""
+# What may be taken now: neither given up nor to be tried later.
+_WAITING = """
+    SELECT count(*) FROM pgblend_data.embedding_queue AS q
+    WHERE q.space = %(space)s AND q.dead_at IS NULL
+        AND (q.not_before IS NULL OR q.not_before <= clock_timestamp())
+        AND (%(collection_id)s::bigint IS NULL OR q.collection_id = %(collection_id)s::bigint)
 """
 _KEY_OF_CHUNK = """
     SELECT d.source_key FROM pgblend_data.chunk AS c
@@ -109,16 +117,19 @@ class EmbedStep:
         return [space for space in read_spaces(connection) if space.waiting]
 
     def _embed_all(self, spaces: list[Space], client: GatewayClient) -> None:
-        """Embed what waits, and count what of it is this run's, also when that is interrupted.
+        """Embed what waits, the collection first, and count what of it is this run's, always.
 
         A space whose model fails stops no other; what only a person can mend is raised at the end.
         """
         errors: list[UserError] = []
+        # The own passages in the space that searches use, then what else waits.
+        turns = [(space, self._own["collection_id"]) for space in spaces if space.active]
+        turns += [(space, None) for space in spaces]
         waiting = fetch_value(self._connection, _OWN_WAITING, self._own)
         try:
-            for space in spaces:
+            for space, collection_id in turns:
                 try:
-                    self._embed_space(space, client)
+                    self._embed_space(space, client, collection_id)
                 except GatewayUnavailableError as error:
                     self._report.degrade(_EMBEDDINGS, error.reason, error.hint)
                 except UserError as error:
@@ -130,8 +141,13 @@ class EmbedStep:
         if errors:
             raise errors[0]
 
-    def _embed_space(self, space: Space, client: GatewayClient) -> None:
-        move_bar = self._start_bar("Embedding", space.waiting, "chunks")
+    def _embed_space(self, space: Space, client: GatewayClient, collection_id: int | None) -> None:
+        given = {"space": space.name, "collection_id": collection_id}
+        waiting = fetch_value(self._connection, _WAITING, given)
+        if not waiting:
+            return
+        title = "Embedding" if collection_id is not None else "Embedding what waited before"
+        move_bar = self._start_bar(title, waiting, "chunks")
         refused: list[Outcome] = []
 
         def advance(outcome: Outcome) -> None:
@@ -140,9 +156,11 @@ class EmbedStep:
                 refused.append(outcome)
             move_bar(outcome.claimed)
 
-        embed_waiting(space, client, self._sessions, advance)
+        some = replace(space, waiting=waiting)
+        embed_waiting(some, client, self._sessions, advance, collection_id)
         if refused:
             count = sum(outcome.failed for outcome in refused)
+            self._report.refused += count if collection_id is not None else 0
             chunk = {"chunk": refused[0].refused}
             key = fetch_value(self._connection, _KEY_OF_CHUNK, chunk)
             self._report.degrade(

@@ -64,8 +64,9 @@ def embed_waiting(
     client: GatewayClient,
     sessions: Callable[[int], list[Connection]],
     advance: Callable[[Outcome], None],
+    collection_id: int | None = None,
 ) -> None:
-    """Embed everything that waits in a space, a batch at a time.
+    """Embed everything that waits in a space, or of a collection in it, a batch at a time.
 
     Each of the sessions, as many as there are batches, two at most, has a thread of its own. The
     first error ends all of them; what was stored before it stays.
@@ -78,7 +79,7 @@ def embed_waiting(
     def work(connection: Connection) -> None:
         try:
             with Queue(connection) as queue:
-                _embed_all(space, client, queue, advance, stop)
+                _embed_all(space, client, queue, advance, stop, collection_id)
         except BaseException as error:
             errors.append(error)
             stop.set()
@@ -106,10 +107,11 @@ def _embed_all(
     queue: Queue,
     advance: Callable[[Outcome], None],
     stop: threading.Event,
+    collection_id: int | None,
 ) -> None:
     """Embed batches until nothing is left to take; wait where the rate is limited."""
     while not stop.is_set():
-        outcome = embed_batch(queue, client, space, BATCH_SIZE)
+        outcome = embed_batch(queue, client, space, BATCH_SIZE, collection_id)
         if outcome.claimed:
             advance(outcome)
         elif queue.is_limited(space):

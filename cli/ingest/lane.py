@@ -28,7 +28,10 @@ class Task:
 
 @dataclass(frozen=True)
 class Offer:
-    """A document that a parsing process could prepare (see Candidate)."""
+    """A document that a parsing process could prepare (see Candidate).
+
+    `file` is the path that its key is made of, "" for one that names itself.
+    """
 
     source_key: str
     label: str
@@ -36,6 +39,7 @@ class Offer:
     grows: bool = False
     kind: str = ""
     earlier_hashes: Sequence[str] = ()
+    file: str = ""
 
 
 # A place among the offers, and of a document that grows its stored hash and message ids.

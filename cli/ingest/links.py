@@ -4,8 +4,10 @@ import errno
 import os
 import stat
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
+from urllib.parse import unquote_to_bytes, urlsplit
 
 NOWHERE = "a link that leads nowhere"
 _OUT = "a link out of what was given, so it is left out: --follow-links reads it"
@@ -43,6 +45,22 @@ def open_file(path: Path, roots: Sequence[Path] | None = None) -> BinaryIO:
         os.close(descriptor)
         raise OSError(errno.EINVAL, "not a regular file", str(path))
     return open(descriptor, "rb")
+
+
+def file_of(uri: str) -> Path:
+    """Return the path that a file:// URI names."""
+    return Path(os.fsdecode(unquote_to_bytes(urlsplit(uri).path)))
+
+
+def other_file(uri: str | None, path: Path) -> Path | None:
+    """Return the file that a URI names if it is there and another one than `path`."""
+    if uri is None or not uri.startswith("file://"):
+        return None
+    other = file_of(uri)
+    with suppress(OSError, ValueError):
+        if other != path and other.exists() and not other.samefile(path):
+            return other
+    return None
 
 
 def _open_without_links(real: Path) -> int:

@@ -1,5 +1,6 @@
 """What goes from a parsing process to the database: a document's part as rows for COPY."""
 
+import hashlib
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 from pgblend.cli.ingest.copy_rows import copy_row
 from pgblend.cli.ingest.document import Document, storable_text
 from pgblend.cli.ingest.frames import encode_json
+from pgblend.cli.ingest.read_pictures import PICTURES_UNREAD
 from pgblend.cli.ingest.sources import Candidate
 
 # Columns of the tables in which they are staged (store.py).
@@ -58,13 +60,20 @@ def document_payload(
             "uri": document.uri,
             "metadata": encode_json(document.metadata),
             "language": language,
-            "content_hash": candidate.content_hash,
+            "content_hash": unread_hash(candidate.content_hash)
+            if PICTURES_UNREAD in document.metadata
+            else candidate.content_hash,
             "media_type": document.media_type,
             "modified_at": (date or candidate.modified_at).isoformat(),
             "links": encode_json(link_list(document)),
         }
         rows.insert(0, document_row(about))
     return "".join(rows).encode()
+
+
+def unread_hash(content_hash: str) -> str:
+    """Hash a document whose pictures nothing could read: it is another once something can."""
+    return hashlib.sha256(f"{content_hash} {PICTURES_UNREAD}".encode()).hexdigest()
 
 
 def document_row(about: dict[str, Any]) -> str:

@@ -6,13 +6,19 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
+from pgblend.cli.errors import UserError
+from pgblend.cli.ingest.discovery import TAKEN, USE_ROOT
 from pgblend.cli.ingest.lane import Budget, Handlers, Lane, Offer, Task, Wanted, make_tasks
+from pgblend.cli.ingest.links import other_file
+from pgblend.cli.ingest.payload import unread_hash
 from pgblend.cli.ingest.report import Problem, Report
 from pgblend.cli.ingest.settings import ParserConfig
 from pgblend.cli.ingest.source_file import SourceFile
 from pgblend.cli.ingest.spool import Batch
+from pgblend.cli.ingest.store import Outcome
 from pgblend.cli.ingest.stores import Stores
 
 # Starting a parsing process takes a quarter of a second: another one for so many bytes.
@@ -97,7 +103,9 @@ class Pipeline:
         for start in range(0, len(files), _LOOKED_UP_FILES):
             some = files[start : start + _LOOKED_UP_FILES]
             sources = [(file.source_key, file.modified_at()) for file in some]
-            stored = self._reader.stored_places(self._collection_id, sources)
+            stored = self._reader.stored_places(
+                self._collection_id, sources, bool(self._config.pictures)
+            )
             for place, file in enumerate(some):
                 if place in stored:
                     self._report.count("unchanged")
@@ -149,8 +157,11 @@ class Pipeline:
                     self._report.add(Problem("failed", offer.label, message))
                 elif known.owner == "self":
                     continue  # stored before its file's parser died
-                elif known.content_hash == offer.content_hash:
+                elif known.content_hash in self._hashes_now(offer):
                     self._report.count("unchanged")
+                elif offer.file and (other := other_file(known.uri, Path(offer.file))):
+                    message = TAKEN.format(other, offer.file, offer.source_key)
+                    self._report.add(Problem("failed", offer.label, message, USE_ROOT))
                 else:
                     stored = messages.get(offer.source_key)
                     wanted.append((place, stored))
@@ -161,6 +172,19 @@ class Pipeline:
                     elif not stored and known.content_hash in offer.earlier_hashes:
                         self._report.read_again(offer.kind)
         return wanted
+
+    def _hashes_now(self, offer: Offer) -> set[str]:
+        """Return the hashes of a document that needs no reading: nothing can read its pictures."""
+        unread = set() if self._config.pictures else {unread_hash(offer.content_hash)}
+        return unread | {offer.content_hash}
+
+    def check_keys(self, files: Sequence[SourceFile]) -> None:
+        """Refuse files that would take the place of others, which are still where they were."""
+        for start in range(0, len(files), _LOOKED_UP_FILES):
+            some = {file.source_key: file.path for file in files[start : start + _LOOKED_UP_FILES]}
+            for key, uri in self._reader.stored_uris(self._collection_id, [*some]).items():
+                if other := other_file(uri, some[key]):
+                    raise UserError(TAKEN.format(other, some[key], key), hint=USE_ROOT)
 
     def _forget(self, offers: Sequence[Offer]) -> None:
         self._reader.forget([offer.source_key for offer in offers])
@@ -198,7 +222,7 @@ class Pipeline:
                 for outcome in outcomes:
                     self._new.discard(outcome.label)
                     if outcome.error:
-                        self._report.add(Problem("failed", outcome.label, outcome.error))
+                        self._report.add(_refused(outcome))
                     else:
                         self._report.count(outcome.status, outcome.chunks)
         except BaseException as error:
@@ -214,6 +238,10 @@ class Pipeline:
     def _advance_by(self, size: int) -> None:
         with self._lock:
             self._advance(size)
+
+
+def _refused(outcome: Outcome) -> Problem:
+    return Problem("failed", outcome.label, outcome.error, outcome.hint)
 
 
 def process_count(files: Sequence[SourceFile]) -> int:

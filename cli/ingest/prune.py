@@ -3,10 +3,9 @@
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from urllib.parse import unquote_to_bytes, urlsplit
 
 from pgblend.cli.database import Connection
-from pgblend.cli.ingest.links import leads_out, real_paths
+from pgblend.cli.ingest.links import file_of, leads_out, real_paths
 
 # Only what an earlier run found under one of the folders: other documents are none of its business.
 _STORED = """
@@ -39,14 +38,10 @@ def prune(
     def is_gone(file: Path) -> bool:
         return not file.exists() or (not follow_links and leads_out(file, roots))
 
-    gone = [document_id for document_id, uri in rows if is_gone(_file_of(uri))]
+    gone = [document_id for document_id, uri in rows if is_gone(file_of(uri))]
     if gone and not dry_run:
         with connection.transaction():
             connection.execute(
                 "SELECT blend.delete_document(id) FROM unnest(%s::bigint[]) AS id", [gone]
             )
     return len(gone)
-
-
-def _file_of(uri: str) -> Path:
-    return Path(os.fsdecode(unquote_to_bytes(urlsplit(uri).path)))

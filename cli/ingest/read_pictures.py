@@ -17,6 +17,8 @@ _OCR_SECONDS = 120
 # Each is a call of a model: a scanned book is not read by mistake.
 MAX_PICTURES = 200
 _SHOWN_PAGES = 5
+# In the metadata of a document: how many of its pictures are yet to be read.
+PICTURES_UNREAD = "picturesUnread"
 
 Ask = Callable[[dict[str, Any]], dict[str, Any]]
 
@@ -36,10 +38,11 @@ class PictureReader:
         """Return the document with the texts of its pictures where they belong.
 
         A document that is nothing but pictures fails with the first one that cannot be read; of
-        others a warning names the pages. Pages without text are named as well.
+        others a warning names the pages. Pages without text are named as well. What could not be
+        read is counted in the metadata, and read by a later run that can.
         """
         pages = [picture for picture in document.pictures if picture.is_page]
-        if not (document.pictures if self.how else pages):
+        if not document.pictures:
             return document
         texts: list[tuple[Picture, str]] = []
         problems: dict[str, list[Picture]] = {}
@@ -53,15 +56,16 @@ class PictureReader:
             else:
                 texts.append((picture, text))
         blank = [picture for picture, text in texts if picture.is_page and not text]
-        if blank or not self.how:
+        if blank or (pages and not self.how):
             problems["pages without text (scanned?)"] = blank or pages
         if self.how and len(document.pictures) > MAX_PICTURES:
             problems["pictures beyond the limit"] = list(document.pictures[MAX_PICTURES:])
+        unread = min(len(document.pictures), MAX_PICTURES) - len(texts)
         total = document.metadata.get("pages")
         read_by = {"picturesReadBy": self._detail} if any(text for _, text in texts) else {}
         return replace(
             insert_texts(document, texts),
-            metadata=document.metadata | read_by,
+            metadata=document.metadata | read_by | ({PICTURES_UNREAD: unread} if unread else {}),
             warnings=document.warnings
             + tuple(f"{what}: {_pages(pictures, total)}" for what, pictures in problems.items()),
         )

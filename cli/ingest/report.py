@@ -25,6 +25,7 @@ class Problem:
     kind: str
     source: str
     message: str
+    hint: str = ""
 
 
 @dataclass
@@ -38,6 +39,7 @@ class Report:
     tokens: int = 0
     embedded: int = 0
     embedded_others: int = 0
+    refused: int = 0
     waiting: int = 0
     cost_usd: float | None = None
     interrupted: bool = False
@@ -83,13 +85,14 @@ class Report:
             "tokens": self.tokens,
             "embedded": self.embedded,
             "embedded_others": self.embedded_others,
+            "refused": self.refused,
             "waiting": self.waiting,
             "reread": dict(self.reread),
             "cost_usd": self.cost_usd,
             "seconds": round(time.monotonic() - self.started, 3),
             **{
                 name: [
-                    {"source": problem.source, "message": problem.message}
+                    {"source": problem.source, "message": problem.message, "hint": problem.hint}
                     for problem in self.of_kind(kind)
                 ]
                 for name, kind in (
@@ -114,18 +117,23 @@ class Report:
             parts.append(f"{self.embedded:,} embedded")
         if self.embedded_others:
             parts.append(f"{self.embedded_others:,} embedded that waited before")
+        if self.refused:
+            parts.append(f"{self.refused:,} refused by a model")
         if self.waiting:
             parts.append(f"{self.waiting:,} waiting for a vector")
         parts.append(f"{time.monotonic() - self.started:.1f} s")
         return f"{'would be: ' if self.dry_run else ''}{' · '.join(parts)}"
 
 
-def told(left_out: Iterable[LeftOut]) -> list[str]:
-    """Write what was left out: a line for all parts of one reason and mend."""
+def told(source: str, left_out: Iterable[LeftOut]) -> list[Problem]:
+    """Say what was left out of a source: a problem for all parts of one reason and mend."""
     parts: dict[tuple[str, str], list[str]] = {}
     for each in left_out:
         parts.setdefault((each.reason, each.mend), []).append(each.part)
-    return [f"{named(names)}: {reason}; {mend}" for (reason, mend), names in parts.items()]
+    return [
+        Problem("left out", source, f"{named(names)}: {reason}: {mend}")
+        for (reason, mend), names in parts.items()
+    ]
 
 
 def named(names: Iterable[str]) -> str:

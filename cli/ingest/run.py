@@ -22,7 +22,7 @@ from pgblend.cli.ingest.prune import prune
 from pgblend.cli.ingest.report import Report
 from pgblend.cli.ingest.settings import FieldMap, Limits, ParserConfig
 from pgblend.cli.ingest.source_file import SourceFile
-from pgblend.cli.ingest.spaces import get_setting, needs_vectors, read_spaces
+from pgblend.cli.ingest.spaces import get_setting, needs_vectors
 from pgblend.cli.ingest.store import CollectionInfo, read_collection, text_configurations
 from pgblend.cli.ingest.stores import Stores, sessions
 from pgblend.cli.ingest.vision import Vision, how_to_read
@@ -32,6 +32,11 @@ from pgblend.cli.shards.front import push_changes
 # The server indexes the words, which is most of the work: two of its processes share it.
 WRITERS = 2
 _DUPLICATE_OBJECT = "42710"
+_WAITING = """
+    SELECT count(*) FROM pgblend_data.embedding_queue AS q
+    INNER JOIN pgblend_data.embedding_space AS s ON s.name = q.space AND s.active
+    WHERE q.collection_id = %(collection_id)s::bigint AND q.dead_at IS NULL
+"""
 _LAST_CHUNK = "SELECT coalesce(max(id), 0) FROM pgblend_data.chunk"
 
 
@@ -110,9 +115,8 @@ class Run:
             databases = stores.all()
             if more := self._unknown_languages(databases.values()) - unknown:
                 self.report.degrade("languages", told(more), HINT)
-            self.report.waiting = sum(
-                space.waiting for one in databases.values() for space in read_spaces(one)
-            )
+            own = {"collection_id": collection.id}
+            self.report.waiting = sum(fetch_value(one, _WAITING, own) for one in databases.values())
 
     def _embed(
         self,
@@ -160,6 +164,7 @@ class Run:
         except UserError as error:
             self.report.degrade("entities", error.message, error.hint or "")
             return
+        self.report.refused += len(done.failures)
         if done.failures:
             self.report.degrade(
                 "entities",
@@ -214,6 +219,7 @@ class Run:
             advance=self._start_bar("Reading", sum(file.size for file in files), BYTES),
             describe=Vision(gateway_url or "", vision_model or "").describe,
         )
+        pipeline.check_keys(files)
         pipeline.run(pipeline.without_stored(files) if request.resume else files)
 
 
@@ -241,9 +247,9 @@ def _check_text_config(connection: Connection, name: str, asked: str) -> None:
 
 
 def exit_code(report: Report) -> ExitCode:
-    """Return 0 when nothing failed, 1 when everything did, else 4."""
+    """Return 0 when nothing failed or was refused, 1 when every document failed, else 4."""
     if not report.documents["failed"]:
-        return ExitCode.OK
+        return ExitCode.PARTIAL if report.refused else ExitCode.OK
     done = set(report.documents) - {"failed", "skipped", "pruned"}
     some = any(report.documents[status] for status in done)
     return ExitCode.PARTIAL if some else ExitCode.ERROR

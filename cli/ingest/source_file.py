@@ -1,12 +1,22 @@
 """A file on its way into a collection."""
 
 import os
+import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 USERS_FILE, CHANNELS_FILE = "users.json", "channels.json"
+# What programs put beside files, and no person wrote: a pattern of names, and what it is.
+_LEFTOVERS = (
+    (r"~\$.+", "a lock file of Word, Excel or PowerPoint"),
+    (r"\.~lock\..+#", "a lock file of LibreOffice"),
+    (r"~(wr[a-z]|df|ppt|mf)[0-9a-f]+\.(tmp|asd|wbk|do[ct]x?)", "a copy that Office works on"),
+    (r"\.ds_store|\._.+|icon\r", "what macOS puts beside files"),
+    (r"(eh)?thumbs\.db|desktop\.ini", "what Windows puts beside files"),
+    (r".+~|\.?#.+#|\.#.+|\..+\.sw[a-p]|\..+\.un~", "a copy by an editor"),
+)
 
 
 @dataclass(frozen=True)
@@ -46,6 +56,12 @@ def _readable_part(name: str) -> str:
 
         guess = guess_encoding(data)
         return data.decode(guess.encoding if guess else "latin-1", errors="replace")
+
+
+def leftover(name: str) -> str:
+    """Say what a file of this name is that a program left beside others; "" for all others."""
+    found = (what for pattern, what in _LEFTOVERS if re.fullmatch(pattern, name, re.I | re.S))
+    return next(found, "")
 
 
 def is_slack_export(names: Collection[str]) -> bool:

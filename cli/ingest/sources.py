@@ -64,7 +64,8 @@ class Candidate:
     """One document to be: `content_hash` tells whether it changed, `parse` reads it.
 
     One that `grows` gets the messages that it lacks; the others are replaced. What earlier versions
-    read of the same bytes has one of `earlier_hashes`.
+    read of the same bytes has one of `earlier_hashes`. `file` is the path that the key is made of,
+    "" where a record or conversation names itself, whichever export it is in.
     """
 
     source_key: str
@@ -76,6 +77,7 @@ class Candidate:
     grows: bool = False
     kind: str = ""
     earlier_hashes: tuple[str, ...] = ()
+    file: str = ""
 
 
 @dataclass(frozen=True)
@@ -206,6 +208,7 @@ class Sources:
             size=size,
             modified_at=of.file.modified_at(),
             parse=parse,
+            file=str(of.file.path),
             **self._hashes(reader_of(media_type), how, digest),
         )
         for each, kind in files:
@@ -234,8 +237,8 @@ class Sources:
                 else:
                     reason = f"it lies more than {MOST_DEPTH} archives deep"
                     left_out.append(LeftOut(file.name, reason, "unpack it"))
-        for line in told(left_out):
-            self._on_problem(Problem("left out", of.label, line))
+        for problem in told(of.label, left_out):
+            self._on_problem(problem)
 
     def _readable(
         self, files: Iterable[Attached]
@@ -263,7 +266,7 @@ class Sources:
                 "a picture, and nothing reads pictures",
                 "name a model (pgblend config set vision_model NAME, with a gateway), or install "
                 "tesseract"
-                + (f"; and {how_to_install('documents')}" if missing("documents") else ""),
+                + (f", and {how_to_install('documents')}" if missing("documents") else ""),
             )
 
     def _pictures_of(self, media_type: str, data: bytes, folder: Path | None) -> str:
@@ -293,13 +296,15 @@ class Sources:
 
     def _record(self, file: SourceFile, record: RawRecord, uri: str, how: str) -> Candidate:
         value = record.value()
-        key = record_key(value, self._fields, f"{file.source_key}#{record.place}")
+        place = f"{file.source_key}#{record.place}"
+        key = record_key(value, self._fields, place)
         return Candidate(
             source_key=key,
             label=f"{file.label}:{record.place}",
             size=record.size(),
             modified_at=file.modified_at(),
             parse=lambda: record_document(value, self._fields, key, uri),
+            file=str(file.path) if key == place else "",
             **self._hashes(_RECORDS, how, record.digest()),
         )
 
@@ -343,6 +348,7 @@ class Sources:
                 modified_at=file.modified_at(),
                 parse=parse,
                 grows=self._sync,
+                file="" if self._sync else str(file.path),
                 **self._hashes(reader_of(media_type), "", each.digest),
             )
             for attached, kind in files:

@@ -14,6 +14,7 @@ class Space:
     model: str
     dimensions: int
     waiting: int
+    active: bool = False
 
 
 def get_setting(connection: Connection, name: str) -> Any:
@@ -25,7 +26,7 @@ def get_setting(connection: Connection, name: str) -> Any:
 def read_spaces(connection: Connection) -> list[Space]:
     """Return all embedding spaces, the active one first: searches wait for its vectors."""
     rows = connection.execute(
-        "SELECT name, model, dimensions, waiting FROM blend.embedding_spaces"
+        "SELECT name, model, dimensions, waiting, active FROM blend.embedding_spaces"
         " ORDER BY active DESC, name"
     )
     return [Space(*row) for row in rows]

@@ -47,7 +47,7 @@ _LOOK_UP = """
         ON CONFLICT DO NOTHING
         RETURNING key_hash, owner_hash
     )
-    SELECT d.content_hash, CASE
+    SELECT d.content_hash, d.uri, CASE
         WHEN s.owner_hash = a.owner_hash THEN 'self'
         WHEN s.owner_hash IS NULL AND n.owner_hash = a.owner_hash THEN 'nobody'
         ELSE 'other' END
@@ -76,6 +76,11 @@ _STORED = """
     FROM unnest(%s::text[], %s::timestamptz[]) WITH ORDINALITY AS q (k, modified_at, place)
     JOIN pgblend_data.document AS d
         ON d.source_key = q.k AND d.collection_id = %s AND d.modified_at = q.modified_at
+    WHERE NOT (%s AND d.metadata ? 'picturesUnread')
+"""
+_URIS = """
+    SELECT d.source_key, d.uri FROM pgblend_data.document AS d
+    WHERE d.collection_id = %s AND d.source_key = ANY(%s::text[]) AND d.uri IS NOT NULL
 """
 _SETTINGS = """
     SELECT c.id, pgblend._collection_settings(coalesce(c.settings, '{}'))
@@ -86,20 +91,22 @@ _SETTINGS = """
 
 @dataclass(frozen=True)
 class Known:
-    """The stored hash of a key, and which source had it in this run: nobody, self or other."""
+    """Hash and URI of what has a key, and which source had it in this run: nobody, self, other."""
 
     content_hash: str | None
+    uri: str | None
     owner: str
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one document: a status with its number of chunks, or an error."""
+    """What became of one document: a status with its number of chunks, or an error and its mend."""
 
     label: str
     status: str
     chunks: int = 0
     error: str = ""
+    hint: str = ""
 
 
 @dataclass(frozen=True)
@@ -159,12 +166,26 @@ def stored_messages(
 
 
 def stored_places(
-    connection: Connection, collection_id: int | None, sources: Sequence[tuple[str, datetime]]
+    connection: Connection,
+    collection_id: int | None,
+    sources: Sequence[tuple[str, datetime]],
+    reads_pictures: bool,
 ) -> set[int]:
-    """Return the places of the (source key, time) of which there is a document of that time."""
+    """Return the places of the (source key, time) of which there is a document of that time.
+
+    Who reads pictures leaves out the documents that still lack the texts of theirs.
+    """
     keys = [key for key, _ in sources]
     times = [time for _, time in sources]
-    return {row[0] for row in connection.execute(_STORED, [keys, times, collection_id]).fetchall()}
+    given = [keys, times, collection_id, reads_pictures]
+    return {row[0] for row in connection.execute(_STORED, given).fetchall()}
+
+
+def stored_uris(
+    connection: Connection, collection_id: int | None, keys: Sequence[str]
+) -> dict[str, str]:
+    """Return the URIs of documents that there are, by source key."""
+    return dict(connection.execute(_URIS, [collection_id, list(keys)]).fetchall())
 
 
 def forget(connection: Connection, keys: Sequence[str]) -> None:
@@ -196,7 +217,7 @@ def store(
     outcomes = [_store_alone(connection, collection, batch, place, collection_id) for place in own]
     errors = {outcome.error for outcome in outcomes}
     if len(outcomes) > 1 and len(errors) == 1 and "" not in errors:
-        raise UserError(errors.pop())
+        raise UserError(errors.pop(), outcomes[0].hint)
     return outcomes
 
 
@@ -207,8 +228,8 @@ def _store_alone(
         return _store_together(connection, collection, batch, [place], collection_id)[0]
     except Exception as error:
         user_error = _explain(connection, error)
-        hint = f"; {user_error.hint}" if user_error.hint else ""
-        return Outcome(batch.labels[place], "failed", error=f"{user_error.message}{hint}")
+        label = batch.labels[place]
+        return Outcome(label, "failed", error=user_error.message, hint=user_error.hint)
 
 
 def _store_together(

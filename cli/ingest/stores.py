@@ -103,13 +103,24 @@ class Stores:
         return found
 
     def stored_places(
-        self, collection_id: int | None, sources: Sequence[tuple[str, datetime]]
+        self,
+        collection_id: int | None,
+        sources: Sequence[tuple[str, datetime]],
+        reads_pictures: bool,
     ) -> set[int]:
-        """Return the places of the (source key, time) of which there is a document of that time."""
+        """Return the places of the (source key, time) that there is nothing to read of."""
         found: set[int] = set()
         for database, places in self.parts(collection_id, [key for key, _ in sources]):
             own = [sources[place] for place in places]
-            found |= {places[p] for p in one_node.stored_places(database, collection_id, own)}
+            stored = one_node.stored_places(database, collection_id, own, reads_pictures)
+            found |= {places[place] for place in stored}
+        return found
+
+    def stored_uris(self, collection_id: int | None, keys: Sequence[str]) -> dict[str, str]:
+        """Return the URIs of documents that there are, by source key."""
+        found: dict[str, str] = {}
+        for database, places in self.parts(collection_id, keys):
+            found |= one_node.stored_uris(database, collection_id, [keys[one] for one in places])
         return found
 
     def forget(self, keys: Sequence[str]) -> None:

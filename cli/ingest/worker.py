@@ -120,7 +120,7 @@ class Worker:
             offers = [
                 [
                     *(item.source_key, item.label, item.content_hash, item.grows),
-                    *(item.kind, item.earlier_hashes),
+                    *(item.kind, item.earlier_hashes, item.file),
                 ]
                 for _, item in batch
             ]
@@ -217,9 +217,9 @@ class Worker:
             part += 1
         is_silent = count or wanted.stored or (self._dry_run and document.pictures)
         without_text = () if is_silent else ("there is no text in it",)
-        left_out = told(document.left_out)
-        for line in left_out:
-            self._problem(Problem("left out", wanted.candidate.label, line))
+        left_out = told(wanted.candidate.label, document.left_out)
+        for problem in left_out:
+            self._problem(problem)
         for warning in document.warnings or (() if left_out else without_text):
             self._problem(Problem("warning", wanted.candidate.label, warning))
 
@@ -252,7 +252,7 @@ class Worker:
 
     def _problem(self, problem: Problem) -> None:
         message = " ".join(_OBJECT.sub("what was read", problem.message).split())
-        self._send({"problem": [problem.kind, problem.source, message]})
+        self._send({"problem": [problem.kind, problem.source, message, problem.hint]})
 
     def _send(self, message: dict[str, Any], payload: bytes = b"", *, flush: bool = True) -> None:
         write_frame(self._answers, message, payload, flush)

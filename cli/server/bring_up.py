@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable
 from dataclasses import replace
+from urllib.parse import urlsplit
 
 from pgblend.cli.database import Connection, connect, fetch_value
 from pgblend.cli.errors import UserError
@@ -10,7 +11,7 @@ from pgblend.cli.server.cluster import Cluster
 from pgblend.cli.server.door_process import DoorProcess
 from pgblend.cli.server.gateway_process import GatewayProcess, log_address
 from pgblend.cli.server.gateway_token import TOKEN_VARIABLE, keep_token
-from pgblend.cli.server.service_process import is_current
+from pgblend.cli.server.service_process import RunningService, is_current
 from pgblend.cli.server.worker_process import WorkerProcess
 
 Say = Callable[[str], None]
@@ -73,8 +74,10 @@ def bring_up_gateway(
         if gateway is not None and is_current(gateway) and log_level is None and not anew:
             say(f"gateway runs already on {gateway.url}")
         else:
-            gateway = process.start(cluster.account, cluster.url, log_level)
+            port = cluster.state.ports.get("gateway")
+            gateway = process.start(cluster.account, cluster.url, log_level, port)
             say(f"gateway started on {gateway.url}")
+            _keep_port(cluster, "gateway", gateway, say)
         if gateway.url != stored or stored not in known:
             # Remembered first: an address that only the database knows would pass for the user's.
             urls = [url for url in (stored, gateway.url) if url is not None]
@@ -91,8 +94,9 @@ def bring_up_door(cluster: Cluster, say: Say) -> None:
         say(f"the page is on {door.url} already (pgblend open)")
         return
     with connect(cluster.url) as connection:
-        door = process.start(connection, cluster.port)
+        door = process.start(connection, cluster.port, cluster.state.ports.get("page"))
     say(f"the page is on {door.url} (pgblend open)")
+    _keep_port(cluster, "page", door, say)
 
 
 def bring_up_worker(cluster: Cluster, say: Say) -> None:
@@ -102,6 +106,18 @@ def bring_up_worker(cluster: Cluster, say: Say) -> None:
     if worker is None or not is_current(worker):
         process.start(cluster.url)
         say("worker started: what waits for vectors gets them")
+
+
+def _keep_port(cluster: Cluster, name: str, service: RunningService, say: Say) -> None:
+    """Remember a service's port; tell where it had to take another one than before."""
+    before, now = cluster.state.ports.get(name), urlsplit(service.url).port
+    if now is None or before == now:
+        return
+    replace(cluster.state, ports=cluster.state.ports | {name: now}).save(cluster.directory)
+    if before is not None:
+        say(f"another program has port {before} now, which was the {name}'s")
+        if name == "gateway":
+            say(f"hint: other databases get its address by: config set gateway_url {service.url}")
 
 
 def _report_searches_to(url: str, own: list[str], connection: Connection) -> None:

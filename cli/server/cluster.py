@@ -10,6 +10,7 @@ DIRECTORY/server.lock  locked as long as a server works in the folder
 
 import secrets
 import shutil
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
@@ -182,8 +183,9 @@ class Cluster:
         """Put down where the running server listens, where server.json says otherwise."""
         running, state = self.postmaster, load_state(self.directory)
         if running is not None:
-            gateway_urls = state.gateway_urls if state else []
-            found = ServerState(running.port, running.socket_directory, gateway_urls)
+            port, folder = running.port, running.socket_directory
+            new = ServerState(port, folder)
+            found = replace(state, port=port, socket_directory=folder) if state else new
             if found != state:
                 found.save(self.directory)
 

@@ -7,7 +7,7 @@ from typing import LiteralString
 from pgblend.cli.database import Connection, fetch_value
 from pgblend.cli.extras import require
 from pgblend.cli.server.gateway_process import ask_health
-from pgblend.cli.server.ports import free_port, is_free
+from pgblend.cli.server.ports import choose_port, is_free
 from pgblend.cli.server.service_process import RunningService, ServiceProcess
 from pgblend.cli.server.state import DATA_DIRECTORY_VARIABLE, DATABASE, HOST
 
@@ -37,9 +37,12 @@ class DoorProcess(ServiceProcess):
             return None
         return announced if self._answers(announced) else None
 
-    def start(self, connection: Connection, port: int) -> RunningService:
-        """Start a door to the server on `port`: where it usually is, if nobody else is there.
+    def start(
+        self, connection: Connection, port: int, own_port: int | None = None
+    ) -> RunningService:
+        """Start a door to the server on `port`: where it was, else where it usually is.
 
+        Where somebody else is there, it takes another port.
         Its login has a new password, which nobody else knows.
         """
         require("gateway")
@@ -50,7 +53,7 @@ class DoorProcess(ServiceProcess):
             _DATABASE_VARIABLE: f"postgresql://{LOGIN}:{password}@{HOST}:{port}/{DATABASE}",
             DATA_DIRECTORY_VARIABLE: str(self._directory),
         }
-        chosen = _PORT if is_free(_PORT) else free_port()
+        chosen = choose_port(None, own_port if own_port and is_free(own_port) else _PORT)
         return self.run(["serve", "--port", str(chosen)], environment, self._answers)
 
     def _answers(self, door: RunningService) -> bool:

@@ -15,6 +15,7 @@ from pgblend.cli.server.gateway_token import (
     read_own_token,
     token_file,
 )
+from pgblend.cli.server.ports import choose_port
 from pgblend.cli.server.service_process import RunningService, ServiceProcess
 
 DATABASE_VARIABLE = "PGBLEND_GATEWAY_DATABASE_URL"
@@ -41,10 +42,15 @@ class GatewayProcess(ServiceProcess):
         return announced if self._answers(announced) else None
 
     def start(
-        self, account: Account, database_url: str | None = None, log_level: str | None = None
+        self,
+        account: Account,
+        database_url: str | None = None,
+        log_level: str | None = None,
+        port: int | None = None,
     ) -> RunningService:
         """Start a gateway that outlives this process, and wait until it can serve.
 
+        It listens on `port` where that is free: other databases have its address as well.
         Without a log level it has that of the one that runs.
         Its token is a new one, for it and the server's `account`: whoever took its port since the
         last one ended may have been shown that one's. With a URL it keeps its logs in that
@@ -57,7 +63,7 @@ class GatewayProcess(ServiceProcess):
         log_level = log_level or self._log_level()
         self.stop()
         keep_token(self._directory, account, new_token())
-        return self.run(self._arguments(log_level), environment, self._serves)
+        return self.run(self._arguments(log_level, port), environment, self._serves)
 
     def _log_level(self) -> str | None:
         """Return the log level that the running gateway was started with."""
@@ -67,9 +73,10 @@ class GatewayProcess(ServiceProcess):
                 return str(given[given.index("--log-level") + 1])
         return None
 
-    def _arguments(self, log_level: str | None) -> list[str]:
+    def _arguments(self, log_level: str | None, port: int | None) -> list[str]:
         """Preload, for the first search has no time to wait for the local model."""
-        options = ["--port", "0", "--preload", "--token-file", str(token_file(self._directory))]
+        options = ["--port", str(choose_port(None, port)), "--preload"]
+        options += ["--token-file", str(token_file(self._directory))]
         if log_level is not None:
             options += ["--log-level", log_level]
         if self.env_file.exists():

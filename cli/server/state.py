@@ -19,11 +19,15 @@ HOST = "127.0.0.1"
 
 @dataclass(frozen=True)
 class ServerState:
-    """What server.json holds: where the server listens, and which gateways were pgblend's own."""
+    """What server.json holds: where the server listens, and which gateways were pgblend's own.
+
+    `ports` are those of gateway and page when they were last started: others know them.
+    """
 
     port: int
     socket_directory: str
     gateway_urls: list[str] = field(default_factory=list)
+    ports: dict[str, int] = field(default_factory=dict)
 
     def save(self, directory: Path) -> None:
         """Write server.json; a reader sees the old one or the new one, whole."""

@@ -89,15 +89,23 @@ class Outcome:
     refused: int | None = None
 
 
-def embed_batch(queue: Queue, client: GatewayClient, space: Space, batch_size: int) -> Outcome:
-    """Claim a batch, embed it, store it; what the model refuses is set aside.
+def embed_batch(
+    queue: Queue,
+    client: GatewayClient,
+    space: Space,
+    batch_size: int,
+    collection_id: int | None = None,
+) -> Outcome:
+    """Claim a batch, of one collection if it is given, embed it, store it.
+
+    What the model refuses is set aside.
 
     Before that, tokens that were only estimated are counted.
 
     Where the model embeds nothing any more, its error is raised after what is done was stored and
     the rest given back.
     """
-    texts = queue.claim(space, batch_size)
+    texts = queue.claim(space, batch_size, collection_id)
     if not texts:
         return Outcome()
     batch = Batch(space)

@@ -65,11 +65,13 @@ class Queue:
             [waits, self._worker],
         )
 
-    def claim(self, space: Space, batch_size: int) -> dict[int, str]:
-        """Return texts by chunk id; none when there is nothing to take now."""
+    def claim(
+        self, space: Space, batch_size: int, collection_id: int | None = None
+    ) -> dict[int, str]:
+        """Return texts by chunk id, of one collection if it is given; none: nothing to take now."""
         rows = self.connection.execute(
-            "SELECT chunk_id, input FROM pgblend._next_embeddings(%s, %s, %s)",
-            [space.name, batch_size, self._worker],
+            "SELECT chunk_id, input FROM pgblend._next_embeddings(%s, %s, %s, %s)",
+            [space.name, batch_size, self._worker, collection_id],
         ).fetchall()
         return dict(rows)
 

@@ -9,6 +9,7 @@ from pgblend.plpy.search.rows import Row
 from pgblend.plpy.search.stages import Search
 from pgblend.plpy.session import Database, Json, keep_value
 from pgblend.plpy.stages import Stage
+from pgblend.plpy.text.query import excluded_texts
 
 _MOST_NOTED = 50
 _NOT_TOLD = {"content", "metadata", "context_before", "context_after", "degraded"}
@@ -181,6 +182,7 @@ def last_facts(search: Search, found: Found) -> dict[str, Json]:
         "arm": search.plan.only_arm,
         "rows": len(found.rows),
         "candidates": found.candidate_count,
+        "excluded": excluded_texts(search.request.query or ""),
         "degraded": search.degraded,
         "not_run": search.plan.not_run,
         "search_id": search.search_id,

@@ -1,5 +1,6 @@
 -- last_search: what the last search of this transaction did, by the role that asks.
 -- {"mode", "meta": {"mode", "expanded", "reranked", "vectorsUsed"}, "arm", "rows", "candidates",
+-- "excluded" (words and phrases that no row has),
 -- "degraded": [text], "not_run", "search_id", "ms"}, also where the search gave no rows, whose
 -- `degraded` nobody sees. meta says what took part. arm is lexical, vector, fuzzy or graph where
 -- one was searched alone; candidates is null where it has none to count. NULL where this

@@ -55,18 +55,22 @@ $function$;
 -- worker the rows are locked for this transaction instead. Rows of other workers are skipped, as
 -- are those to be tried later and dead letters; a worker's own are left over, and claimed again. No
 -- rows mean that there is nothing to take now. A NULL batch_size takes all; an unknown space has
--- none. embedding_texts_per_minute bounds what all workers take together. Chunks to be embedded
+-- none. With a collection, the id of one, only its chunks are taken.
+-- embedding_texts_per_minute bounds what all workers take together. Chunks to be embedded
 -- with a summary that a model makes wait for it once. A model that failed for a document holds
 -- nothing up, and without one (summary_model) none waits.
 CREATE OR REPLACE FUNCTION pgblend._next_embeddings(
     space text,
     batch_size integer,
-    worker integer DEFAULT NULL
+    worker integer DEFAULT NULL,
+    collection bigint DEFAULT NULL
 )
 RETURNS TABLE (chunk_id bigint, input text)
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 ROWS 100
+-- The index that serves depends on whether there is a collection.
+SET plan_cache_mode = force_custom_plan
 AS $function$
 DECLARE
     chunk_ids bigint[];
@@ -86,6 +90,8 @@ BEGIN
         FROM pgblend_data.embedding_queue AS q
         WHERE q.space = _next_embeddings.space
             AND q.dead_at IS NULL
+            AND (_next_embeddings.collection IS NULL
+                OR q.collection_id = _next_embeddings.collection)
             -- None waits longer than a day; later is what a clock that was wrong has left.
             AND (q.not_before IS NULL OR q.not_before <= clock_timestamp()
                 OR q.not_before > clock_timestamp() + interval '1 day 12 hours')

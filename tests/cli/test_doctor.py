@@ -42,7 +42,7 @@ def examine(pgblend: Pgblend, parse_valid: Callable[[Result, str], Any]) -> Exam
 def test_all_is_well(pgblend: Pgblend, examine: Examine, gateway: GatewayProcess) -> None:
     checks = examine()
     rest = {"search_path", "program", "indexes", "row security", "gateway", "embedding"}
-    rest |= {"memory", "vector index", "indexed words"}
+    rest |= {"memory", "vector index", "indexed words", "lexical index"}
     spaces = {"embedding space test", "embedding queue", "model of test"}
     assert set(checks) == ALWAYS | rest | spaces
     assert [check for check in checks.values() if check["status"] != "ok"] == []
@@ -242,3 +242,46 @@ def test_words_of_other_rules(examine: Examine, connection: psycopg.Connection) 
     assert check["status"] == "warning"
     assert "dated" in check["found"]
     assert "pgblend reindex --rebuild" in check["mend"]
+
+
+BROKEN_INDEXES = {
+    "none at all": ("DELETE FROM pgblend_data.segment", "uninitialized: ", True),
+    "damaged": ("DELETE FROM pgblend_data.posting", "error: segment ", True),
+    "incomplete": (
+        "DELETE FROM pgblend_data.pending",
+        "error: the index holds 1 of 3 chunks",
+        False,
+    ),
+    "failed": (
+        "INSERT INTO pgblend_data.lexical_failure (collection_id, message, failed_at)"
+        " SELECT id, 'the disk is full', now() FROM pgblend_data.collection",
+        "error: the disk is full",
+        True,
+    ),
+}
+
+
+@pytest.mark.usefixtures("library")
+@pytest.mark.parametrize("case", BROKEN_INDEXES.values(), ids=BROKEN_INDEXES)
+def test_a_broken_lexical_index_is_told_and_its_mend_mends_it(
+    pgblend: Pgblend, examine: Examine, connection: psycopg.Connection, case: tuple[str, str, bool]
+) -> None:
+    statement, found, seals_all = case
+    if not seals_all:  # what came since waits beside one document that is sealed
+        connection.execute("DELETE FROM pgblend_data.document WHERE source_key <> 'sea.md'")
+    connection.execute("SELECT blend.lexical_seal('library')")
+    if not seals_all:
+        for key in ("a", "b"):
+            text = f"A walrus {key}."
+            connection.execute("SELECT blend.ingest_document('library', %s, %s)", [key, text])
+    assert examine()["lexical index"]["status"] == "ok"
+    connection.execute(statement)
+    check = examine()["lexical index of library"]
+    assert check["status"] == "problem"
+    assert check["found"].startswith(found)
+    assert check["mend"] == "run: pgblend reindex --rebuild -c library"
+    assert pgblend("reindex", "--rebuild", "-c", "library").exit_code == 0
+    assert examine()["lexical index"]["status"] == "ok"
+    assert connection.execute("SELECT count(*) FROM blend.lexical_search('ships')").fetchone() == (
+        1,
+    )

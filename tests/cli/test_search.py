@@ -30,6 +30,18 @@ def keys(result: Result, parse_valid: ParseValid) -> list[str]:
     return [row["source_key"] for row in results]
 
 
+def test_excluded_words_are_named_also_where_nothing_is_found(
+    pgblend: Pgblend, library: list[int]
+) -> None:
+    found = pgblend("search", "wine -ships")
+    assert (found.exit_code, "wine.md" in found.stdout) == (0, True)
+    assert "pgblend: note: passages with 'ships' are left out" in found.stderr
+    nothing = pgblend("search", "wine -wine -red")
+    assert (nothing.stdout, "pgblend: no results" in nothing.stderr) == ("", True)
+    assert "passages with 'wine', 'red' are left out" in nothing.stderr
+    assert "left out" not in pgblend("search", "git push --force").stderr
+
+
 def test_words_are_found_best_first(pgblend: Pgblend, parse_valid: ParseValid) -> None:
     result = pgblend("search", "deploy production", "--json")
     assert result.exit_code == 0

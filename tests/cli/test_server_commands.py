@@ -129,12 +129,29 @@ def test_a_restart_of_the_gateway_reads_its_file_again(
         assert "gateway started" in with_gateway.run("gateway", "restart").stderr
         after = with_gateway.status()
         assert after["gateway"]["pid"] != before["gateway"]["pid"]
+        assert after["gateway"]["url"] == before["gateway"]["url"]  # other databases have it too
         assert after["database"]["url"] == before["database"]["url"]
         with_gateway.run("models", "set", "answer", "mine/qwen")
         assert model_provider.bodies[-1]["model"] == "qwen"
     finally:
         with_gateway.run("config", "reset", "answer_model")
         environment.unlink()
+
+
+def test_gateway_and_page_keep_their_ports(with_gateway: PrivateServer) -> None:
+    before = with_gateway.status()
+    with_gateway.run("down")
+    with_gateway.run("up")
+    after = with_gateway.status()
+    for part in ("gateway", "page"):
+        assert after[part]["url"] == before[part]["url"]
+        assert after[part]["pid"] != before[part]["pid"]
+    with_gateway.run("down")
+    port = int(before["gateway"]["url"].rpartition(":")[2])
+    with socket.create_server(("127.0.0.1", port)):
+        said = with_gateway.run("up").stderr
+    assert f"another program has port {port} now, which was the gateway's" in said
+    assert with_gateway.status()["gateway"]["url"] != before["gateway"]["url"]
 
 
 def test_there_is_nothing_to_restart(make_server: Callable[..., PrivateServer]) -> None:

@@ -76,7 +76,7 @@ async function showWhole(signal) {
   const found = search.other ? await showTwo(signal) : await showSearch(asked, signal, true);
   settle(isEntered);
   fill(byId("missing"), missing(found.degraded));
-  const excluded = found.results[0]?.details.excluded ?? [];
+  const excluded = found.facts?.excluded ?? found.results[0]?.details.excluded ?? [];
   byId("status").textContent = `${found.results.length} results` + (excluded.length ? `, none with: ${excluded.join(", ")}` : "");
   drawTools(asked, overview);
   fill(byId("below"), found.results.length ? moreButton(found, asked) : search.other ? null : help(found), diagnoseForm(asked));
@@ -123,7 +123,7 @@ function moreButton(first, asked) {
 }
 
 /** Say what may help where nothing was found. */
-function help({ degraded }) {
+function help({ degraded, facts }) {
   const plain = search.query.replace(/["“”„«»]|(^|\s)[-+](?=\S)|\b(?:AND|OR|NOT)\b/g, "$1").replace(/\s+/g, " ").trim();
   const again = (label, change) => h("li", {}, h("button", { class: "quiet", type: "button", click: () => {
     change();
@@ -131,7 +131,9 @@ function help({ degraded }) {
     run("changed");
   } }, label));
   const lacks = degraded.some((note) => note.startsWith("vector:"));
+  const excluded = facts?.excluded ?? [];
   return h("section", { class: "help", "aria-label": "What may help" }, h("ul", {},
+    excluded.length > 0 && h("li", { dir: "auto" }, `Passages with ${excluded.join(", ")} are left out: a minus sign before a word excludes it.`),
     isFiltered() && again("Search without the filters", clearFilters),
     plain !== "" && plain !== search.query.trim() && again(`Search for ${plain}`, () => { search.query = plain; }),
     search.profile !== null && again(`Search with the profile ${overview.profile}`, () => { search.profile = null; drawRanking(overview, run); }),

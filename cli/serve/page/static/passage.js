@@ -2,7 +2,7 @@
 
 import { fill, h, isCalm } from "./dom.js";
 import { get, post } from "./session.js";
-import { oneLine, place, title } from "./words.js";
+import { isCode, linesWithoutMarkdown, oneLine, place, title } from "./words.js";
 
 const dialog = h("dialog", { class: "drawer", "aria-label": "Document" });
 document.body.append(dialog);
@@ -16,7 +16,8 @@ export async function openDocument(id, at) {
   try {
     const { document: shown, chunks } = await get(`/v1/documents/${id}`);
     const hits = hitsOf(at);
-    const text = chunks.map((chunk) => drawChunk(chunk, isAt(chunk, at), at.quote, hits));
+    const read = isCode(shown) ? (text) => text : linesWithoutMarkdown;
+    const text = chunks.map((chunk) => drawChunk(chunk, isAt(chunk, at), at.quote, hits, read));
     const body = h("div", { class: "text", dir: "auto" }, text);
     fill(dialog, head(title(shown), place(shown), steps(body)), facts(shown), body);
     dialog.querySelector(".chunk.here mark, .chunk.here")?.scrollIntoView({ block: "start", behavior: isCalm() ? "auto" : "smooth" });
@@ -48,11 +49,12 @@ function isAt(chunk, at) {
   return at.start_line && chunk.start_line <= at.end_line && (chunk.end_line ?? chunk.start_line) >= at.start_line;
 }
 
-/** Write a chunk without the overlap with the one before it. */
-function drawChunk(chunk, isHere, quote, hits) {
-  const text = [...chunk.content].slice(chunk.own_start).join("");
+/** Write a chunk without the overlap with the one before it, as `read` makes it readable. */
+function drawChunk(chunk, isHere, quote, hits, read) {
+  const text = read([...chunk.content].slice(chunk.own_start).join(""));
   const lines = chunk.start_line === null ? "" : `${chunk.start_line}`;
-  const sought = (isHere && quoted(quote)?.test(text) && quoted(quote)) || hits;
+  const quotes = isHere && quote ? [quote, read(quote)].map(quoted) : [];
+  const sought = quotes.find((each) => each?.test(text)) ?? hits;
   return h("div", { class: isHere ? "chunk here" : "chunk" },
     h("span", { class: "line" }, lines),
     h("div", {}, chunk.heading && h("p", { class: "where" }, oneLine(chunk.heading)), h("p", { class: "words" }, marked(text, sought))));

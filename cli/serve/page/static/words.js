@@ -27,10 +27,22 @@ export const withoutMarkdown = (html) => html
   .replace(/\[\[(?:[^[\]|]*\|)?([^[\]|]+)\]\]/g, "$1")
   .replace(/\[([^[\]]+)\]\[[^[\]]*\]/g, "$1")
   .replace(/\|?(?:\s*:?-{3,}:?\s*\|)+(?:\s*:?-{3,}:?)?/g, " ").replace(/\s*\|\s*/g, " ") // tables
-  .replace(/(^|\s)(?:#{1,6}|&gt;|[-*+]|\d+\.)(?=\s)/g, "$1") // headings, quotations, items
+  .replace(/(^|\s)(?:#{1,6}|&gt;|>|[-*+]|\d+\.)(?=\s)/g, "$1") // headings, quotations, items
   .replace(/`+|\*\*|~~/g, "")
   .replace(/(^|[\s(>])[*_]+(?=[^\s*_])/g, "$1").replace(/([^\s*_])[*_]+(?=[\s).,;:!?<]|$)/g, "$1")
   .replace(/\\([!-/:-@[-`{-~])/g, "$1");
+
+/** Return a text of several lines without the marks of Markdown; code in it stays as it is. */
+export function linesWithoutMarkdown(text) {
+  let isCode = false;
+  return text.split("\n").flatMap((line) => {
+    if (/^\s*(?:```|~~~)/.test(line)) {
+      isCode = !isCode;
+      return [];
+    }
+    return [isCode || /^(?: {4}|\t)/.test(line) ? line : withoutMarkdown(line)];
+  }).join("\n");
+}
 
 /** Return a result's name: its title, or else its key. */
 export const title = (row) => oneLine(row.title || row.source_key || row.uri || "") || `document ${row.document_id}`;
