@@ -1,11 +1,13 @@
 """The vector arm: candidates nearest to a query's vector by cosine distance, best first.
 
-Filters never starve it. 'auto' compares all vectors of a small space, which misses nothing and
-takes half a millisecond for each 1,000 of 384 dimensions (tests/benchmarks/bench_vector_scan); of
-a larger one those that could be candidates, where they are few: of the searched collections, or the
-ones that pass the filter. Walking the index until `depth` of n vectors pass where m do takes
-depth · n / m of them, comparing takes m, so few is the square root of depth · n. Where more pass,
-an iterative scan goes on until enough did, and should it give up first, all are compared after all.
+Filters never starve it. A walk of the index compares about ten vectors for each candidate that it
+keeps, whatever their width (tests/benchmarks/bench_vector_scan). So 'auto' compares all vectors of
+a space that has no more than that, which misses nothing; of a larger one those that could be
+candidates, where they are few: of the searched collections, or the ones that pass the filter.
+Walking the index until `depth` of n vectors pass where m do keeps depth · n / m of them. Comparing
+takes m, which are looked for first and read one by one, so few is the square root of depth · n.
+Where more pass, an iterative scan goes on until enough did, and should it give up first, all are
+compared after all.
 'index' never compares all, 'exact' always does.
 """
 
@@ -18,12 +20,13 @@ from typing import NamedTuple
 from pgblend.plpy.ports import CandidateList, Space, VectorRequest
 from pgblend.plpy.session import Database, Row
 
-SMALL, LEAST_FEW = 10_000, 2000
+COMPARED = 10  # vectors that a walk compares for each candidate that it keeps
 DEFAULT_WIDTH, MOST_WIDTH = 100, 1000  # of hnsw.ef_search
 
 # $1 is the query's vector, $4 the depth. The inner query orders by the distance alone, or
 # PostgreSQL 15 does not use the HNSW index; adding 0 to the distance hides the index. A zero vector
-# has no direction, its distance is NaN: it is no candidate, as in the index.
+# has no direction, its distance is NaN: it is no candidate, as in the index. A vector that is cast
+# stands in a query of its own, or it would be cast once for each row.
 _SCAN = """
 SELECT
     array_agg(p.chunk_id) AS chunk_ids,
@@ -34,7 +37,7 @@ FROM (
     SELECT n.*
     FROM (
         SELECT e.chunk_id, e.document_id, e.chunk_index,
-            (e.embedding <=> $1::{vector_type}){hidden} AS distance
+            (e.embedding <=> {vector}){hidden} AS distance
         FROM {source} AS e
         ORDER BY distance
         {cut}
@@ -110,9 +113,17 @@ class VectorSearch(VectorRequest):
         return f'{{"and": [{{"$language": {json.dumps(self.language)}}}, {self.filter or "{}"}]}}'
 
     @property
+    def small(self) -> int:
+        """Return how many vectors a walk compares that finds all that it looks for at once."""
+        return COMPARED * self.width
+
+    @property
     def few(self) -> int:
-        """Return how many candidates are compared rather than walked to."""
-        return max(LEAST_FEW, round(sqrt(self.depth * max(self.space.vectors, 0))))
+        """Return how many candidates are compared rather than walked to.
+
+        A walk that has to leave out others is never the shortest one.
+        """
+        return max(2 * self.small, round(sqrt(self.depth * max(self.space.vectors, 0))))
 
     @property
     def rescored(self) -> int:
@@ -190,9 +201,9 @@ def chosen_scan(db: Database, asked: VectorSearch) -> tuple[str, Sequence[int] |
     if asked.conditions is not None and not 0 <= space.vectors <= few:
         types = ["jsonb", "bigint[]", "integer"]
         passing = db.run(_PASSING, types, asked.conditions, ids, few)[0]["ids"]
-    is_small = passing is not None or 0 <= space.vectors <= SMALL
+    is_small = passing is not None or 0 <= space.vectors <= asked.small
     is_part = not asked.is_everywhere or space.has_policy
-    most = SMALL if space.vectors < 0 else few if is_part else None
+    most = asked.small if space.vectors < 0 else few if is_part else None
     if not is_small and most is not None:
         statement = _COUNT.format(table=space.table_name)
         is_small = db.run(statement, ["bigint[]", "integer"], ids, most)[0]["is_small"]
@@ -237,9 +248,8 @@ def scan_statement(space: Space, conditions: str, is_exact: bool, cut: str = _WI
     )
     hidden = " + 0" if is_exact or space.storage == "binary" else ""
     restored = "" if is_exact else _RESTORED
-    return _SCAN.format(
-        vector_type=space.vector_type, source=source, hidden=hidden, restored=restored, cut=cut
-    )
+    vector = "$1" if space.vector_type == "vector" else f"(SELECT $1::{space.vector_type})"
+    return _SCAN.format(vector=vector, source=source, hidden=hidden, restored=restored, cut=cut)
 
 
 class Walk(NamedTuple):

@@ -40,7 +40,7 @@ BEGIN
             vectors.table_name) ELSE '' END,
         coalesce(compiled.on_chunk, 'true'),
         CASE WHEN vectors.name IS NOT NULL AND query_embedding IS NOT NULL THEN format(
-            'e.embedding <=> $4::%I(%s), ', vectors.storage, vectors.dimensions) ELSE '' END)
+            'e.embedding <=> (SELECT $4::%s), ', vectors.vector_type) ELSE '' END)
     USING nodes, collection_ids, compiled.operands, query_embedding;
     RETURN QUERY
     SELECT n, 0::bigint, 0::bigint, 0

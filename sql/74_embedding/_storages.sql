@@ -38,9 +38,9 @@ BEGIN ATOMIC
     figures AS (
         SELECT
             v.*,
-            -- Rows of a page of 8160 bytes; long vectors lie outside the table, in pieces.
+            -- Rows of a page of 8160 bytes; a vector that fits into none lies outside, in pieces.
             chunks * (CASE
-                WHEN v.stored > 1976 THEN 84 + 1.04 * v.stored
+                WHEN v.stored > 8008 THEN 84 + 1.04 * v.stored
                 ELSE 8192 / floor(8160.0 / (60 + v.stored)) END) AS table_bytes,
             chunks * (29 + 8192 / greatest(floor(8160 / (280 + v.indexed)), 1)) AS index_bytes
         FROM vectors AS v

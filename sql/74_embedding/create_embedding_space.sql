@@ -44,7 +44,8 @@ END;
 $function$;
 
 -- _create_embedding_table: the table of one embedding space, with its HNSW index and row security.
--- A binary space has halfvec in the table; its index holds the signs, one bit a dimension.
+-- A binary space has halfvec in the table; its index holds the signs, one bit a dimension. A vector
+-- that fits into a page stays in its row: to read it from beside the table takes twice as long.
 CREATE OR REPLACE FUNCTION pgblend._create_embedding_table(space text)
 RETURNS void
 LANGUAGE plpgsql
@@ -92,6 +93,11 @@ BEGIN
         made.table_name || '_collection_id_btree',
         made.table_name || '_read', made.table_name || '_write', made.table_name || '_admin',
         made.table_name || '_own');
+    IF made.dimensions <= 4000 THEN  -- so many halves and, at most, 2000 whole numbers fit
+        EXECUTE format(
+            'ALTER TABLE pgblend_data.%I ALTER COLUMN embedding SET STORAGE PLAIN',
+            made.table_name);
+    END IF;
     PERFORM blend.index_embedding_space(space);
 END;
 $function$;

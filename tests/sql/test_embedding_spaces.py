@@ -83,6 +83,8 @@ def test_create_fill_drop(db: Database, storage: str, dimensions: int) -> None:
     assert db.row(f"SELECT {columns} FROM embedding_spaces") == expected
     assert embed_waiting(db, name, dimensions) == 5
     assert db.value("SELECT waiting FROM embedding_spaces") == 0
+    outside = "SELECT pg_relation_size(reltoastrelid) > 0 FROM pg_class WHERE relname = %s"
+    assert db.value(outside, f"embedding_{name}") is (dimensions > 4000)  # a page holds 4000 halves
     add_documents(db, "c", [("new", "", "text")])
     assert db.value("SELECT waiting FROM embedding_spaces") == 1
     assert db.error("SELECT drop_embedding_space(%s)", name).sqlstate == "55006"

@@ -169,6 +169,20 @@ def test_what_only_the_graph_finds(library: Database) -> None:
     assert [row[0] for row in found(library, query_embedding=QUERY, options=out)] == list("abc")
 
 
+@pytest.mark.parametrize("storage", ["halfvec", "binary"])
+def test_every_storage_of_vectors_gives_the_same(library: Database, storage: str) -> None:
+    join(library, "a", "e")
+    take_vector(library, "e")
+    expected = [(row[0], *row[2:]) for row in found(library, query_embedding=QUERY)]
+    assert ("e", "graph", 1, 1) in expected
+    library.rows("SELECT create_embedding_space('other', 'm', 2, %s, probe => false)", storage)
+    vectors = library.rows("SELECT chunk_id, embedding::text FROM pgblend_data.embedding_s")
+    stage(library, [(chunk, json.loads(vector)) for chunk, vector in vectors])
+    library.rows("SELECT pgblend._store_embeddings('other')")
+    rows = found(library, query_embedding=QUERY)  # halves are not as exact
+    assert [(row[0], *row[2:]) for row in rows] == expected
+
+
 def test_a_hit_is_not_near_itself(library: Database) -> None:
     """A circle leads back to its start, which is not found by that."""
     for source, target in ("de", "ed"):

@@ -225,8 +225,12 @@ def test_a_walk_goes_on_past_what_was_deleted(indexed: Database) -> None:
 
 def test_few_rows_are_all_compared(indexed: Database) -> None:
     with indexed.connection.transaction(force_rollback=True):
-        indexed.rows("UPDATE pg_class SET reltuples = 10000 WHERE relname = 'embedding_s'")
-        assert find(indexed, {})[1] == 0
+        for vectors, walks in ((1010, 0), (1011, 1)):  # ten for each of 101 candidates
+            indexed.rows(
+                "UPDATE pg_class SET reltuples = %s WHERE relname = 'embedding_s'", vectors
+            )
+            assert find(indexed, {})[1] == walks
+        assert find(indexed, {"ef_search": 200})[1] == 0  # a longer walk compares more
     assert find(indexed, {}, ["small"])[1] == 0  # few of many
 
 
