@@ -55,6 +55,8 @@ _STRANGER = text("""
     WHERE l.locktype = 'advisory' AND l.granted AND NOT r.rolsuper AND l.objsubid = 1
         AND (l.classid::bigint << 32 | l.objid::bigint) = hashtextextended('pgblend migrate', 0)
 """)
+# What a dump brought from another server.
+_BIND_ROLES = text("SELECT pgblend._bind_roles()")
 _IS_COORDINATOR = text("SELECT EXISTS (SELECT FROM pgblend_data.shard)")
 _SIGNATURE = text("SELECT col_description('pgblend_data.alembic_version'::regclass, 1)")
 _LOCK_STEP_SECONDS = 0.1
@@ -86,6 +88,7 @@ def upgrade(database_url: str, revision: str = "head") -> None:
             _replace_newest(connection)
         if _current(connection) == _head():
             compile_program(connection)
+            connection.execute(_BIND_ROLES)
         search_path.add(connection, public_schema.PUBLIC)
         connection.commit()
 

@@ -1,7 +1,7 @@
 """Checks of every part that a search needs: extras, server, database objects, models."""
 
 from pgblend.cli.database import connect, find_revision
-from pgblend.cli.doctor import cache, models, objects, reranking, server, shards
+from pgblend.cli.doctor import cache, grants, models, objects, reranking, server, shards
 from pgblend.cli.doctor.certificates import certificates
 from pgblend.cli.doctor.check import Check, run
 from pgblend.cli.errors import UserError
@@ -29,7 +29,7 @@ def run_checks(url: str) -> list[Check]:
         if objects.is_migrated(connection):
             # Before the models' checks, which read the index.
             checks += run((*objects.CHECKS, *cache.CHECKS, *models.CHECKS), connection)
-            checks += run((*reranking.CHECKS, *shards.CHECKS), connection)
+            checks += run((*grants.CHECKS, *reranking.CHECKS, *shards.CHECKS), connection)
     return checks
 
 

@@ -52,7 +52,11 @@ _TAKE_ROLE: LiteralString = """
 _SETTING_REFUSED = "call_string_check_hook"
 _FIND_TOKEN: LiteralString = """
     SELECT t.role_name, t.scopes, t.expires_at <= pg_catalog.now() AS is_expired
-    FROM pgblend_data.access_token AS t WHERE t.digest = %(digest)s AND NOT t.is_link
+    FROM pgblend_data.access_token AS t
+    INNER JOIN pg_catalog.pg_roles AS r ON r.rolname = t.role_name AND (
+        r.oid = t.role_oid OR t.made_in <> (
+            SELECT s.system_identifier FROM pg_catalog.pg_control_system() AS s))
+    WHERE t.digest = %(digest)s AND NOT t.is_link
 """
 # The policy of the table says for how long.
 _OPEN_LINK: LiteralString = """

@@ -24,8 +24,10 @@ _ROLE: LiteralString = """
     FROM pg_catalog.pg_roles AS r WHERE r.rolname = %(role)s
 """
 _MAKE: LiteralString = """
-    INSERT INTO pgblend_data.access_token (name, digest, role_name, scopes, expires_at, is_link)
-    VALUES (%(name)s, %(digest)s, %(role)s, %(scopes)s, %(expires_at)s, %(is_link)s)
+    INSERT INTO pgblend_data.access_token (
+        name, digest, role_name, role_oid, scopes, expires_at, is_link)
+    SELECT %(name)s, %(digest)s, r.rolname, r.oid, %(scopes)s, %(expires_at)s, %(is_link)s
+    FROM pg_catalog.pg_roles AS r WHERE r.rolname = %(role)s
     RETURNING id
 """
 _LIST: LiteralString = """

@@ -28,6 +28,8 @@ CREATE TABLE pgblend_data.collection_grant (
     granted_by name NOT NULL
     DEFAULT coalesce(nullif(current_setting('role'), 'none')::name, session_user),
     granted_at timestamptz NOT NULL DEFAULT now(),
+    role_oid oid,
+    made_in bigint NOT NULL DEFAULT (pg_control_system()).system_identifier,
     CONSTRAINT collection_grant_pkey PRIMARY KEY (collection_id, role_name, privilege),
     CONSTRAINT collection_grant_collection_id_fkey FOREIGN KEY (collection_id)
     REFERENCES pgblend_data.collection (id) ON DELETE CASCADE,
@@ -35,6 +37,10 @@ CREATE TABLE pgblend_data.collection_grant (
 );
 COMMENT ON TABLE pgblend_data.collection_grant IS
 'Who may read or write a collection; the row security of all tables follows it.';
+COMMENT ON COLUMN pgblend_data.collection_grant.role_oid IS
+'The role as it was granted to: one made later under the name is another, and has no grant.';
+COMMENT ON COLUMN pgblend_data.collection_grant.made_in IS
+'Server whose numbers of roles these are; in another one, after a restore, the name alone counts.';
 
 CREATE TABLE pgblend_data.collection_language (
     collection_id bigint NOT NULL,

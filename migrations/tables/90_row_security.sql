@@ -1,9 +1,19 @@
 -- Who sees and changes which rows. Rights on tables are given in sql/99_access.
 
 -- A grant of either kind lets a role see; pg_has_role makes members of a granted role see as well.
--- Role names are compared by name, so that grants survive dump and restore.
+-- A role made later under the name of one that was dropped has another number, and no grant of it.
+-- Numbers mean nothing on another server: what was restored there counts by name, until
+-- _bind_roles notes the numbers of that server.
 CREATE POLICY collection_grant_own ON pgblend_data.collection_grant FOR SELECT USING (
-    role_name IN (SELECT r.rolname FROM pg_catalog.pg_roles AS r WHERE pg_has_role(r.oid, 'USAGE'))
+    (role_name, role_oid) IN (
+        SELECT r.rolname, r.oid FROM pg_catalog.pg_roles AS r WHERE pg_has_role(r.oid, 'USAGE')
+    )
+    OR (
+        role_name IN (
+            SELECT r.rolname FROM pg_catalog.pg_roles AS r WHERE pg_has_role(r.oid, 'USAGE')
+        )
+        AND made_in <> (SELECT s.system_identifier FROM pg_control_system() AS s)
+    )
 );
 CREATE POLICY collection_grant_admin ON pgblend_data.collection_grant
 USING ((SELECT pg_has_role('pgblend_admin', 'USAGE')));

@@ -21,6 +21,8 @@ CREATE TABLE pgblend_data.access_token (
     is_link boolean NOT NULL DEFAULT false,
     created_by name NOT NULL DEFAULT coalesce(nullif(current_setting('role'), 'none')::name, session_user),
     created_at timestamptz NOT NULL DEFAULT now(),
+    role_oid oid NOT NULL,
+    made_in bigint NOT NULL DEFAULT (pg_control_system()).system_identifier,
     CONSTRAINT access_token_pkey PRIMARY KEY (id),
     CONSTRAINT access_token_digest_key UNIQUE (digest),
     CONSTRAINT access_token_name_check CHECK (char_length(name) BETWEEN 1 AND 200),
@@ -42,6 +44,10 @@ COMMENT ON COLUMN pgblend_data.access_token.is_link IS
 'A link to the page: a browser that opens it, once and soon, puts the digest of its own token here.';
 COMMENT ON COLUMN pgblend_data.access_token.created_by IS 'Role that made it.';
 COMMENT ON COLUMN pgblend_data.access_token.created_at IS 'When it was made.';
+COMMENT ON COLUMN pgblend_data.access_token.role_oid IS
+'The role as it was then: one made later under the name is another, and has no token.';
+COMMENT ON COLUMN pgblend_data.access_token.made_in IS
+'Server whose numbers of roles these are; in another one, after a restore, the name alone counts.';
 CREATE POLICY access_token_serve ON pgblend_data.access_token FOR SELECT
 USING ((SELECT pg_has_role('pgblend_serve', 'USAGE')));
 -- A link that was just made becomes the token of the browser that opens it.
@@ -50,9 +56,14 @@ CREATE POLICY access_token_open ON pgblend_data.access_token FOR UPDATE
 USING (
     (SELECT pg_has_role('pgblend_serve', 'USAGE'))
     AND is_link AND created_at > now() - interval '10 minutes'
-    AND role_name IN (
-        SELECT r.rolname FROM pg_catalog.pg_roles AS r
-        WHERE pg_has_role(session_user, r.oid, 'MEMBER')
+    AND EXISTS (
+        SELECT FROM pg_catalog.pg_roles AS r
+        WHERE
+            r.rolname = role_name AND pg_has_role(session_user, r.oid, 'MEMBER')
+            AND (
+                r.oid = role_oid
+                OR made_in <> (SELECT s.system_identifier FROM pg_control_system() AS s)
+            )
     )
 )
 WITH CHECK ((SELECT pg_has_role('pgblend_serve', 'USAGE')) AND NOT is_link);
@@ -65,5 +76,6 @@ USING ((SELECT pg_has_role('pgblend_admin', 'USAGE')));
 CREATE POLICY access_token_make ON pgblend_data.access_token FOR INSERT
 WITH CHECK (
     (SELECT pg_has_role('pgblend_admin', 'USAGE')) AND pg_has_role(role_name, 'MEMBER')
+    AND role_oid = (SELECT r.oid FROM pg_catalog.pg_roles AS r WHERE r.rolname = role_name)
 );
 ALTER TABLE pgblend_data.access_token ENABLE ROW LEVEL SECURITY;

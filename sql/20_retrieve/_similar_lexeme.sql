@@ -19,6 +19,11 @@ WHERE
             SELECT g.collection_id
             FROM pgblend_data.collection_grant AS g
             INNER JOIN pg_catalog.pg_roles AS r ON g.role_name = r.rolname
-            WHERE pg_has_role(r.oid, 'USAGE')
+            WHERE
+                pg_has_role(r.oid, 'USAGE')
+                AND (
+                    g.role_oid = r.oid
+                    OR g.made_in <> (SELECT s.system_identifier FROM pg_control_system() AS s)
+                )
         )
     );

@@ -103,11 +103,15 @@ GRANT SELECT (clicked_at) ON pgblend_data.click TO pgblend_gateway;
 GRANT SELECT (called_at) ON pgblend_data.model_call TO pgblend_gateway;
 GRANT SELECT (searched_at) ON pgblend_data.search_log TO pgblend_gateway;
 -- The HTTP door's login finds a token's role as pgblend_serve, which may do nothing else.
-GRANT SELECT (digest, role_name, scopes, expires_at, is_link, created_at), UPDATE (digest, is_link)
+GRANT
+SELECT (
+    digest, role_name, scopes, expires_at, is_link, created_at, role_oid, made_in
+),
+UPDATE (digest, is_link)
 ON pgblend_data.access_token TO pgblend_serve;
 GRANT USAGE ON SCHEMA pgblend TO pgblend_serve;
 GRANT EXECUTE ON FUNCTION pgblend._token_role TO pgblend_serve;
-GRANT SELECT, INSERT (name, digest, role_name, scopes, expires_at, is_link), DELETE
+GRANT SELECT, INSERT (name, digest, role_name, role_oid, scopes, expires_at, is_link), DELETE
 ON pgblend_data.access_token TO pgblend_admin;
 
 -- What attached tables, embedding spaces and shards there are, nobody writes but routines with
