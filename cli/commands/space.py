@@ -21,7 +21,7 @@ STORAGES = ("auto", "vector", "halfvec", "binary")
 _SPACES = """
     SELECT s.name, s.active, s.model, s.dimensions, s.storage, c.chunks, c.vectors, c.waiting,
         c.dead, c.missing, c.table_bytes, c.index_bytes, s.ef_search, s.recall, s.probed_at,
-        s.created_at
+        s.created_at, s.brings_vectors
     FROM pgblend_data.embedding_space AS s
     CROSS JOIN LATERAL blend.count_vectors(s.name) AS c
     ORDER BY s.name
@@ -46,8 +46,9 @@ _COMPARED = ("arm", "metric", "mean_a", "mean_b", "difference", "low", "high", "
 _CREATE = """
     SELECT blend.create_embedding_space(
         %(name)s::text, %(model)s::text, %(dimensions)s::integer, %(storage)s::text,
-        %(active)s OR NOT EXISTS (SELECT FROM pgblend_data.embedding_space AS s WHERE s.active),
-        %(probe)s)
+        %(active)s OR NOT %(own)s
+            AND NOT EXISTS (SELECT FROM pgblend_data.embedding_space AS s WHERE s.active),
+        %(probe)s, %(own)s)
 """
 _STORAGE = "SELECT s.storage FROM pgblend_data.embedding_space AS s WHERE s.name = %(name)s"
 _SWITCH = "SELECT blend.switch_embedding_space(%(name)s::text, %(even_incomplete)s)"
@@ -166,7 +167,13 @@ def plan(
 @click.option(
     "--no-probe",
     is_flag=True,
-    help="Do not ask the model for a vector: you bring the vectors. Needs --dimensions.",
+    help="Do not ask the model for a vector now. Needs --dimensions.",
+)
+@click.option(
+    "--own-vectors",
+    is_flag=True,
+    help="You store its vectors: no model is ever asked, no chunk waits for one. Needs "
+    "--dimensions.",
 )
 @click.option("--active", is_flag=True, help="Let searches use it at once, empty as it is.")
 @click.pass_obj
@@ -177,15 +184,17 @@ def create(
     storage: str,
     dimensions: int | None,
     no_probe: bool,
+    own_vectors: bool,
     active: bool,
 ) -> None:
     """Make an embedding space and queue all chunks for it.
 
-    The first one becomes active; others wait for `pgblend space switch`.
+    The first one that a model fills becomes active; others wait for `pgblend space switch`.
 
     \b
     Examples:
       pgblend space create second --model openai/text-embedding-3-large --storage halfvec
+      pgblend space create mine --own-vectors --model my-own --dimensions 384
     """
     given = {
         "name": name,
@@ -194,14 +203,14 @@ def create(
         "storage": storage,
         "active": active,
         "probe": not no_probe,
+        "own": own_vectors,
     }
     with changing_front(database_url) as connection:
         found = fetch_value(connection, _CREATE, given)
         chosen = fetch_value(connection, _STORAGE, {"name": name})
+    fill = "you bring its vectors" if own_vectors else f"fill it with: pgblend space fill {name}"
     click.echo(
-        f"made embedding space {name}: {model}, {found} dimensions, {chosen}; "
-        f"fill it with: pgblend space fill {name}",
-        err=True,
+        f"made embedding space {name}: {model}, {found} dimensions, {chosen}; {fill}", err=True
     )
 
 

@@ -27,7 +27,8 @@ _QUEUE = """
     FROM blend.embedding_progress AS p ORDER BY p.space
 """
 _SPACES = """
-    SELECT s.name, s.model, s.dimensions, s.active, c.waiting, c.missing
+    SELECT s.name, s.model, s.dimensions, s.active, s.brings_vectors, c.vectors, c.waiting,
+        c.missing
     FROM blend.embedding_spaces AS s
     CROSS JOIN LATERAL blend.count_vectors(s.name) AS c
     ORDER BY s.name
@@ -68,6 +69,8 @@ def gateway(connection: Connection) -> Iterator[Check]:
 def embedding(connection: Connection) -> Iterator[Check]:
     """Check that the database gets vectors of the size that its active space holds."""
     if fetch_value(connection, _GATEWAY_URL) is None:
+        return
+    if any(each["active"] and each["brings_vectors"] for each in fetch_rows(connection, _SPACES)):
         return
     dimensions = fetch_value(connection, _EMBED)
     yield Check("embedding", "ok", f"the database gets vectors of {dimensions} dimensions")
@@ -127,7 +130,10 @@ def embedding_spaces(connection: Connection) -> Iterator[Check]:
         label = f"embedding space {space['name']}"
         found = f"{space['model']}, {space['dimensions']} dimensions"
         fill = f"run, with the gateway running: pgblend space fill {space['name']}"
-        if space["missing"]:
+        if space["brings_vectors"]:
+            brought = f"{found}, {space['vectors']} vectors, which callers bring"
+            yield Check(label, "ok", brought)
+        elif space["missing"]:
             missing = f"{found}, {space['missing']} chunks have no vector and wait for none"
             yield Check(label, "problem", missing, fill)
         elif space["waiting"]:
@@ -192,6 +198,8 @@ def embedding_models(connection: Connection) -> Iterator[Check]:
     if fetch_value(connection, _GATEWAY_URL) is None:
         return
     for space in fetch_rows(connection, _SPACES):
+        if space["brings_vectors"]:
+            continue
         label = f"model of {space['name']}"
         (probe,) = fetch_rows(connection, _PROBE, {"space": space["name"]})
         if probe["dimensions"] != probe["expected_dimensions"]:

@@ -43,6 +43,12 @@ def open_space(connection: Connection, model: str | None, dimensions: int) -> Sp
         )
         spaces = {space.name: space for space in read_spaces(connection)}
         active = FIRST_SPACE
+    if active not in spaces:
+        raise UserError(
+            f"callers bring the vectors of the active embedding space {active!r}",
+            hint="import the set into another database, or make a space for its model and switch: "
+            "pgblend space create, switch",
+        )
     space = spaces[active]
     if (model or space.model, dimensions) != (space.model, space.dimensions):
         raise UserError(

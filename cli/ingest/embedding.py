@@ -7,7 +7,7 @@ from math import ceil
 
 from pgblend.cli.database import Connection, connect, fetch_value
 from pgblend.cli.ingest.gateway_client import GatewayClient
-from pgblend.cli.ingest.spaces import Space, get_setting
+from pgblend.cli.ingest.spaces import HAS_SPACE, Space, get_setting
 from pgblend.cli.shards.front import push_changes
 from pgblend.cli.worker.batch import Outcome, embed_batch
 from pgblend.cli.worker.queue import Queue
@@ -45,15 +45,14 @@ def ensure_first_space(connection: Connection, client: GatewayClient, front_url:
     It is made at `front_url`: this database, or the coordinator of this shard.
     """
     row = connection.execute(
-        "SELECT EXISTS (SELECT FROM pgblend_data.chunk)"
-        " AND NOT EXISTS (SELECT FROM pgblend_data.embedding_space)"
+        f"SELECT EXISTS (SELECT FROM pgblend_data.chunk) AND NOT {HAS_SPACE}"
     ).fetchone()
     if not (row and row[0]):
         return True
     with connect(front_url) as front:
         if not may_create_spaces(front):
             return False
-        if not fetch_value(front, "SELECT EXISTS (SELECT FROM pgblend_data.embedding_space)"):
+        if not fetch_value(front, f"SELECT {HAS_SPACE}"):
             create_first_space(front, client, get_setting(front, "embedding_model"))
         push_changes(front)
     return True

@@ -1,9 +1,14 @@
 """Embedding spaces and settings, as the database has them."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, LiteralString
 
 from pgblend.cli.database import Connection
+
+# No first space is made beside one that searches use, or that a model fills.
+HAS_SPACE: LiteralString = """
+    EXISTS (SELECT FROM pgblend_data.embedding_space AS s WHERE s.active OR NOT s.brings_vectors)
+"""
 
 
 @dataclass(frozen=True)
@@ -24,10 +29,10 @@ def get_setting(connection: Connection, name: str) -> Any:
 
 
 def read_spaces(connection: Connection) -> list[Space]:
-    """Return all embedding spaces, the active one first: searches wait for its vectors."""
+    """Return the spaces that a model fills, the active one first: searches wait for its vectors."""
     rows = connection.execute(
         "SELECT name, model, dimensions, waiting, active FROM blend.embedding_spaces"
-        " ORDER BY active DESC, name"
+        " WHERE NOT brings_vectors ORDER BY active DESC, name"
     )
     return [Space(*row) for row in rows]
 
@@ -38,7 +43,7 @@ def needs_vectors(connection: Connection) -> bool:
     Before there is a space, everything does.
     """
     row = connection.execute(
-        "SELECT NOT EXISTS (SELECT FROM pgblend_data.embedding_space)"
+        f"SELECT NOT {HAS_SPACE}"
         " OR EXISTS (SELECT FROM pgblend_data.embedding_queue WHERE dead_at IS NULL)"
         " OR EXISTS (SELECT FROM pgblend_data.document_summary"
         " WHERE (summary IS NULL OR outdated) AND failures < 3)"

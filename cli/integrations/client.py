@@ -60,8 +60,9 @@ _SPACE: LiteralString = """
 """
 _MAKE_SPACE: LiteralString = """
     SELECT blend.create_embedding_space(
-        %(space)s::text, %(model)s::text, %(dimensions)s::integer, probe => false,
-        active => NOT EXISTS (SELECT FROM blend.embedding_spaces WHERE active))
+        %(space)s::text, %(model)s::text, %(dimensions)s::integer, brings_vectors => true,
+        active => NOT %(named)s::boolean AND NOT EXISTS (
+            SELECT FROM blend.embedding_spaces WHERE active))
 """
 _HAS_COLLECTION: LiteralString = """
     SELECT FROM blend.collections WHERE name = %(collection)s::text
@@ -149,8 +150,9 @@ class Client:
         """Add texts or replace those with the same keys, in one transaction.
 
         Their vectors go into the embedding space of that name, or the active one; where there is
-        none an admin makes it, for `model`; another space that is active stays so. Texts without
-        a vector wait for pgblend worker. U+FFFD stands for characters that PostgreSQL cannot store,
+        none an admin makes it, and only callers store vectors in it. One with a name does not
+        become the active one. Texts without a vector wait for pgblend worker in the spaces that a
+        model fills. U+FFFD stands for characters that PostgreSQL cannot store,
         as in what `pgblend ingest` reads.
         """
         with self.connection() as connection, connection.transaction():
@@ -278,7 +280,7 @@ def _store_vectors(
     name = found[0]["name"] if found else space or FIRST_SPACE
     if not found:
         dimensions = len(next(iter(vectors.values())))
-        made = {"space": name, "model": model, "dimensions": dimensions}
+        made = {"space": name, "model": model, "dimensions": dimensions, "named": space is not None}
         connection.execute(_MAKE_SPACE, made)
     chunks = fetch_rows(connection, _CHUNKS, {"document_ids": list(vectors)})
     by_chunk = {row["chunk_id"]: Vector(vectors[row["document_id"]]) for row in chunks}

@@ -40,6 +40,7 @@ _WAITS = """
 """
 _SPACES = """
     SELECT s.name, s.model, s.dimensions, 0 FROM pgblend_data.embedding_space AS s
+    WHERE NOT s.brings_vectors
     ORDER BY s.active DESC, s.name
 """
 _SEAL_AT_LEAST = 1000

@@ -19,6 +19,7 @@ CREATE TABLE pgblend_data.embedding_space (
     ef_search integer,
     recall double precision,
     tuned_at timestamptz,
+    brings_vectors boolean NOT NULL DEFAULT false,
     CONSTRAINT embedding_space_pkey PRIMARY KEY (name),
     CONSTRAINT embedding_space_table_name_key UNIQUE (table_name),
     CONSTRAINT embedding_space_name_check CHECK (
@@ -43,6 +44,8 @@ COMMENT ON COLUMN pgblend_data.embedding_space.ef_search IS
 COMMENT ON COLUMN pgblend_data.embedding_space.recall IS
 'Share of the nearest passages that the index found so.';
 COMMENT ON COLUMN pgblend_data.embedding_space.tuned_at IS 'When that was measured.';
+COMMENT ON COLUMN pgblend_data.embedding_space.brings_vectors IS
+'Whether callers bring the vectors: then no chunk is queued and no model is asked.';
 
 CREATE TABLE pgblend_data.embedding_worker (
     id integer GENERATED ALWAYS AS IDENTITY,

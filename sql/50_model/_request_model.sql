@@ -2,8 +2,9 @@
 -- Runs with its owner's rights, so that callers reach the gateway without choosing its address,
 -- path or model. For that its search_path holds nothing that others can write to. The model of
 -- embed is that of the space named, of the others a setting's. `input` is what the model is asked;
--- a NULL timeout_ms means the setting timeouts_ms. Gives {"answer"} or {"problem", "hint"}; to a
--- stage of a search, whose request is only sent, {"call": uuid} or {"problem", "hint"}.
+-- a NULL timeout_ms means the setting timeouts_ms. Where callers bring a space's vectors, no model
+-- is asked. Gives {"answer"} or {"problem", "hint"}; to a stage of a search, whose request is only
+-- sent, {"call": uuid} or {"problem", "hint"}.
 CREATE OR REPLACE FUNCTION pgblend._request_model(
     task text,
     input jsonb,
@@ -19,12 +20,18 @@ AS $function$
 DECLARE
     setting_name text := CASE task WHEN 'embed' THEN 'embedding_model'
         WHEN 'rerank' THEN 'rerank_model' WHEN 'answer' THEN 'answer_model' ELSE 'expansion_model' END;
-    model text := (
-        SELECT s.model FROM pgblend_data.embedding_space AS s
-        WHERE task = 'embed' AND s.name = space);
+    target pgblend_data.embedding_space;
+    model text;
     body jsonb;
 BEGIN
-    model := coalesce(model, blend.get_setting(setting_name) #>> '{}');
+    SELECT s.* INTO target FROM pgblend_data.embedding_space AS s
+    WHERE task = 'embed' AND s.name = space;
+    IF target.brings_vectors THEN
+        RETURN jsonb_build_object(
+            'problem', format('callers bring the vectors of embedding space "%s"', space),
+            'hint', 'Give query_embedding, or search another space (the setting space).');
+    END IF;
+    model := coalesce(target.model, blend.get_setting(setting_name) #>> '{}');
     IF model IS NULL THEN
         RETURN jsonb_build_object(
             'problem', 'no model is set for it',

@@ -1,4 +1,5 @@
--- _chunk_enqueue: trigger that queues new chunks for a vector in every embedding space.
+-- _chunk_enqueue: trigger that queues new chunks for a vector in every embedding space that a model
+-- fills.
 CREATE OR REPLACE FUNCTION pgblend._chunk_enqueue()
 RETURNS trigger
 LANGUAGE plpgsql
@@ -8,7 +9,8 @@ BEGIN
     INSERT INTO pgblend_data.embedding_queue (space, chunk_id, document_id, collection_id, bucket)
     SELECT s.name, c.id, c.document_id, c.collection_id, c.bucket
     FROM new_chunk AS c
-    CROSS JOIN pgblend_data.embedding_space AS s;
+    CROSS JOIN pgblend_data.embedding_space AS s
+    WHERE NOT s.brings_vectors;
     IF FOUND THEN
         PERFORM pgblend._wake_workers();
     END IF;

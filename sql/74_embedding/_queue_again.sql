@@ -1,4 +1,5 @@
--- _queue_again: queue chunks for a new vector, in every space; the one they have stays until then.
+-- _queue_again: queue chunks for a new vector, in every space that a model fills; the one they
+-- have stays until then.
 -- A worker that has one of them at the model loses its claim, so what it brings is not stored.
 CREATE OR REPLACE FUNCTION pgblend._queue_again(chunk_ids bigint[])
 RETURNS void
@@ -11,7 +12,7 @@ BEGIN
     SELECT s.name, c.id, c.document_id, c.collection_id, c.bucket
     FROM pgblend_data.chunk AS c
     CROSS JOIN pgblend_data.embedding_space AS s
-    WHERE c.id = ANY(chunk_ids)
+    WHERE c.id = ANY(chunk_ids) AND NOT s.brings_vectors
     ON CONFLICT ON CONSTRAINT embedding_queue_pkey DO UPDATE
     SET worker = NULL, attempts = 0, not_before = NULL, dead_at = NULL, queued_at = now();
     IF FOUND THEN

@@ -1,9 +1,10 @@
 -- _store_embeddings: move vectors from the temporary table embedding_stage (chunk_id, embedding) to
 -- a space; returns how many.
 -- The client fills the stage by COPY; stored chunks leave the queue. Chunks that are no longer
--- queued, or whose claim the worker lost, are left out; without a worker claims do not count. A
--- vector of the wrong size and NULL are errors, and nothing is stored. A worker leaves out what is
--- being deleted: it would wait for the delete, which may wait for it.
+-- queued, or whose claim the worker lost, are left out; without a worker claims do not count. Where
+-- callers bring the vectors, nothing is queued, and each replaces the one there was. A vector of the
+-- wrong size and NULL are errors, and nothing is stored. A worker leaves out what is being deleted:
+-- it would wait for the delete, which may wait for it.
 CREATE OR REPLACE FUNCTION pgblend._store_embeddings(space text, worker integer DEFAULT NULL)
 RETURNS bigint
 LANGUAGE plpgsql
@@ -28,10 +29,9 @@ BEGIN
             SELECT c.id, c.document_id, c.chunk_index, c.collection_id, c.bucket, s.embedding
             FROM pg_temp.embedding_stage AS s
             INNER JOIN pgblend_data.chunk AS c ON c.id = s.chunk_id
-            INNER JOIN pgblend_data.embedding_queue AS q ON q.chunk_id = s.chunk_id
-            WHERE q.space = $1 AND ($2 IS NULL OR q.worker = $2)
+            %2$s
             ORDER BY c.id
-            FOR KEY SHARE OF c %2$s FOR UPDATE OF q %2$s
+            FOR KEY SHARE OF c %3$s
         ), done AS (
             DELETE FROM pgblend_data.embedding_queue AS q
             USING found AS f
@@ -40,9 +40,16 @@ BEGIN
         )
         INSERT INTO pgblend_data.%1$I AS e (
             chunk_id, document_id, chunk_index, collection_id, bucket, embedding)
-        SELECT d.* FROM done AS d
+        SELECT d.* FROM %4$I AS d
         ON CONFLICT (chunk_id) DO UPDATE SET embedding = excluded.embedding',
-        target.table_name, CASE WHEN worker IS NOT NULL THEN 'SKIP LOCKED' ELSE '' END)
+        target.table_name,
+        CASE WHEN target.brings_vectors THEN ''
+            ELSE 'INNER JOIN pgblend_data.embedding_queue AS q
+                ON q.chunk_id = s.chunk_id AND q.space = $1 AND ($2 IS NULL OR q.worker = $2)' END,
+        CASE WHEN target.brings_vectors THEN ''
+            WHEN worker IS NULL THEN 'FOR UPDATE OF q'
+            ELSE 'SKIP LOCKED FOR UPDATE OF q SKIP LOCKED' END,
+        CASE WHEN target.brings_vectors THEN 'found' ELSE 'done' END)
     USING target.name, worker;
     GET DIAGNOSTICS fresh = ROW_COUNT;
     UPDATE pgblend_data.embedding_worker AS w

@@ -1,7 +1,7 @@
 -- count_vectors: how far an embedding space (NULL: each) is filled, and its size.
 -- It counts what the caller may read; bytes are of all collections, and NULL but for admins. dead
 -- chunks were given up. missing ones neither have a vector nor wait for one; queue_missing_vectors
--- queues them. An unknown space gives no row.
+-- queues them. Where callers bring the vectors, none is missing. An unknown space gives no row.
 CREATE OR REPLACE FUNCTION blend.count_vectors(space text DEFAULT NULL)
 RETURNS TABLE (
     name text,
@@ -29,12 +29,12 @@ BEGIN
         -- Calls in text: none (a space's table).
         EXECUTE format(
             'SELECT count(*), count(e.chunk_id),
-                count(*) FILTER (WHERE e.chunk_id IS NULL AND NOT EXISTS (
+                count(*) FILTER (WHERE NOT $2 AND e.chunk_id IS NULL AND NOT EXISTS (
                     SELECT FROM pgblend_data.embedding_queue AS q
                     WHERE q.space = $1 AND q.chunk_id = c.id))
             FROM pgblend_data.chunk AS c
             LEFT JOIN pgblend_data.%I AS e ON e.chunk_id = c.id', counted.table_name)
-        INTO chunks, vectors, missing USING counted.name;
+        INTO chunks, vectors, missing USING counted.name, counted.brings_vectors;
         SELECT count(*) FILTER (WHERE q.dead_at IS NULL), count(q.dead_at) INTO waiting, dead
         FROM pgblend_data.embedding_queue AS q WHERE q.space = counted.name;
         IF pg_has_role('pgblend_admin', 'USAGE') THEN

@@ -111,7 +111,8 @@ CREATE OR REPLACE FUNCTION pgblend._keep_space(
     model text,
     dimensions integer,
     storage text,
-    active boolean
+    active boolean,
+    brings_vectors boolean
 )
 RETURNS void
 LANGUAGE plpgsql
@@ -124,8 +125,11 @@ BEGIN
     IF active THEN
         UPDATE pgblend_data.embedding_space AS s SET active = false WHERE s.active;
     END IF;
-    INSERT INTO pgblend_data.embedding_space (name, model, dimensions, storage, active, table_name)
-    VALUES (name, model, dimensions, storage, _keep_space.active, 'embedding_' || name);
+    INSERT INTO pgblend_data.embedding_space (
+        name, model, dimensions, storage, active, table_name, brings_vectors)
+    VALUES (
+        name, model, dimensions, storage, _keep_space.active, 'embedding_' || name,
+        _keep_space.brings_vectors);
     -- From here on no other session writes chunks (the table refers to them), so none is missed.
     PERFORM pgblend._create_embedding_table(name);
 END;
@@ -153,20 +157,22 @@ $function$;
 -- create_embedding_space: register a model's vectors: make a table, an HNSW index and a queue of
 -- all chunks; returns the dimensions.
 -- The model gives one vector through the gateway. Its dimensions must be the given ones, and its
--- beginning is kept to know the model again. Where the caller brings the vectors, probe => false
--- asks nothing, and dimensions must be given. A new active space takes the place of the old one.
+-- beginning is kept to know the model again. probe => false asks nothing now, and dimensions must be
+-- given. So must they with brings_vectors: callers store the vectors and give query_embedding, no
+-- model is ever asked, and no chunk waits. A new active space takes the place of the old one.
 -- storage auto is the first of vector, halfvec and binary that has room for the dimensions, and
 -- whose index of the chunks there are the server's memory holds; binary indexes one bit a dimension
 -- and re-scores by the stored halfvec. A name in use, a wrong name, storage or number of
--- dimensions, and a gateway that fails are errors. NULL for active and probe means true. For
--- members of pgblend_admin.
+-- dimensions, and a gateway that fails are errors. NULL for active and probe means true, for
+-- brings_vectors false. For members of pgblend_admin.
 CREATE OR REPLACE FUNCTION blend.create_embedding_space(
     name text,
     model text,
     dimensions integer DEFAULT NULL,
     storage text DEFAULT 'auto',
     active boolean DEFAULT true,
-    probe boolean DEFAULT true
+    probe boolean DEFAULT true,
+    brings_vectors boolean DEFAULT false
 )
 RETURNS integer
 LANGUAGE plpgsql
@@ -177,13 +183,14 @@ DECLARE
     advice text;
 BEGIN
     PERFORM pgblend._check_space(name, model, dimensions, storage);
-    IF coalesce(probe, true) THEN
+    IF coalesce(probe, true) AND NOT coalesce(brings_vectors, false) THEN
         BEGIN  -- a gateway just started loads its model first, hence so long
             probed := pgblend._probe_model(model, 60000);
         EXCEPTION WHEN SQLSTATE 'PB008' THEN
             GET STACKED DIAGNOSTICS advice = PG_EXCEPTION_HINT;
             RAISE EXCEPTION '%', SQLERRM USING ERRCODE = 'PB008', HINT = concat_ws(
-                E'\n', advice, 'Where you bring the vectors: give dimensions and probe => false.');
+                E'\n', advice, 'Without asking: give dimensions and probe => false, or brings_vectors '
+                    '=> true where you bring the vectors.');
         END;
         dimensions := coalesce(dimensions, cardinality(probed));
         PERFORM pgblend._check_space(name, model, dimensions, storage);
@@ -196,9 +203,12 @@ BEGIN
         FROM pgblend._storages(pgblend._most_chunks(), dimensions) AS s
         WHERE s.fits ORDER BY s.most_dimensions LIMIT 1;
     END IF;
-    PERFORM pgblend._keep_space(name, model, dimensions, storage, coalesce(active, true));
+    PERFORM pgblend._keep_space(
+        name, model, dimensions, storage, coalesce(active, true), coalesce(brings_vectors, false));
     PERFORM pgblend._note_probe(name, probed);
-    PERFORM pgblend._queue_all(name);
+    IF NOT coalesce(brings_vectors, false) THEN
+        PERFORM pgblend._queue_all(name);
+    END IF;
     RETURN dimensions;
 END;
 $function$;

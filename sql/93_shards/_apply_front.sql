@@ -102,7 +102,8 @@ BEGIN
     LOOP
         IF NOT EXISTS (SELECT FROM pgblend_data.embedding_space AS e WHERE e.name = space.name) THEN
             PERFORM blend.create_embedding_space(
-                space.name, space.model, space.dimensions, space.storage, space.active, false);
+                space.name, space.model, space.dimensions, space.storage, space.active, false,
+                space.brings_vectors);
         END IF;
         PERFORM pgblend._set_space(space);
     END LOOP;

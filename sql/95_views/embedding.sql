@@ -22,7 +22,8 @@ SELECT
     -- What searches that set no ef_search take (tune_embedding_space); NULL stands for 100.
     s.ef_search,
     s.recall,  -- Share of the nearest candidate_depth passages that the index found so.
-    s.tuned_at  -- When that was measured.
+    s.tuned_at,  -- When that was measured.
+    s.brings_vectors  -- Whether callers bring its vectors: no model is asked, and nothing waits.
 FROM pgblend_data.embedding_space AS s;
 
 -- embedding_progress: how far each embedding space is, how fast it goes, and how long it takes.
@@ -64,7 +65,10 @@ SELECT
     s.name AS space,  -- Name of the embedding space.
     s.model,  -- Model that makes its vectors.
     -- Chunks that have a vector.
-    total.chunks - coalesce(q.waiting, 0) - coalesce(q.dead, 0) AS embedded,
+    CASE
+        WHEN s.brings_vectors THEN (SELECT c.vectors FROM blend.count_vectors(s.name) AS c)
+        ELSE total.chunks - coalesce(q.waiting, 0) - coalesce(q.dead, 0)
+    END AS embedded,
     -- Chunks that wait for one, those at work and those to be tried again included.
     coalesce(q.waiting, 0) AS waiting,
     coalesce(q.claimed, 0) AS claimed,  -- Of these, chunks that a worker has.

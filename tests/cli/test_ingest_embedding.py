@@ -1,7 +1,10 @@
 """Vectors at ingest, from a real gateway whose models answer well, badly or not at all."""
 
+import json
+
 import pytest
 
+from pgblend.integrations.client import Client, Text
 from support.model_provider import Behaviour, GatewayProcess
 
 
@@ -43,6 +46,49 @@ def test_first_space_is_made_and_all_chunks_get_a_vector(
         "SELECT content FROM blend.vector_search('walrus number 17', 1)"
     ).fetchone()
     assert found == ("walrus number 17",)
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_space_whose_vectors_callers_bring_queues_nothing(
+    ingest, pgblend, gateway_connection, database_url, is_first
+):
+    """Others' texts never wait in it, whether the store was there first or the documents were."""
+    if not is_first:
+        ingest("early walrus")
+    with Client(database_url) as client:
+        client.make_collection("mine")
+        for content in ("tern", "arctic tern"):  # replaced with its vector
+            texts = [Text("n1", content, {}, [0.5, 1.0]), Text("n2", "a heron", {}, None)]
+            client.store("mine", texts, "MyEmbeddings", "mine")
+    code, report, stderr = ingest("late walrus")
+    assert (code, report["waiting"], report["degraded"]) == (0, 0, [])
+    assert "MyEmbeddings" not in stderr
+    gateway_connection.execute("SELECT blend.set_summary(d.id, 's') FROM pgblend_data.document AS d")
+    drained = pgblend("worker", "--drain")
+    assert (drained.exit_code, "MyEmbeddings" in drained.stderr) == (0, False)
+    spaces = json.loads(pgblend("space", "list", "--json").stdout)["spaces"]
+    told = ("name", "active", "vectors", "waiting", "missing", "brings_vectors")
+    of_model = 4 - is_first
+    assert [tuple(space[name] for name in told) for space in spaces] == [
+        ("default", True, of_model, 0, 0, False),
+        ("mine", False, 1, 0, 0, True),
+    ]
+    checks = json.loads(pgblend("doctor", "--json").stdout)["checks"]
+    troubles = [check for check in checks if check["status"] != "ok"]
+    assert not [check for check in troubles if "mine" in str(check) or "embedding" in str(check)]
+    refused = pgblend("space", "fill", "mine")
+    assert "callers bring the vectors of embedding space" in refused.stderr
+    nearest = gateway_connection.execute(
+        "SELECT content FROM blend.vector_search(NULL, 3, query_embedding => '[0.5,1]',"
+        """ options => '{"space": "mine"}')"""
+    ).fetchall()
+    assert nearest == [("arctic tern",)]
+    found = gateway_connection.execute(
+        "SELECT content, degraded FROM blend.hybrid_search('heron', options => %s)",
+        [json.dumps({"space": "mine"})],
+    ).fetchall()
+    assert [content for content, _ in found] == ["a heron"]
+    assert "callers bring the vectors of embedding space" in found[0][1][0]
 
 
 def test_the_model_sees_title_and_text(ingest, gateway_connection, model_provider):
