@@ -25,7 +25,9 @@ _SETTINGS = """
     SELECT s.name, s.value #>> '{}' AS model, s.source
     FROM blend.settings AS s WHERE s.name = ANY (%(names)s::text[])
 """
-_SPACE_IN_USE = "SELECT s.name, s.model FROM blend.embedding_spaces AS s WHERE s.active AND NOT s.brings_vectors"
+_SPACE_IN_USE = """
+    SELECT s.name, s.model FROM blend.embedding_spaces AS s WHERE s.active AND NOT s.brings_vectors
+"""
 
 
 def setting_of(task: str) -> str:

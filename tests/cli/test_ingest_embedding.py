@@ -63,7 +63,7 @@ def test_a_space_whose_vectors_callers_bring_queues_nothing(
     code, report, stderr = ingest("late walrus")
     assert (code, report["waiting"], report["degraded"]) == (0, 0, [])
     assert "MyEmbeddings" not in stderr
-    gateway_connection.execute("SELECT blend.set_summary(d.id, 's') FROM pgblend_data.document AS d")
+    gateway_connection.execute("SELECT blend.set_summary(id, 's') FROM pgblend_data.document")
     drained = pgblend("worker", "--drain")
     assert (drained.exit_code, "MyEmbeddings" in drained.stderr) == (0, False)
     spaces = json.loads(pgblend("space", "list", "--json").stdout)["spaces"]
