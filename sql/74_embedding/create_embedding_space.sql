@@ -189,8 +189,8 @@ BEGIN
         EXCEPTION WHEN SQLSTATE 'PB008' THEN
             GET STACKED DIAGNOSTICS advice = PG_EXCEPTION_HINT;
             RAISE EXCEPTION '%', SQLERRM USING ERRCODE = 'PB008', HINT = concat_ws(
-                E'\n', advice, 'Without asking: give dimensions and probe => false, or brings_vectors '
-                    '=> true where you bring the vectors.');
+                E'\n', advice, 'Without asking: give dimensions and probe => false, or '
+                    'brings_vectors => true where you bring the vectors.');
         END;
         dimensions := coalesce(dimensions, cardinality(probed));
         PERFORM pgblend._check_space(name, model, dimensions, storage);
