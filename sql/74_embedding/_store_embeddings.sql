@@ -2,9 +2,9 @@
 -- a space; returns how many.
 -- The client fills the stage by COPY; stored chunks leave the queue. Chunks that are no longer
 -- queued, or whose claim the worker lost, are left out; without a worker claims do not count. Where
--- callers bring the vectors, nothing is queued, and each replaces the one there was. A vector of the
--- wrong size and NULL are errors, and nothing is stored. A worker leaves out what is being deleted:
--- it would wait for the delete, which may wait for it.
+-- callers bring the vectors, nothing is queued, and each replaces the one there was. A vector of
+-- the wrong size and NULL are errors, and nothing is stored. A worker leaves out what is being
+-- deleted: it would wait for the delete, which may wait for it.
 CREATE OR REPLACE FUNCTION pgblend._store_embeddings(space text, worker integer DEFAULT NULL)
 RETURNS bigint
 LANGUAGE plpgsql

@@ -157,9 +157,9 @@ $function$;
 -- create_embedding_space: register a model's vectors: make a table, an HNSW index and a queue of
 -- all chunks; returns the dimensions.
 -- The model gives one vector through the gateway. Its dimensions must be the given ones, and its
--- beginning is kept to know the model again. probe => false asks nothing now, and dimensions must be
--- given. So must they with brings_vectors: callers store the vectors and give query_embedding, no
--- model is ever asked, and no chunk waits. A new active space takes the place of the old one.
+-- beginning is kept to know the model again. probe => false asks nothing now, and dimensions must
+-- be given. So must they with brings_vectors: callers store the vectors and give query_embedding,
+-- no model is ever asked, and no chunk waits. A new active space takes the place of the old one.
 -- storage auto is the first of vector, halfvec and binary that has room for the dimensions, and
 -- whose index of the chunks there are the server's memory holds; binary indexes one bit a dimension
 -- and re-scores by the stored halfvec. A name in use, a wrong name, storage or number of
