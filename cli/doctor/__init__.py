@@ -1,6 +1,8 @@
 """Checks of every part that a search needs: extras, server, database objects, models."""
 
-from pgblend.cli.database import connect, find_revision
+from collections.abc import Iterator
+
+from pgblend.cli.database import Connection, connect, find_revision
 from pgblend.cli.doctor import cache, grants, models, objects, reranking, server, shards
 from pgblend.cli.doctor.certificates import certificates
 from pgblend.cli.doctor.check import Check, run
@@ -25,7 +27,11 @@ def run_checks(url: str) -> list[Check]:
         if revision is not None and revision not in known_revisions():
             unknown = unknown_revision(revision)
             return [*checks, Check("migrations", "problem", unknown.message, unknown.hint)]
-        checks += run((lambda opened: objects.migrations(opened, url),), connection)
+
+        def migrations(opened: Connection) -> Iterator[Check]:
+            return objects.migrations(opened, url)
+
+        checks += run((migrations,), connection)
         if objects.is_migrated(connection):
             # Before the models' checks, which read the index.
             checks += run((*objects.CHECKS, *cache.CHECKS, *models.CHECKS), connection)

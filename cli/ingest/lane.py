@@ -193,6 +193,7 @@ class _Attempt:
                 batch.add(answer["index"], answer["part"], answer["payload"])
             if "chunks" in answer:
                 batch.finish(answer["index"], answer["chunks"], answer["tokens"])
+                batch.sample(answer["pictures"], answer["sample"])
         elif "dropped" in answer and batch is not None:
             batch.drop(answer["dropped"])
         elif "completed" in answer:

@@ -51,7 +51,10 @@ _SHARED = (
     click.option("--embed/--no-embed", default=True, help="Ask the gateway for vectors."),
     click.option("--prune", is_flag=True, help="Delete documents whose file is gone from a PATH."),
     click.option(
-        "--dry-run", is_flag=True, help="Change nothing; tell documents, tokens and cost."
+        "--dry-run",
+        is_flag=True,
+        help="Change nothing; tell documents, tokens, cost and hours. A few texts are embedded to "
+        "measure the model.",
     ),
     click.option(
         "--progress-every",

@@ -193,6 +193,8 @@ class Pipeline:
         """Give a batch to a free writer, and wait for one."""
         with self._lock:
             self._report.tokens += batch.tokens
+            self._report.pictures += batch.pictures
+            self._report.add_samples(batch.samples)
         if not self._writer_count or not batch.chunks:
             self._count_only(batch)
             return

@@ -85,7 +85,7 @@ def plan_space(
         rows = sorted(rows, key=lambda row: (row["hash"], row["chunk_id"]))[:sample]
         try:
             with GatewayClient(url) as client:
-                dimensions, calls, seconds = _measured(client, model, rows)
+                dimensions, calls, seconds = measure(client, model, rows)
         except GatewayUnavailableError as error:
             raise UserError(error.reason, hint=error.hint) from None
         largest = max(range(len(counts)), key=lambda place: int(counts[place]["chunks"]))
@@ -104,7 +104,7 @@ def plan_space(
         **counted,
         "tokens": round(counted["tokens"] * more),
         "cost_usd": embedding_cost(model, round(counted["tokens"] * more)),
-        "embedding_hours": _hours(calls, counted["tokens"]),
+        "embedding_hours": hours_for(calls, counted["tokens"]),
         "limit_hours": counted["chunks"] / limit / 60 if limit else None,
         "sample": {
             "chunks": len(rows),
@@ -133,7 +133,7 @@ def _collection_id(connection: Connection, name: str | None) -> int | None:
     return int(found[0]["id"])
 
 
-def _measured(
+def measure(
     client: GatewayClient, model: str, rows: Sequence[Row]
 ) -> tuple[int, list[_Call], float]:
     """Embed the sample as `space fill` does; return dimensions, the calls, and seconds of all."""
@@ -166,7 +166,7 @@ def _seconds(run: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def _hours(calls: Sequence[_Call], tokens: int) -> dict[str, float | None]:
+def hours_for(calls: Sequence[_Call], tokens: int) -> dict[str, float | None]:
     """Return the hours for so many tokens, with the 95 percent interval of the mean call."""
     at_once = min(len(calls), BATCHES_IN_FLIGHT)
     each = [call.seconds / call.tokens / at_once * tokens / 3600 for call in calls]

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
+from random import Random
 
 import click
 
@@ -16,7 +17,6 @@ from pgblend.cli.ingest.discovery import discover
 from pgblend.cli.ingest.language import AUTO, language_finder
 from pgblend.cli.ingest.links import real_paths
 from pgblend.cli.ingest.pipeline import Pipeline
-from pgblend.cli.ingest.prices import embedding_cost
 from pgblend.cli.ingest.progress import BYTES, StartBar
 from pgblend.cli.ingest.prune import prune
 from pgblend.cli.ingest.report import Report
@@ -31,6 +31,9 @@ from pgblend.cli.shards.front import push_changes
 
 # The server indexes the words, which is most of the work: two of its processes share it.
 WRITERS = 2
+# Less is done before an estimate would be.
+_LARGE_BYTES = 10_000_000
+_SAMPLED_BYTES, _SAMPLED_FILES = 2_000_000, 50
 _DUPLICATE_OBJECT = "42710"
 _WAITING = """
     SELECT count(*) FROM pgblend_data.embedding_queue AS q
@@ -107,7 +110,7 @@ class Run:
                 sealer = writers[0] if writers[0].is_open else stores
                 sealer.front.execute("SELECT blend.lexical_seal(%s)", [request.collection])
             if request.dry_run:
-                self._estimate_cost(stores.front)
+                self._forecast(stores.front, self.report, collection.summaries)
             elif request.embed:
                 self._embed(stores, writers, collection.id, last_chunks)
             if not request.dry_run and (request.entities or collection.entities):
@@ -145,15 +148,52 @@ class Run:
         found = (unknown_languages(one, self._request.collection) for one in databases)
         return {*chain.from_iterable(found)}
 
-    def _estimate_cost(self, connection: Connection) -> None:
-        model = get_setting(connection, "embedding_model")
-        self.report.cost_usd = embedding_cost(model, self.report.tokens)
-        if self.report.cost_usd is None and missing("gateway"):
-            self.report.degrade(
+    def _forecast(self, connection: Connection, report: Report, summaries: bool) -> None:
+        """Put down what a run that was counted only would cost and take."""
+        from pgblend.cli.ingest.forecast import forecast  # HTTP takes its time
+
+        found = forecast(connection, report, summaries, embeds=self._request.embed)
+        report.cost_usd, report.hours = found.embedding_usd, found.hours
+        report.vision_usd, report.summary_usd = found.vision_usd, found.summary_usd
+        if found.unpriced and missing("gateway"):
+            report.degrade(
                 "cost",
-                f"the price of {model} is not known: there is no list of prices here",
+                f"the price of {', '.join(found.unpriced)} is not known: there is no list of "
+                "prices here",
                 f"it comes with litellm: {how_to_install('gateway')}",
             )
+
+    def _tell_ahead(
+        self,
+        stores: Stores,
+        collection: CollectionInfo,
+        files: list[SourceFile],
+        config: ParserConfig,
+    ) -> None:
+        """Before much is read, say what it takes: a sample of the files is counted as a dry run."""
+        size = sum(file.size for file in files)
+        if size < _LARGE_BYTES or not self._request.embed:
+            return
+        some = sample_files(files)
+        counted = Report(self._request.collection, dry_run=True)
+        with Stores(self._url) as own:  # remembers which keys it was asked for
+            Pipeline(
+                reader=own,
+                writers=(),
+                collection=self._request.collection,
+                collection_id=collection.id,
+                config=replace(config, dry_run=True),
+                report=counted,
+                advance=lambda size: None,
+                describe=lambda picture: {},
+            ).run(some)
+        if not counted.chunks and not counted.pictures:
+            return
+        counted.scale(size / max(sum(file.size for file in some), 1))
+        self._forecast(stores.front, counted, collection.summaries)
+        if expected := counted.expected():
+            told = f"by {len(some)} of {len(files):,} files, before it begins: "
+            click.echo(f"pgblend: {told}{', '.join(expected)}", err=True)
 
     def _find_entities(self, connection: Connection) -> None:
         """Have a model find entities; what it fails with is told, and the text stays findable."""
@@ -220,7 +260,21 @@ class Run:
             describe=Vision(gateway_url or "", vision_model or "").describe,
         )
         pipeline.check_keys(files)
+        if not request.dry_run and not request.resume:
+            self._tell_ahead(stores, collection, files, config)
         pipeline.run(pipeline.without_stored(files) if request.resume else files)
+
+
+def sample_files(files: Sequence[SourceFile]) -> list[SourceFile]:
+    """Return some files that stand for all, always the same: any is as likely as another."""
+    chosen: list[SourceFile] = []
+    size = 0
+    for file in Random(0).sample(list(files), min(len(files), _SAMPLED_FILES)):
+        if chosen and size + file.size > _SAMPLED_BYTES:
+            continue
+        chosen.append(file)
+        size += file.size
+    return chosen
 
 
 def _make_collection(connection: Connection, name: str, text_config: str) -> bool:

@@ -12,7 +12,8 @@ class Batch:
     def __init__(self, labels: list[str], keys: Sequence[str] = ()) -> None:
         self.labels, self.keys = labels, keys
         self.chunks: dict[int, int] = {}
-        self.tokens = 0
+        self.tokens = self.pictures = 0
+        self.samples: list[tuple[str, int]] = []
         self._parts: list[tuple[int, int, int]] = []
         self._spool = tempfile.SpooledTemporaryFile(max_size=_MEMORY_BYTES)  # noqa: SIM115
 
@@ -24,6 +25,11 @@ class Batch:
         """Say that a document is complete."""
         self.chunks[place] = chunks
         self.tokens += tokens
+
+    def sample(self, pictures: int, chunk: tuple[str, int] | None) -> None:
+        """Count the pictures of a document that is not stored, and keep a chunk with its tokens."""
+        self.pictures += pictures
+        self.samples += [chunk] if chunk else []
 
     def drop(self, place: int) -> None:
         """Give up a document of which parts are there."""

@@ -117,6 +117,7 @@ class CollectionInfo:
     chunk_settings: ChunkSettings
     mentions: bool
     entities: bool
+    summaries: bool
 
 
 def read_collection(connection: Connection, name: str) -> CollectionInfo:
@@ -133,6 +134,7 @@ def read_collection(connection: Connection, name: str) -> CollectionInfo:
         ),
         settings["mentions"],
         settings["entities"],
+        settings["summaries"],
     )
 
 

@@ -5,6 +5,7 @@ import json
 
 # About 3,000 tokens: what a document is about stands at its beginning.
 MOST_CHARACTERS = 12_000
+MOST_TOKENS = 3_150  # with the prompt itself
 MAX_TOKENS = 300
 PROMPT = (
     "Sum up the document below in two or three plain sentences, in its own language: what it is, "

@@ -27,7 +27,7 @@ from pgblend.cli.ingest.frames import read_frame, write_frame
 from pgblend.cli.ingest.language import language_finder
 from pgblend.cli.ingest.payload import Stored, document_payload
 from pgblend.cli.ingest.position import write_position
-from pgblend.cli.ingest.read_pictures import PictureReader
+from pgblend.cli.ingest.read_pictures import MAX_PICTURES, PictureReader
 from pgblend.cli.ingest.report import Problem, told
 from pgblend.cli.ingest.settings import ChunkSettings, FieldMap, Limits
 from pgblend.cli.ingest.source_file import SourceFile
@@ -192,15 +192,19 @@ class Worker:
         document, wanted.document = wanted.document, Document()  # let go once it is sent
         chunks = iterate_chunks(document, self._settings)
         count = tokens = part = 0
+        sample: list[Any] | None = None
         is_last = False
         while not is_last:
             some = list(islice(chunks, _PART_CHUNKS))
             is_last = len(some) < _PART_CHUNKS
             count += len(some)
             tokens += sum(chunk["token_count"] for chunk in some)
-            message = {"index": wanted.index, "part": part}
+            if self._dry_run and some and not part:
+                sample = [some[0]["content"], some[0]["token_count"]]
+            message: dict[str, Any] = {"index": wanted.index, "part": part}
             if is_last:
-                message |= {"chunks": count, "tokens": tokens}
+                message |= {"chunks": count, "tokens": tokens, "sample": sample}
+                message["pictures"] = min(len(document.pictures), MAX_PICTURES)
             payload = b""
             if not self._dry_run and (some or not part):
                 payload = document_payload(

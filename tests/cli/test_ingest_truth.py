@@ -136,3 +136,47 @@ def test_fast_and_thorough_exclude_each_other(pgblend, command):
     result = pgblend(command, "walrus", "--fast", "--thorough")
     assert result.exit_code == 2
     assert "--fast and --thorough exclude each other" in result.stderr
+
+
+def test_a_dry_run_tells_hours_and_what_models_cost(
+    ingest, pgblend, gateway_connection, model_provider, monkeypatch, tmp_path
+):
+    monkeypatch.setattr("pgblend.cli.ingest.vision.find_program", lambda name: None)
+    for number in range(40):
+        (tmp_path / f"{number}.txt").write_text(f"walrus {number} " * 50)
+    Image.new("RGB", (200, 300), "white").save(tmp_path / "picture.png")
+    assert pgblend("collection", "add", "c").exit_code == 0
+    for name, value in (("vision_model", "openai/gpt-4o-mini"), ("summary_model", "openai/gpt-4o")):
+        gateway_connection.execute("SELECT set_setting(%s, to_jsonb(%s::text))", [name, value])
+    assert pgblend("config", "set", "summaries", "true", "-c", "c").exit_code == 0
+    code, report, stderr = ingest(tmp_path, options=["--dry-run"])
+    assert (code, report["documents"]["added"], report["pictures"]) == (0, 41, 1)
+    assert 0 < report["hours"]["low"] <= report["hours"]["mean"] <= report["hours"]["high"]
+    # A picture as vision models take it, and what is written about one; of summaries the most.
+    assert report["vision_usd"] == pytest.approx(1700 * 15e-8 + 500 * 6e-7)
+    assert report["summary_usd"] == pytest.approx(report["tokens"] * 25e-7 + 41 * 300 * 1e-5)
+    assert "to have 1 picture read" in stderr
+    assert "less than a minute to embed" in stderr
+    asked = [body for body in model_provider.bodies if "messages" in body]
+    assert asked == []
+    assert gateway_connection.execute("SELECT count(*) FROM blend.documents").fetchone() == (0,)
+
+
+def test_before_much_is_read_a_sample_tells_what_it_takes(
+    ingest, gateway_connection, model_provider, monkeypatch, tmp_path
+):
+    monkeypatch.setattr("pgblend.cli.ingest.run._LARGE_BYTES", 20_000)
+    monkeypatch.setattr("pgblend.cli.ingest.run._SAMPLED_BYTES", 8_000)
+    for number in range(40):
+        (tmp_path / f"{number}.txt").write_text(f"walrus {number} " * 100)
+    dry = ingest(tmp_path, options=["--dry-run"])[1]
+    code, report, stderr = ingest(tmp_path)
+    (line,) = [line for line in stderr.splitlines() if "before it begins" in line]
+    assert "of 40 files" in line
+    assert "to embed" in line
+    assert (code, report["documents"], report["embedded"]) == (
+        0, dry["documents"], dry["chunks"]
+    )  # fmt: skip
+    # What did not change is not counted.
+    again = ingest(tmp_path)[2]
+    assert "before it begins" not in again
