@@ -45,6 +45,7 @@ _BINDS = (
     " WHERE $1 ~ '[\"-]' AND p.operands <> '{}') AS found"
 )
 Asked = tuple[str, Any]  # name, request
+MOST_TURNS = 6  # each asks for four times as many edges
 MOST_READ_AHEAD = 100  # passages whose text, cosine and snippet come together
 
 
@@ -387,14 +388,14 @@ class ShardStore:
         shard is asked for more where it might hold some in their place.
         """
         most = request.most
-        while True:
+        for _ in range(MOST_TURNS):
             (answers,) = self.trips.everywhere([("steps", request._replace(most=most))])
             of_shards = [[Step(*row) for row in rows] for rows in answers]
             kept = self.whole_edges(of_shards)
             cut = zip(of_shards, kept, strict=True)
             if all(len(rows) < most or len(edges) >= request.most for rows, edges in cut):
                 break
-            most += request.most
+            most *= 4
         edges = [Edge(*one[:5]) for one in chain(*kept)]
         edges.sort(key=lambda one: (-one.weight, one.neighbour, one.node, *one[2:4]))
         return edges[: request.most]

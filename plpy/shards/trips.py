@@ -22,6 +22,7 @@ from pgblend.plpy.session import (
     keep_value,
 )
 from pgblend.plpy.shards.absent import Absence, Absences, told_absent
+from pgblend.plpy.shards.shapes import misfit
 from pgblend.plpy.shards.spread import EVERYWHERE, Spread, spread_of
 from pgblend.plpy.shards.wire import WIRE
 
@@ -50,6 +51,9 @@ _SHARDS = """
 _ASK = "SELECT a.shard, a.answer FROM pgblend._ask_shards($1, $2, $3) AS a"
 
 _TIME_OVER = "55P03"
+# Classes of SQLSTATE: connections, resources, operators, internal errors, what there is and may be
+# called, routines in other languages.
+_OF_SERVERS = ("08", "53", "57", "58", "XX", "F0", "42", "38", "39")
 _ELSEWHERE = "40001"  # shards were changed: the search begins again, and knows
 
 Call = Sequence[Any]  # name, arguments
@@ -193,6 +197,8 @@ class Trips:
             tried = [self._try_alone(number, asked, began) for number, asked in calls.items()]
             answers = {number: one for of_shard in tried for number, one in of_shard.items()}
         unfit = {number: one for number, one in answers.items() if isinstance(one, str)}
+        sound = {number: one for number, one in answers.items() if number not in unfit}
+        unfit.update(broken(calls, sound))
         self.absent.update(unfit)
         if unfit or len(answers) < len(calls):
             raise LeftOut
@@ -245,6 +251,26 @@ class Trips:
             raise Unanswered(message) from error
         found = {row["shard"]: row["answer"] for row in rows}
         return {number: answers_in(found.get(number), len(calls[number])) for number in calls}
+
+
+def broken(
+    calls: Mapping[int, Sequence[Call]], answers: Mapping[int, Sequence[Mapping[str, Any]]]
+) -> dict[int, str]:
+    """Return the shards whose answers are of another shape, or an error of the shard's own.
+
+    An error that all give is the search's. Of several it is a shard's own where the server, its
+    routines or its tables are what is wrong.
+    """
+    found: dict[int, str] = {}
+    for number, of_shard in answers.items():
+        name = misfit(calls[number], of_shard)
+        errors = [one["error"] for one in of_shard if one.get("error")]
+        if name is not None:
+            found[number] = f"{_SENSELESS} ({name})"
+        elif errors and errors[0][0][:2] in _OF_SERVERS:
+            found[number] = errors[0][1]
+    whole = [number for number in answers if number not in found]
+    return found if whole or any(_SENSELESS in told for told in found.values()) else {}
 
 
 def answers_in(text: str | None, count: int) -> list[dict[str, Any]] | str:
