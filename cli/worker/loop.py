@@ -22,6 +22,7 @@ from pgblend.cli.shards.places import Place, find_places
 from pgblend.cli.worker.backoff import Backoff
 from pgblend.cli.worker.batch import Outcome, embed_batch
 from pgblend.cli.worker.queue import Queue
+from pgblend.cli.worker.tables import fill_stale
 
 # The active space first: searches wait for it.
 # What gives way takes nothing before there is a passage (so that the first space is made for the
@@ -47,6 +48,7 @@ _SEAL_AT_LEAST = 1000
 # No name of a space.
 _SUMMARIES = "the model of summaries"
 _CALIBRATE_SECONDS = 600.0
+_TABLES_SECONDS = 20.0
 _SLICE_SECONDS = 0.5
 _FRONT_SECONDS = 1.0
 # A notification may be missed, and what failed comes due without one: look by itself.
@@ -100,6 +102,7 @@ class Worker:
         self._backoffs: dict[str, Backoff] = {}
         self._errors: list[BaseException] = []
         self._calibrates_at = 0.0
+        self._fills_at = 0.0
         self._ended = self._moved = False
         self._places: list[Place] = []
         self.totals = Totals()
@@ -247,6 +250,15 @@ class Worker:
         with self._lock:
             self.totals.sealed += chunks
 
+    def fill_tables(self, connection: Connection) -> None:
+        """Fill attached tables that lack rows, now and then, as when partitions came or went."""
+        now = time.monotonic()
+        if now < self._fills_at:
+            return
+        self._fills_at = now + _TABLES_SECONDS
+        for table, rows in fill_stale(connection, self._stopping):
+            self._say(f"filled the attached table {table}: looked at {rows:,} rows")
+
     def calibrate(self, connection: Connection) -> None:
         """Fit relevance anew where judgements or passages have changed by enough, now and then."""
         now = time.monotonic()
@@ -392,6 +404,7 @@ class _Session:
                 "SELECT pgblend._seal_waiting(%s)", [_SEAL_AT_LEAST]
             ).fetchone()
             self._worker.count_sealed(sealed[0] if sealed else 0)
+            self._worker.fill_tables(self._connection)
             if not self._worker.has_shards:  # whose relevance is the coordinator's
                 self._worker.calibrate(self._connection)
         if self._worker.until is Until.STOPPED:

@@ -23,6 +23,7 @@ CREATE TABLE pgblend_data.attached_table (
     key_of text NOT NULL DEFAULT '',
     relevant text NOT NULL DEFAULT '',
     foreign_keys text[] NOT NULL,
+    partitions regclass[] NOT NULL DEFAULT '{}',
     filled_to text[],
     filled boolean NOT NULL DEFAULT false,
     problem text,
@@ -56,6 +57,8 @@ COMMENT ON COLUMN pgblend_data.attached_table.row_level IS
 'Whether its triggers fire for each row, also in a subscriber''s apply worker, not each statement.';
 COMMENT ON COLUMN pgblend_data.attached_table.foreign_keys IS
 'Names of the foreign keys that all rows were read with.';
+COMMENT ON COLUMN pgblend_data.attached_table.partitions IS
+'Partitions that all rows were read from; others came with rows, or went with theirs.';
 COMMENT ON COLUMN pgblend_data.attached_table.filled_to IS
 'Key of the last row that fill_table brought in; NULL before the first and after the last.';
 COMMENT ON COLUMN pgblend_data.attached_table.problem IS

@@ -1,7 +1,6 @@
 -- _create_table_triggers: put the triggers of an attachment on its table.
 -- There is one for each kind of statement, with transition tables. Partitions and apply workers
--- would not fire those, so such tables have one for rows, enabled always. TRUNCATE has one on each
--- partition.
+-- would not fire those, so such tables have one for rows, enabled always.
 CREATE OR REPLACE FUNCTION pgblend._create_table_triggers(attached pgblend_data.attached_table)
 RETURNS void
 LANGUAGE plpgsql
@@ -9,12 +8,11 @@ VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
-    part regclass;
     event text;
     tables text;
 BEGIN
     IF attached.row_level THEN
-        -- Calls in text: _row_changed, _table_changed, _table_truncated (triggers of a user's table).
+        -- Calls in text: _row_changed, _table_changed (triggers of a user's table).
         EXECUTE format('CREATE TRIGGER pgblend_rows AFTER INSERT OR UPDATE OR DELETE ON %s
             FOR EACH ROW EXECUTE FUNCTION pgblend._row_changed(%L)',
             attached.relation, attached.id);
@@ -30,14 +28,7 @@ BEGIN
                 event, attached.relation, tables, attached.id);
         END LOOP;
     END IF;
-    FOR part IN SELECT p.relid FROM pg_partition_tree(attached.relation) AS p
-        UNION SELECT attached.relation LOOP
-        EXECUTE format('CREATE TRIGGER pgblend_truncate AFTER TRUNCATE ON %s
-            FOR EACH STATEMENT EXECUTE FUNCTION pgblend._table_truncated(%L)', part, attached.id);
-        IF attached.row_level THEN
-            EXECUTE format('ALTER TABLE ONLY %s ENABLE ALWAYS TRIGGER pgblend_truncate', part);
-        END IF;
-    END LOOP;
+    PERFORM pgblend._create_truncate_triggers(attached);
 END;
 $function$;
 
@@ -69,10 +60,13 @@ BEGIN
         RAISE EXCEPTION '% was renamed meanwhile', named USING ERRCODE = '40001';
     END IF;
     FOR old IN DELETE FROM pgblend_data.attached_table AS a
-        WHERE a.relation = wanted.relation RETURNING a.*
+        WHERE a.relation = wanted.relation OR a.collection_id = wanted.collection_id
+            AND NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = a.relation)
+        RETURNING a.*
     LOOP
         PERFORM pgblend._drop_table_triggers(old);
     END LOOP;
+    PERFORM pgblend._drop_table_triggers(wanted);
     wanted.table_owner := (
         SELECT pg_get_userbyid(c.relowner) FROM pg_class AS c WHERE c.oid = wanted.relation);
     -- What lesser roles say of the kept SQL is not believed.
@@ -83,14 +77,14 @@ BEGIN
     INSERT INTO pgblend_data.attached_table (
         relation, table_name, collection_id, made_collection, key_columns, text_columns,
         title_column, metadata_columns, uri_column, modified_column, row_filter, filter_columns,
-        text_format, table_owner, row_level, shape, key_of, relevant, foreign_keys)
+        text_format, table_owner, row_level, shape, key_of, relevant, foreign_keys, partitions)
     VALUES (
         wanted.relation, wanted.table_name, wanted.collection_id, wanted.made_collection,
         wanted.key_columns, wanted.text_columns, wanted.title_column, wanted.metadata_columns,
         wanted.uri_column, wanted.modified_column, wanted.row_filter, wanted.filter_columns,
         wanted.text_format, wanted.table_owner, wanted.row_level,
         pgblend._table_shape(wanted.relation), how.key_of, how.relevant,
-        pgblend._foreign_key_names(wanted.relation))
+        pgblend._foreign_key_names(wanted.relation), pgblend._partitions(wanted.relation))
     RETURNING id INTO wanted.id;
     PERFORM pgblend._create_table_triggers(wanted);
     RETURN wanted.id;

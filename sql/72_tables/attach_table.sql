@@ -90,22 +90,23 @@ END;
 $function$;
 
 -- attach_table: let a collection follow a table: each row is a document, searchable in the
--- transaction that writes it; on a coordinator of shards when pgblend worker has brought it there.
--- The text is that of text_columns, a blank line between them, or the title where that is blank.
--- metadata has the metadata_columns as JSON. source_key is the key's text, or a JSON array of
--- several columns: SELECT a.* FROM hybrid_search(…) AS r INNER JOIN articles AS a ON a.id =
--- r.source_key::bigint joins back. A collection that is not there is made, by default with the
--- table's name; it must be empty. key_columns are those of the primary key by default. The first
--- 1,000 rows are stored at once, fill_table stores the rest. A table that is attached already gets
--- the new columns. row_filter is the condition of rows that are documents, such as NOT deleted.
--- Rows come and go with it in the transaction that changes them. It may hold immutable operators
--- and functions of PostgreSQL's own. text_format is plain, or html for text_columns whose tags are
--- left out. NULL row_level means true for partitioned tables, partitions and subscribers of
--- a replication. A row's foreign keys to attached tables, its own among them, are edges of type
--- foreign_key, whichever table is attached first. They must reference key_columns in the order of
--- their index. A foreign key that is added later counts for new rows, and for all after
--- fill_table(…, anew => true); check_attached_tables tells. For members of pgblend_admin who own
--- the table.
+-- transaction that writes it; on a coordinator of shards when pgblend worker has brought it
+-- there. The text is that of text_columns, a blank line between them, or the title where that is
+-- blank. metadata has the metadata_columns as JSON. source_key is the key's text, or a JSON
+-- array of several columns: SELECT a.* FROM hybrid_search(…) AS r INNER JOIN articles AS a ON
+-- a.id = r.source_key::bigint joins back. A collection that is not there is made, by default
+-- with the table's name; it must be empty. key_columns are those of the primary key by default.
+-- The first 1,000 rows are stored at once, fill_table stores the rest. A table that is attached
+-- already gets the new columns. One that was dropped and restored gets its collection back, with
+-- all vectors of rows that are as they were. row_filter is the condition of rows that are
+-- documents, such as NOT deleted. Rows come and go with it in the transaction that changes them.
+-- It may hold immutable operators and functions of PostgreSQL's own. text_format is plain, or
+-- html for text_columns whose tags are left out. NULL row_level means true for partitioned
+-- tables, partitions and subscribers of a replication. A row's foreign keys to attached tables,
+-- its own among them, are edges of type foreign_key, whichever table is attached first. They
+-- must reference key_columns in the order of their index. A foreign key that is added later
+-- counts for new rows, and for all after fill_table(…, anew => true); check_attached_tables
+-- tells. For members of pgblend_admin who own the table.
 CREATE OR REPLACE FUNCTION blend.attach_table(
     table_name text,
     text_columns text[],
@@ -159,7 +160,15 @@ BEGIN
         RAISE EXCEPTION '%', problem
             USING ERRCODE = '22023', HINT = 'See the comment of blend.attach_table.';
     END IF;
-    SELECT a.* INTO old FROM pgblend_data.attached_table AS a WHERE a.relation = wanted.relation;
+    SELECT a.* INTO old
+    FROM pgblend_data.attached_table AS a
+    INNER JOIN pgblend_data.collection AS c ON a.collection_id = c.id
+    WHERE a.relation = wanted.relation
+        OR NOT EXISTS (SELECT FROM pg_catalog.pg_class AS r WHERE r.oid = a.relation)
+        AND (c.name = collection
+            OR collection IS NULL AND pgblend._user_table(a.table_name) = wanted.relation)
+    ORDER BY a.relation = wanted.relation DESC
+    LIMIT 1;
     wanted := pgblend._attachment_collection(wanted, old, collection);
     PERFORM pgblend._keep_attachment(wanted);
     SELECT c.name INTO STRICT collection_name

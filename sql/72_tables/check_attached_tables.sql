@@ -12,9 +12,10 @@ BEGIN
         FROM unnest(CASE WHEN attached.row_level THEN ARRAY['pgblend_rows']
             ELSE ARRAY['pgblend_delete', 'pgblend_insert', 'pgblend_update'] END) AS w (name)
         UNION ALL
-        SELECT p.relid, 'pgblend_truncate' FROM pg_partition_tree(attached.relation) AS p
-        UNION
-        SELECT attached.relation, 'pgblend_truncate'
+        SELECT c.oid, 'pgblend_truncate'
+        FROM unnest(attached.relation || attached.partitions) AS p (relid)
+        INNER JOIN pg_catalog.pg_class AS c ON c.oid = p.relid AND c.relkind IN ('r', 'p')
+        WHERE c.oid = attached.relation OR c.oid = ANY(pgblend._partitions(attached.relation))
     )
     SELECT format('%s%s of %s',
         CASE WHEN t.oid IS NULL THEN 'there is no trigger ' ELSE 'disabled: ' END,
@@ -25,6 +26,13 @@ BEGIN
     UNION ALL
     SELECT format('%s is a subscriber''s, and its triggers fire for statements', attached.relation)
     WHERE NOT attached.row_level AND pgblend._needs_row_triggers(attached.relation)
+    UNION ALL
+    SELECT format('%s is inherited by %s, whose changes are not followed: expected ALTER TABLE … '
+        'NO INHERIT', attached.relation, string_agg(i.inhrelid::regclass::text, ', '))
+    FROM pg_catalog.pg_inherits AS i
+    INNER JOIN pg_catalog.pg_class AS c ON c.oid = i.inhparent AND c.relkind = 'r'
+    WHERE i.inhparent = attached.relation
+    HAVING count(*) > 0
     ORDER BY 1;
 END;
 $function$;
@@ -47,6 +55,39 @@ BEGIN
     WHERE o.collection_id = attached.collection_id
     GROUP BY s.number, s.name
     ORDER BY s.number;
+END;
+$function$;
+
+-- _attach_call: SQL that attaches a table again as it is attached.
+CREATE OR REPLACE FUNCTION pgblend._attach_call(attached pgblend_data.attached_table)
+RETURNS text
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+AS $function$
+BEGIN
+    RETURN (
+        SELECT format('SELECT * FROM attach_table(%s)', string_agg(
+            CASE WHEN g.name = '' THEN g.value ELSE format('%s => %s', g.name, g.value) END, ', '
+            ORDER BY g.place))
+        FROM (VALUES
+            (1, '', quote_literal(CASE
+                WHEN EXISTS (SELECT FROM pg_catalog.pg_class AS c WHERE c.oid = attached.relation)
+                    THEN attached.relation::text
+                ELSE attached.table_name END)),
+            (2, 'text_columns', quote_literal(attached.text_columns)),
+            (3, 'title_column', quote_literal(attached.title_column)),
+            (4, 'metadata_columns', quote_literal(nullif(attached.metadata_columns, '{}'))),
+            (5, 'collection', (
+                SELECT quote_literal(c.name) FROM pgblend_data.collection AS c
+                WHERE c.id = attached.collection_id)),
+            (6, 'key_columns', quote_literal(attached.key_columns)),
+            (7, 'uri_column', quote_literal(attached.uri_column)),
+            (8, 'modified_column', quote_literal(attached.modified_column)),
+            (9, 'row_level', CASE WHEN attached.row_level THEN 'true' END),
+            (10, 'row_filter', quote_literal(attached.row_filter)),
+            (11, 'text_format', quote_literal(nullif(attached.text_format, 'plain')))
+        ) AS g (place, name, value)
+        WHERE g.value IS NOT NULL);
 END;
 $function$;
 
@@ -73,18 +114,24 @@ BEGIN
         IF how.problem IS NOT NULL THEN
             IF EXISTS (SELECT FROM pg_catalog.pg_class AS c WHERE c.oid = attached.relation) THEN
                 problem := how.problem || ': changes are not followed';
-                mend := format('attach it anew, with its columns as they are: '
-                    'SELECT * FROM attach_table(%L, …)', attached.relation);
+                mend := format('attach it anew, with its columns as they are: %s',
+                    pgblend._attach_call(attached));
+            ELSIF pgblend._user_table(table_name) IS NOT NULL THEN
+                problem := format(
+                    'the table %s was dropped and restored: changes are not followed', table_name);
+                mend := format('attach it again, documents and vectors stay: %s',
+                    pgblend._attach_call(attached));
             ELSE
                 problem := how.problem;
-                mend := format('SELECT detach_table(%L)', table_name);
+                mend := format('restore it and attach it again, documents and vectors stay: %s; or '
+                    'forget its documents: SELECT detach_table(%L)',
+                    pgblend._attach_call(attached), table_name);
             END IF;
             RETURN NEXT;
             CONTINUE;
         END IF;
         FOR problem IN SELECT t.problem FROM pgblend._trigger_problems(attached) AS t LOOP
-            mend := format(
-                'attach it anew: SELECT * FROM attach_table(%L, …)', attached.relation);
+            mend := format('attach it anew: %s', pgblend._attach_call(attached));
             RETURN NEXT;
         END LOOP;
         mend := format(
@@ -93,6 +140,13 @@ BEGIN
         IF NOT attached.filled THEN
             problem := coalesce(attached.problem || '; it is to be filled anew',
                 'not all rows are in yet');
+            RETURN NEXT;
+            CONTINUE;
+        END IF;
+        problem := pgblend._partition_changes(attached);
+        IF problem IS NOT NULL THEN
+            mend := format('run: pgblend worker, or once: pgblend table fill %s --anew',
+                attached.relation);
             RETURN NEXT;
             CONTINUE;
         END IF;

@@ -16,6 +16,40 @@ BEGIN
 END;
 $function$;
 
+-- _follow_partitions: have the partitions of an attached table as they are now followed, and noted
+-- as those whose rows are read.
+-- Runs with its owner's rights, as _keep_attachment: for who may read all of the table's rows.
+CREATE OR REPLACE FUNCTION pgblend._follow_partitions(attachment_id integer)
+RETURNS void
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SECURITY DEFINER
+AS $function$
+DECLARE
+    attached pgblend_data.attached_table;
+    gone regclass;
+BEGIN
+    SELECT a.* INTO attached FROM pgblend_data.attached_table AS a WHERE a.id = attachment_id;
+    PERFORM pgblend._check_may_read(attached.relation);
+    IF pgblend._partition_changes(attached) IS NOT NULL THEN
+        PERFORM pgblend._create_truncate_triggers(attached);
+        FOR gone IN
+            SELECT t.tgrelid FROM pg_trigger AS t
+            WHERE t.tgrelid = ANY(attached.partitions)
+                AND t.tgrelid <> ALL(pgblend._partitions(attached.relation))
+                AND t.tgname = 'pgblend_truncate'
+                AND t.tgargs = convert_to(attached.id::text, 'UTF8') || '\x00'
+        LOOP
+            -- Calls in text: none (triggers of a user's table).
+            EXECUTE format('DROP TRIGGER pgblend_truncate ON %s', gone);
+        END LOOP;
+        UPDATE pgblend_data.attached_table AS a
+        SET partitions = pgblend._partitions(a.relation)
+        WHERE a.id = attachment_id;
+    END IF;
+END;
+$function$;
+
 -- _note_filled: note how far an attachment is filled, and with which foreign keys; what was wrong
 -- is well again with is_over.
 -- Runs with its owner's rights, as _keep_attachment: for who may read all of the table's rows.
@@ -73,6 +107,7 @@ BEGIN
         attached.filled := false;
         attached.filled_to := NULL;
         attached.foreign_keys := pgblend._foreign_key_names(attached.relation);
+        PERFORM pgblend._follow_partitions(attached.id);
     END IF;
     IF NOT attached.filled THEN
         -- In the order of the key columns, which an index gives.

@@ -1,7 +1,7 @@
 -- _followed_attachment: the attachment that a trigger on a table (or a partition) serves, with SQL
 -- over its rows (_attachment_queries), as it was kept where the table's shape is the same.
--- NULLs where there is none. NULLs as well where its changes cannot be followed: a WARNING says
--- why, and the attachment remembers it.
+-- NULLs where there is none, as after a restore of a table that was dropped, and where its changes
+-- cannot be followed: a WARNING says why, and the attachment remembers it.
 CREATE OR REPLACE FUNCTION pgblend._followed_attachment(
     attachment_id integer,
     relation oid,
@@ -21,6 +21,9 @@ BEGIN
         SELECT FROM pg_partition_ancestors(_followed_attachment.relation) AS p
         WHERE p.relid = attached.relation)
     THEN
+        RAISE WARNING 'pgblend does not follow this change: % is another table than the one that '
+            'was attached', _followed_attachment.relation::regclass
+            USING HINT = 'Dropped and restored? Attach it again, its vectors stay: pgblend doctor';
         attached := NULL;
         RETURN;
     ELSIF pgblend._table_shape(attached.relation) = attached.shape THEN

@@ -1,7 +1,8 @@
 -- attached_tables: the tables that collections follow.
 CREATE OR REPLACE VIEW blend.attached_tables WITH (security_invoker = true) AS
 SELECT
-    a.relation::text AS table_name,  -- The table.
+    -- The table; one that was dropped by the name that it had.
+    coalesce(r.oid::pg_catalog.regclass::text, a.table_name) AS table_name,
     c.name AS collection,  -- The collection that follows it.
     a.key_columns,  -- Columns whose text is source_key; of several, a JSON array.
     a.text_columns,  -- Columns that are searched.
@@ -18,4 +19,5 @@ SELECT
     a.attached_by,  -- Who attached it.
     a.attached_at  -- When.
 FROM pgblend_data.attached_table AS a
-INNER JOIN pgblend_data.collection AS c ON a.collection_id = c.id;
+INNER JOIN pgblend_data.collection AS c ON a.collection_id = c.id
+LEFT JOIN pg_catalog.pg_class AS r ON a.relation = r.oid;

@@ -165,5 +165,6 @@ pgblend._document_ids, pgblend._drop_entities, pgblend._embedding_inputs,
 pgblend._end_graph_changes, pgblend._entity_marks, pgblend._front, pgblend._graph_changes,
 pgblend._joined_nodes, pgblend._known_documents, pgblend._nodes_there, pgblend._note_orphans,
 pgblend._note_pushed, pgblend._probe_text, pgblend._references, pgblend._row_changed,
-pgblend._settle_graph, pgblend._storages, pgblend._store_key_edges, pgblend._waiting_rows
+pgblend._settle_graph, pgblend._stale_tables, pgblend._storages, pgblend._store_key_edges,
+pgblend._waiting_rows
 TO pgblend_admin;

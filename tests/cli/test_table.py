@@ -81,6 +81,46 @@ def test_a_dump_and_its_restore_are_followed(new_database, articles, database_ur
         assert rows(restored, "SELECT detach_table('articles')") == [(1200,)]
 
 
+def test_a_table_that_was_dropped_and_restored_gets_its_collection_back(
+    pgblend, parse_valid, articles, database_url
+):
+    assert pgblend("table", "attach", "articles", "--text", "body", "-c", "news").exit_code == 0
+    chunks = "SELECT count(*), min(id), max(id) FROM pgblend_data.chunk"
+    before = rows(articles, chunks)
+    dump = run_client("pg_dump", database_url, "--table", "public.articles")
+    articles.execute("DROP TABLE articles")
+
+    def told():
+        checks = parse_valid(pgblend("doctor", "--json"), "doctor")["checks"]
+        (check,) = (one for one in checks if one["name"].startswith("table "))
+        return check["found"], check["mend"]
+
+    found, mend = told()
+    assert "the table articles is gone" in found
+    assert "restore it and attach it again, documents and vectors stay: SELECT" in mend
+    run_client("psql", database_url, "-v", "ON_ERROR_STOP=1", stdin=dump)
+    warnings: list[str] = []
+    articles.add_notice_handler(lambda notice: warnings.append(str(notice.message_primary)))
+    articles.execute("UPDATE public.articles SET body = 'zebra' WHERE id = 3")
+    assert warnings == [
+        "pgblend does not follow this change: public.articles is another table than the one that"
+        " was attached"
+    ]
+    found, mend = told()
+    assert "the table articles was dropped and restored: changes are not followed" in found
+    call = mend.partition("stay: ")[2]
+    articles.execute(call)
+    while rows(articles, "SELECT fill_table('articles')") != [(0,)]:
+        pass
+    # Only the row that changed has another chunk, and so a new vector.
+    after = rows(articles, chunks)
+    assert (after[0][:2], after[0][2]) == (before[0][:2], before[0][2] + 1)
+    assert rows(articles, "SELECT source_key FROM lexical_search('zebra')") == [("3",)]
+    assert rows(articles, "SELECT * FROM check_attached_tables()") == []
+    articles.execute("DELETE FROM public.articles WHERE id = 3")
+    assert rows(articles, "SELECT source_key FROM lexical_search('zebra')") == []
+
+
 @pytest.fixture
 def replicating_server():
     """A server of the test's own: a new slot waits for all transactions of its server."""

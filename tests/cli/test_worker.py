@@ -297,3 +297,21 @@ def test_relevance_that_cannot_be_fitted_does_not_end_the_worker(work, gateway_c
     assert code == 0
     library("seal")
     assert work("--once", "--concurrency", "1")[1]["stored"] == 1
+
+
+def test_partitions_that_came_with_rows_are_filled_and_told(work, gateway_connection, library):
+    gateway_connection.execute(
+        "CREATE TABLE public.t (id int, y int, body text, PRIMARY KEY (id, y))"
+        " PARTITION BY LIST (y)"
+    )
+    gateway_connection.execute("SELECT attach_table('t', '{body}')")
+    gateway_connection.execute("CREATE TABLE public.t2 (LIKE public.t INCLUDING ALL)")
+    gateway_connection.execute("INSERT INTO t2 VALUES (2, 2, 'merlin')")
+    gateway_connection.execute("ALTER TABLE t ATTACH PARTITION t2 FOR VALUES IN (2)")
+    code, report, said = work("--drain")
+    assert (code, report["stored"]) == (0, 1)
+    assert "filled the attached table t: looked at 1 rows" in said
+    assert value(gateway_connection, "SELECT source_key FROM lexical_search('merlin')") == "[2, 2]"
+    gateway_connection.execute("DROP TABLE t2")
+    work("--drain")
+    assert value(gateway_connection, "SELECT count(*) FROM lexical_search('merlin')") == 0

@@ -20,7 +20,7 @@ ROUTINES = {
         *("_fail_embeddings", "_fail_summary", "_next_embeddings", "_next_summaries"),
         *("_note_probe", "_probe_text", "_release_embeddings", "_renew_summaries"),
         *("_seal_waiting", "_start_worker", "_stop_worker", "_store_embeddings"),
-        *("_store_summary", "_store_token_counts", "_summary_counts"),
+        *("_stale_tables", "_store_summary", "_store_token_counts", "_summary_counts"),
     },
     "space plan": {"_embedding_inputs", "_storages"},
     "reindex": {"_load_segments", "_renew_lexemes"},

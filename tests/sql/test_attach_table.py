@@ -41,6 +41,13 @@ def found(db: Database, word: str) -> list[str]:
     )
 
 
+def fill(db: Database, table: str) -> None:
+    """Look at all rows again, as `pgblend table fill --anew` and the worker do."""
+    count = db.value("SELECT fill_table(%s, 500, true)", table)
+    while count:
+        count = db.value("SELECT fill_table(%s)", table)
+
+
 def documents(db: Database) -> list[tuple]:
     return db.rows(
         "SELECT d.source_key, string_agg(c.content, '|' ORDER BY c.chunk_index)"
@@ -199,14 +206,58 @@ def test_partitions_and_moves_between_them(db: Database) -> None:
     assert found(db, "zebra") == ['[1, "us"]']
     db.rows("TRUNCATE logs_us")
     assert found(db, "walrus zebra") == ['[3, "jp"]']
-    assert problems(db) == ["there is no trigger pgblend_truncate of logs_rest"]
-    db.rows("SELECT attach_table('logs', '{body}')")
+    came = "partitions came, with rows that may not be indexed: pgblend.logs_rest"
+    assert problems(db) == [came]
+    fill(db, "logs")
+    db.rows("TRUNCATE logs_rest")  # which has a trigger now
+    assert (found(db, "walrus zebra"), problems(db)) == ([], [])
     db.rows("INSERT INTO logs VALUES (5, 'eu', 'gnu')")
     db.rows("TRUNCATE logs")
     assert (documents(db), problems(db)) == ([], [])
     db.rows("SELECT detach_table('logs')")
     assert db.column("SELECT tgname FROM pg_trigger WHERE tgname LIKE 'pgblend%%'"
                      " AND tgrelid::regclass::text LIKE 'logs%%'") == []  # fmt: skip
+
+
+def test_partitions_that_come_with_rows_and_go_with_theirs(db: Database) -> None:
+    db.rows("CREATE TABLE public.t (id int, y int, body text, PRIMARY KEY (id, y))"
+            " PARTITION BY LIST (y)")  # fmt: skip
+    db.rows("CREATE TABLE t1 PARTITION OF public.t FOR VALUES IN (1)")
+    db.rows("SELECT attach_table('t', '{body}')")
+    for year in (2, 3, 4):
+        db.rows(f"CREATE TABLE public.t{year} (LIKE public.t INCLUDING ALL)")
+        db.rows(f"INSERT INTO t{year} VALUES ({year}, {year}, 'partition merlin {year}')")
+    db.rows("ALTER TABLE t ATTACH PARTITION t2 FOR VALUES IN (2)")
+    db.rows("ALTER TABLE t ATTACH PARTITION t3 FOR VALUES IN (3)")
+    assert problems(db) == [
+        "partitions came, with rows that may not be indexed: public.t2, public.t3"
+    ]
+    fill(db, "t")
+    assert (found(db, "merlin"), problems(db)) == (["[2, 2]", "[3, 3]"], [])
+    db.rows("UPDATE t2 SET body = 'a gnu'")
+    assert (found(db, "merlin"), found(db, "gnu")) == (["[3, 3]"], ["[2, 2]"])
+    db.rows("TRUNCATE t2")
+    assert (found(db, "gnu"), problems(db)) == ([], [])
+    db.rows("ALTER TABLE t DETACH PARTITION t3")
+    db.rows("ALTER TABLE t ATTACH PARTITION t4 FOR VALUES IN (4)")
+    db.rows("DROP TABLE t2")
+    assert problems(db) == [
+        "partitions came, with rows that may not be indexed: public.t4; 2 partitions went: their"
+        " rows are still found"
+    ]
+    fill(db, "t")
+    assert (found(db, "merlin"), problems(db)) == (["[4, 4]"], [])
+    db.rows("UPDATE t3 SET body = 'a gnu'")  # no part of it any more
+    assert found(db, "gnu") == []
+
+
+def test_a_table_that_others_inherit_from_is_told(articles: Database) -> None:
+    articles.rows("CREATE TABLE public.children () INHERITS (public.articles)")
+    assert problems(articles) == [
+        "articles is inherited by children, whose changes are not followed: expected ALTER TABLE …"
+        " NO INHERIT",
+        "partitions came, with rows that may not be indexed: public.children",
+    ]
 
 
 def test_columns_that_go_are_named_and_writes_go_on(articles: Database) -> None:

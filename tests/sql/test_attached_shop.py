@@ -48,7 +48,8 @@ def test_rows_come_and_go_with_their_condition(shop: Database) -> None:
     shop.rows("UPDATE products SET deleted = NOT deleted WHERE id IN (1, 2)")
     assert found(shop, "oak") == ["2"]
     shop.rows(
-        "INSERT INTO products (id, body, deleted) VALUES (4, 'old oak', true), (5, 'an oak', false)"
+        "INSERT INTO products (id, body, deleted) VALUES (4, 'A cupboard, oak', true),"
+        " (5, 'Carpets for floors of oak', false)"
     )
     assert found(shop, "oak") == ["2", "5"]
     shop.rows("SELECT fill_table('products', 1, true)")
