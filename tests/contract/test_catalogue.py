@@ -38,7 +38,7 @@ SECURITY_DEFINER = {
     "_kept_attachment": "locks a row of the registry; only admins",
     "_locked_attachment": "locks a row of the registry, for who may read the table's rows",
     "_note_filled": "how far a table is filled, for who may read its rows",
-    "_follow_partitions": "triggers of an attached table on its partitions, for who may read its rows",
+    "_follow_partitions": "triggers of a table on its partitions, for who may read its rows",
     "index_embedding_space": "its names and types are the registry's, quoted; only admins",
     "_embedding_allowance": "fills a space's bucket by the admins' setting; base types alone",
     "_take_allowance": "takes from a space's bucket what it holds at most; base types alone",
