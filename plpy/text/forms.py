@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from itertools import pairwise
 
+from pgblend.plpy.text.numbers import GROUP_BLANK, WITH_UNIT, with_one_form
+
 # What Unicode calls default ignorable: soft hyphens, joiners, marks of direction, variants.
 IGNORABLE = (
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
@@ -46,12 +48,28 @@ CUT = (
 )
 INNER = r"[^\W_]*"
 LONGEST = 100
-# What bytes of ASCII are to a form: small letters a, capitals A, digits 0, controls zero.
-_LETTERS = bytes(range(97, 123))
-_KINDS = bytes.maketrans(
-    _LETTERS + _LETTERS.upper() + b"123456789_" + bytes([*range(9), *range(11, 32), 127]),
-    b"a" * 26 + b"A" * 26 + b"0" * 10 + b"\0" * 31,
+# What bytes of ASCII are to a form: letters a or A, digits 0, controls zero.
+_KINDS = bytes(
+    ord(kind)
+    for kind in (
+        "".join("\0" if one not in (9, 10) else " " for one in range(32))
+        + " " * 7
+        + "'"
+        + " " * 4
+        + ",-. "
+        + "0" * 10
+        + " " * 7
+        + "A" * 26
+        + " " * 4
+        + "0 "
+        + "a" * 26
+        + " " * 4
+        + "\0"
+        + " " * 128
+    )
 )
+# How a number with a unit may begin.
+_NUMBERS = (b"0a", b"0A", b"0 a", b"0 A")
 ASCII = bytes(range(128))
 
 
@@ -91,11 +109,13 @@ def is_own_form(text: str, config: str = "") -> bool:
     if not text.isascii():
         return False
     kinds = text.encode().translate(_KINDS)
-    has_inner_dot = b"." in kinds and (b".a" in kinds or b".A" in kinds or b".0" in kinds)
-    changes_case = b"aA" in kinds or b"0Aa" in kinds or b"AAaa" in kinds
-    return not (has_inner_dot or changes_case or b"\0" in kinds) and not (
-        "I" in text and is_dotless(config)
-    )
+    if b"." in kinds and (b".a" in kinds or b".A" in kinds or b".0" in kinds):
+        return False
+    if b"aA" in kinds or b"0Aa" in kinds or b"AAaa" in kinds or b"\0" in kinds:
+        return False
+    if b"0,0" in kinds or b"0'0" in kinds or ("I" in text and is_dotless(config)):
+        return False
+    return not (any(one in kinds for one in _NUMBERS) and re.search(WITH_UNIT, text))
 
 
 def unicode_form(text: str) -> str:
@@ -126,7 +146,9 @@ def word_form(text: str, config: str = "") -> str:
     """Return a text as its words are indexed under a text search configuration."""
     if is_own_form(text, config):
         return text
-    text = re.sub(INNER_DOT, " ", unicode_form(text))
+    if not text.isascii():
+        text = re.sub(GROUP_BLANK, "", text)
+    text = with_one_form(re.sub(INNER_DOT, " ", unicode_form(text)), config)
     parts: list[str] = []
     last = 0
     for _, end, found in humps(text):

@@ -21,6 +21,7 @@ from pgblend.plpy.text.forms import (
     small_form,
     unicode_form,
 )
+from pgblend.plpy.text.numbers import GROUP_BLANK, Spelling, grouped, with_units
 
 # What compatibility forms may change: other characters than ASCII, and what a mark follows.
 _RUN = r"[\x00-\x7f]?[^\x00-\x7f]+"
@@ -69,6 +70,21 @@ class Form(NamedTuple):
                 return form
         return self.changed(_RUN, _composed)
 
+    def spelt(self, spellings: Iterable[Spelling]) -> "Form":
+        """Return the form with numbers and units in their one form (numbers.py)."""
+        places: list[int] = []
+        parts: list[str] = []
+        last = 0
+        for begin, end, new, of_new in spellings:
+            places += [*range(last, begin), *of_new]
+            parts += self.text[last:begin], new
+            last = end
+        if not parts:
+            return self
+        places += range(last, len(self.text))
+        begins, ends = [self.begins[one] for one in places], [self.ends[one] for one in places]
+        return Form("".join([*parts, self.text[last:]]), begins, ends)
+
     def with_parts(self) -> "Form":
         """Return the form with the parts of names after these (humps)."""
         words = list(humps(self.text))
@@ -91,9 +107,13 @@ class Form(NamedTuple):
 def placed_form(text: str, config: str) -> Form:
     """Return the form of a text (word_form) with where its characters stand."""
     form = Form(text, range(len(text)), range(1, len(text) + 1))
-    if unicode_form(text) != text:
+    if not text.isascii() and re.search(GROUP_BLANK, text):
+        form = form.changed(GROUP_BLANK, _nothing)
+    if unicode_form(form.text) != form.text:
         form = _unicode_form(form)
-    form = form._replace(text=re.sub(INNER_DOT, " ", form.text)).with_parts()
+    form = form._replace(text=re.sub(INNER_DOT, " ", form.text))
+    form = form.spelt(grouped(form.text, config))
+    form = form.spelt(with_units(form.text)).with_parts()
     return form._replace(text=small_form(form.text, config))
 
 

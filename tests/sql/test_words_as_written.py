@@ -51,6 +51,8 @@ TEXTS = {
     "log": ("english", LOG),
     "plain": ("english", "INFO all is well, nothing to see"),
     "ist": ("turkish", "IŞIK evi KIZILTOPRAK semtinde, İSTANBUL."),
+    "size": ("english", "The tank holds 1,250 l and the disk 10GB; orders by e-mail."),
+    "masse": ("german", "Das Blech ist 3,5 mm stark und wiegt 1.250 kg oder 2\u202f000 kg."),
     "low": ("turkish", "ışık evi kızıltoprak semtinde, istanbul."),
 }
 
@@ -134,6 +136,11 @@ CASES = [
     ("ışık", ["ist", "low"], "<mark>IŞIK</mark>"),
     ("KIZILTOPRAK", ["ist", "low"], None),
     ("kızıltoprak", ["ist", "low"], None),
+    ("10 GB", ["size"], "<mark>10GB</mark>"),
+    ("1250", ["size", "masse"], "<mark>1,250</mark>"),
+    ('"10 GB"', ["size"], None),
+    ("3.5mm", ["masse"], "<mark>3,5</mark> <mark>mm</mark>"),
+    ("2000 kg", ["masse"], "<mark>2\u202f000 kg</mark>"),
     ("istanbul", ["ist", "low"], "<mark>İSTANBUL</mark>"),
 ]
 
