@@ -79,12 +79,14 @@ def command(
 ) -> None:
     """Read files and put their text into a collection.
 
-    PATH is a file or a folder. Read are text, Markdown, HTML, XML, JSON, JSONL, CSV, source code,
-    PDF, Word, Excel, PowerPoint, OpenDocument, EPUB, RTF, notebooks and mail; of the exports of
-    Slack (ZIP or folder), Linear (JSON) and mail (mbox) each channel, issue or thread becomes a
-    document. A file that did not change is passed over, one that did replaces its document. After
-    an interruption the same command finishes the rest. Exit code 4: some inputs failed,
-    or a model refused some texts.
+    PATH is a file or a folder. Read are text, Markdown, reStructuredText, AsciiDoc, Org, LaTeX,
+    HTML, saved pages, XML, JSON, JSONL, CSV, source code, notebooks, PDF, Word, Excel, PowerPoint,
+    OpenDocument, EPUB, RTF, subtitles, calendars, pictures, mail of all kinds with its attached
+    files, and ZIP archives; of the exports of Slack (ZIP or folder), Linear (JSON) and mail (mbox)
+    each channel, issue or thread becomes a document. Other files are named in the report. A file
+    that did not change is passed over, one that did replaces its document. After an interruption
+    the same command finishes the rest. Exit code 4: some inputs failed, or a
+    model refused some texts.
 
     \b
     Examples:

@@ -34,8 +34,8 @@ def command(
     To be run again and again over folders and the exports of Slack, Linear and mail, whole ones or
     those of the days since. A conversation is one document over all exports: the messages that it
     lacks are appended, and nothing of it is deleted or embedded twice; messages that were changed
-    or deleted at their source stay. Files whose document has their time are not read. The view
-    blend.conversations tells up to when each conversation is in: what to export since.
+    or deleted at their source stay. The view blend.conversations
+    tells up to when each conversation is in: what to export since.
 
     \b
     Examples:
@@ -51,7 +51,6 @@ def command(
         embed=embed,
         prune=prune,
         dry_run=dry_run,
-        resume=True,
         sync=True,
         limits=Limits(run_seconds=time_budget),
         follow_links=follow_links,

@@ -29,6 +29,51 @@ def is_skipped(element: Any) -> bool:
     return not name or name in _SKIPPED
 
 
+def hidden_styles(styles: Any) -> frozenset[str]:
+    """Return the ids of the styles whose text is hidden."""
+    own: dict[str, bool] = {}
+    bases: dict[str, str] = {}
+    for style in () if styles is None else styles.iter(f"{W}style"):
+        name, sign = style.get(f"{W}styleId", ""), style.find(f"{W}rPr/{W}vanish")
+        based_on = style.find(f"{W}basedOn")
+        if sign is not None:
+            own[name] = _is_on(sign)
+        elif based_on is not None:
+            bases[name] = based_on.get(f"{W}val", "")
+    for name in bases:
+        base, seen = name, {""}
+        while base in bases and base not in seen:
+            seen.add(base)
+            base = bases[base]
+        own.setdefault(name, own.get(base, False))
+    return frozenset(name for name, is_hidden in own.items() if is_hidden)
+
+
+def drop_hidden(root: Any, styles: frozenset[str]) -> bool:
+    """Take hidden text out of a part, and tell whether there was any; `styles` hide theirs."""
+    found = False
+    for run in root.iter(f"{W}r"):
+        sign = run.find(f"{W}rPr/{W}vanish")
+        if not (_is_on(sign) if sign is not None else styles and _has_style(run, styles)):
+            continue
+        for text in run.findall(f"{W}t"):
+            found = found or bool((text.text or "").strip())
+            run.remove(text)
+    return found
+
+
+def _is_on(sign: Any) -> bool:
+    return sign.get(f"{W}val", "1") not in ("0", "false", "off")
+
+
+def _has_style(run: Any, styles: frozenset[str]) -> bool:
+    paragraph = next(run.iterancestors(f"{W}p"), None)
+    stated = [run.find(f"{W}rPr/{W}rStyle")]
+    if paragraph is not None:
+        stated.append(paragraph.find(f"{W}pPr/{W}pStyle"))
+    return any(each is not None and each.get(f"{W}val") in styles for each in stated)
+
+
 def text_of(element: Any, numbers: Numbers | None = None) -> tuple[str, list[Any]]:
     """Return the text below an element, with PAGE_BREAK for each page break, and its text boxes.
 

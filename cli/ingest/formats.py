@@ -139,7 +139,7 @@ def _parse_text(data: bytes) -> Document:
 
 
 _FORMATS = (
-    Format(TEXT, "TEXT", ".txt .text .log .rst", _parse_text, find_links),
+    Format(TEXT, "TEXT", ".txt .text .log", _parse_text, find_links),
     Format(
         MARKDOWN,
         "MARKDOWN",
@@ -174,6 +174,7 @@ _FORMATS = (
         version=7,
         before=TEXT,
     ),
+    Format("text/x-rst", "RST", ".rst", _lazy("parse_rst", "parse_rst"), version=7, before=TEXT),
     Format("text/x-org", "ORG", ".org", _lazy("parse_org", "parse_org"), version=7, before=TEXT),
     Format(JSON, "JSON", ".json", _parse_json),
     Format(JSONL, "JSON", ".jsonl .ndjson", _parse_text),

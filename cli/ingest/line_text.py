@@ -2,8 +2,18 @@
 
 from dataclasses import dataclass, field
 
-from pgblend.cli.ingest.document import Document, Heading, LeftOut, Link, storable_value
+from pgblend.cli.ingest.document import (
+    Document,
+    Heading,
+    LeftOut,
+    Link,
+    storable_text,
+    storable_value,
+)
 from pgblend.cli.ingest.title import stated_title, top_heading
+
+_ELSEWHERE = "it is a file of its own"
+_BRING_IT = "bring it in as well: its text is found under its own name"
 
 
 @dataclass
@@ -30,6 +40,11 @@ class LineText:
     def add_link(self, target: str) -> None:
         """Note a link of the line that is read."""
         self.links.append((len(self.lines), target))
+
+    def tell_file(self, name: str) -> None:
+        """Note a file that the text takes in, which is not followed."""
+        if name:
+            self.left_out.append(LeftOut(storable_text(name), _ELSEWHERE, _BRING_IT))
 
     def document(self) -> Document:
         """Return the document; its title is what it says, else its only top heading."""

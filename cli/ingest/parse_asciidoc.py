@@ -3,7 +3,7 @@
 import re
 
 from pgblend.cli.ingest.decode import decode
-from pgblend.cli.ingest.document import Document, LeftOut
+from pgblend.cli.ingest.document import Document
 from pgblend.cli.ingest.line_text import LineText
 
 _HEADING = re.compile(r"^(={1,6}|#{1,6})[ \t]+(\S.*?)(?:[ \t]+\1)?$")
@@ -90,9 +90,7 @@ class _Reader:
             return True
         if match := _DIRECTIVE.match(line):
             if line.startswith("include"):
-                reason = "it is a file of its own"
-                mend = "bring it in as well: its text is found under its own name"
-                self.text.left_out.append(LeftOut(match[1], reason, mend))
+                self.text.tell_file(match[1])
             return True
         is_comment = line.startswith("//") and not line.startswith("///")
         if (

@@ -5,7 +5,14 @@ from typing import Any
 
 from pgblend.cli.ingest.document import Document, ParseError, storable_text, storable_value
 from pgblend.cli.ingest.docx_numbers import BULLET, Numbers
-from pgblend.cli.ingest.docx_text import PAGE_BREAK, W, is_skipped, text_of
+from pgblend.cli.ingest.docx_text import (
+    PAGE_BREAK,
+    W,
+    drop_hidden,
+    hidden_styles,
+    is_skipped,
+    text_of,
+)
 from pgblend.cli.ingest.drawing_text import add_drawings
 from pgblend.cli.ingest.office_file import local_name
 from pgblend.cli.ingest.office_package import Package, open_package
@@ -18,6 +25,8 @@ _R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 _MAIN = "word/document.xml"
 _NOTES = ("footnotes", "endnotes", "comments")
 _HEADING_NAME = re.compile(r"heading ([1-9])$", re.IGNORECASE)
+_NOT_SHOWN = "a reader does not see it"
+_SHOW_IT = "take the mark Hidden from it in Word's fonts if it is to be found"
 _LETTER = re.compile(r"[^\W\d_]{2}")
 
 
@@ -32,6 +41,8 @@ def parse_docx(data: bytes) -> Document:
         styles = _part(package, main, "styles")
         reader = _Reader(package, main, {} if styles is None else _heading_levels(styles))
         reader.numbers = Numbers(_part(package, main, "numbering"), styles)
+        reader.hidden = hidden_styles(styles)
+        reader.drop_hidden(root)
         reader.read_blocks(body)
         for kind in _NOTES:
             for note in package.related(main, kind):
@@ -62,6 +73,7 @@ class _Reader:
         self._part = part
         self.builder = TextBuilder()
         self.numbers = Numbers(None, None)
+        self.hidden: frozenset[str] = frozenset()
         self.title = ""
         self.page = 1
         self._levels = levels
@@ -73,9 +85,15 @@ class _Reader:
         """Read another part of the package: notes, comments."""
         root = self._package.xml(part)
         if root is not None:
+            self.drop_hidden(root)
             before, self._part = self._part, part
             self.read_blocks(root, paged=False)
             self._part = before
+
+    def drop_hidden(self, root: Any) -> None:
+        """Take out what a reader does not see; that there is some is told."""
+        if drop_hidden(root, self.hidden):
+            self._package.leave_out("hidden text", _NOT_SHOWN, _SHOW_IT)
 
     def read_running(self, main: str) -> None:
         """Read the heads and feet of pages, each of their lines once; mere numbers are left out."""
@@ -83,6 +101,7 @@ class _Reader:
         for kind in ("header", "footer"):
             for relation in self._package.related(main, kind):
                 own = _Reader(self._package, relation.part, {})
+                own.hidden = self.hidden
                 own.read_part(relation.part)
                 for line in own.builder.text().split("\n"):
                     words = " ".join(line.split())

@@ -29,12 +29,18 @@ _UNSEEN_BLOCKS = frozenset(("comment", "filecontents", "filecontents*"))
 # Commands whose argument is no text: names of places, files, sizes.
 _SILENT = re.compile(
     r"\\(?:label|(?:no)?cite\w*|[a-z]*cite[a-z]*|ref|eqref|pageref|[cC]ref|autoref|nameref|index"
-    r"|input|include|includegraphics|bibliography|bibliographystyle|usepackage|documentclass"
+    r"|input|include|subfile|includestandalone|lstinputlisting|verbatiminput|includegraphics|bibliography|bibliographystyle|usepackage|documentclass"
     r"|hspace|vspace|pagestyle|thispagestyle|setlength|setcounter|addtocounter|RequirePackage"
     r"|(?:re)?newcommand|(?:re)?newenvironment|def|let|DeclareMathOperator|newtheorem|color"
     r"|definecolor|hypersetup|graphicspath|pagenumbering|addbibresource|textcolor|fontsize"
-    r"|selectlanguage|vskip|hskip|cline|cmidrule|multicolumn\{\d+\}|multirow\{\d+\})"
+    r"|(?:sub)?import\*?\{[^{}]*\}|inputminted(?:\[[^\]]*\])?\{[^{}]*\}|selectlanguage|vskip|hskip|cline|cmidrule|multicolumn\{\d+\}|multirow\{\d+\})"
     r"\*?\s*(?:\[[^\]]*\]\s*)*\{[^{}]*\}(?:\[[^\]]*\])*"
+)
+# Files that stand here when the text is set; those of macros have no text.
+_INCLUDED = re.compile(
+    r"\\(?:input|include|subfile|includestandalone|lstinputlisting|verbatiminput"
+    r"|inputminted(?:\[[^\]]*\])?\{[^{}]*\}|(?:sub)?import\*?\s*\{([^{}]*)\})"
+    r"\s*(?:\[[^\]]*\])?\s*\{([^{}]+)\}"
 )
 _ENVIRONMENT = re.compile(
     r"\\begin\{(?:tabular\*?|tabularx|array|longtable|minipage|multicols|thebibliography"
@@ -87,6 +93,8 @@ def parse_latex(data: bytes) -> Document:
         _continue(text, said)
         place = match.end()
     _add_prose(text, body[place:])
+    for folder, name in _INCLUDED.findall(_COMMENT.sub(r"\1", body)):
+        text.tell_file(f"{folder}{name}".strip())
     return text.document()
 
 

@@ -87,6 +87,9 @@ class _Reader:
 
 def _take_keyword(text: LineText, name: str, value: str) -> None:
     """Note what a keyword says of the text; a caption is shown."""
+    if name == "include" and value:
+        file = value.split('"')[1] if value.count('"') > 1 else value.split()[0]
+        text.tell_file(file)
     if name in _METADATA and value:
         key = _METADATA[name]
         text.metadata.setdefault(key, value.strip(":").split(":") if key == "tags" else value)

@@ -8,7 +8,14 @@ from typing import Any
 
 from python_calamine import CalamineError, CalamineWorkbook
 
-from pgblend.cli.ingest.document import Document, Heading, ParseError, Place, storable_text
+from pgblend.cli.ingest.document import (
+    Document,
+    Heading,
+    LeftOut,
+    ParseError,
+    Place,
+    storable_text,
+)
 from pgblend.cli.ingest.number_format import general
 from pgblend.cli.ingest.ods_sheets import ods_sheets
 from pgblend.cli.ingest.office_file import OLE_MAGIC, BrokenArchiveError, open_archive
@@ -22,6 +29,8 @@ _ZIP_MAGIC = b"PK"
 # Of Excel 2 to 4, whose files are no containers.
 _OLDEST = (b"\x09\x00", b"\x09\x02", b"\x09\x04", b"\x09\x08")
 _BINARY = "xl/workbook.bin"
+_BINARY_FORMATS = "numbers stand as they are stored, without percent, currency and leading zeros"
+_SAVE_IT = "save it as .xlsx"
 _ODS = "content.xml"
 
 
@@ -37,7 +46,9 @@ def parse_spreadsheet(data: bytes) -> Document:
             if _ODS in names:
                 return _written(ods_sheets(archive))
             if _BINARY in names:
-                return _written(_calamine_sheets(data))
+                document = _written(_calamine_sheets(data))
+                told = LeftOut("formats of numbers", _BINARY_FORMATS, _SAVE_IT)
+                return replace(document, left_out=(*document.left_out, told))
     except BrokenArchiveError:
         pass  # perhaps only its end is
     with open_package(data, MAIN) as package:

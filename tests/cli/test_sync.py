@@ -182,3 +182,18 @@ def test_a_document_that_changed_meanwhile_is_not_appended_to(connection):
     assert store(connection, "c", grown("now")) == [Outcome("k", "appended", 2)]
     indexes = connection.execute("SELECT chunk_index, content FROM blend.chunks ORDER BY 1")
     assert indexes.fetchall() == [(0, "text"), (1, "more"), (2, "and more")]
+
+
+def test_a_file_that_earlier_versions_read_in_another_way_is_read_once_more(
+    sync, connection, tmp_path
+):
+    """As `ingest` does, though its document is as new as the file."""
+    (tmp_path / "a.md").write_text("# Tides\n\nNeap.\n")
+    (tmp_path / "b.md").write_text("# Ships\n\nSail.\n")
+    assert sync(tmp_path)[0] == {"added": 2}
+    assert sync(tmp_path)[0] == {"unchanged": 2}
+    connection.execute(
+        "UPDATE pgblend_data.document SET content_hash = 'of an earlier version'"
+        " WHERE source_key = 'a.md'"
+    )
+    assert sync(tmp_path)[0] == {"replaced": 1, "unchanged": 1}

@@ -5,6 +5,7 @@ import pytest
 from pgblend.cli.ingest.parse_asciidoc import parse_asciidoc
 from pgblend.cli.ingest.parse_latex import parse_latex
 from pgblend.cli.ingest.parse_org import parse_org
+from pgblend.cli.ingest.parse_rst import parse_rst
 
 _LATEX = r"""\documentclass[a4paper]{article}
 \usepackage{graphicx} % silentword
@@ -154,3 +155,36 @@ def test_text_and_headings_are_read_and_marks_are_no_words(
 def test_a_file_that_is_included_is_named():
     (left_out,) = parse_asciidoc(_ASCIIDOC.encode()).left_out
     assert (left_out.part, left_out.reason) == ("other.adoc", "it is a file of its own")
+
+
+@pytest.mark.parametrize(
+    ("parse", "source", "names"),
+    [
+        (
+            parse_latex,
+            "A \\input{parts/a} b \\include{c}. % \\input{no}\n\\import{d/}{e} \\subfile{f}",
+            ["parts/a", "c", "d/e", "f"],
+        ),
+        (
+            parse_org,
+            'A\n#+INCLUDE: "a b.org" :lines "5-"\n#+include: c.org\n',
+            ["a b.org", "c.org"],
+        ),
+        (parse_rst, "A\n\n.. include:: a.rst\n\n.. literalinclude:: b.py\n", ["a.rst", "b.py"]),
+    ],
+)
+def test_files_that_a_text_takes_in_are_named(parse, source, names):
+    document = parse(source.encode())
+    assert [each.part for each in document.left_out] == names
+    assert not any(name in document.text for name in names if parse is not parse_rst)
+
+
+def test_restructuredtext_has_headings():
+    source = (
+        "=====\nTides\n=====\n\nA\n\nNeap\n----\n\nB\n\nHigh\n~~~~\n\nEbb\n---\n\n--\nno\n"
+    )
+    headings = parse_rst(source.encode()).headings
+    assert [(each.text, each.level) for each in headings] == [
+        *(("Tides", 1), ("Neap", 2), ("High", 3), ("Ebb", 2)),
+    ]
+    assert all(source[each.offset :].startswith(each.text) for each in headings)

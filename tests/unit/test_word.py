@@ -116,6 +116,23 @@ def test_what_was_deleted_is_no_text() -> None:
     assert lines(read(body)) == ["Kept added", "one paragraph now", "row"]
 
 
+def test_hidden_text_is_left_out_and_told() -> None:
+    styles = (
+        '<w:style w:type="character" w:styleId="Gone"><w:rPr><w:vanish/></w:rPr></w:style>'
+        '<w:style w:type="paragraph" w:styleId="Away"><w:basedOn w:val="Gone"/></w:style>'
+    )
+    body = (
+        "<w:p><w:r><w:t>seen </w:t></w:r><w:r><w:rPr><w:vanish/></w:rPr><w:t>secret</w:t></w:r>"
+        '<w:r><w:rPr><w:vanish w:val="0"/></w:rPr><w:t>shown</w:t></w:r>'
+        '<w:r><w:rPr><w:rStyle w:val="Gone"/></w:rPr><w:t>secret</w:t></w:r></w:p>'
+        '<w:p><w:pPr><w:pStyle w:val="Away"/></w:pPr><w:r><w:t>secret</w:t></w:r></w:p>'
+    )
+    document = read(body, styles=root("w:styles", styles))
+    assert lines(document) == ["seen shown"]
+    assert [each.part for each in document.left_out] == ["hidden text"]
+    assert read(paragraph("seen")).left_out == ()
+
+
 def test_text_boxes_charts_and_fields_are_read_once() -> None:
     box = f"<w:txbxContent>{paragraph('Boxed words')}</w:txbxContent>"
     both = (
