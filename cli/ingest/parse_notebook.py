@@ -1,5 +1,6 @@
 """Jupyter notebooks of every version: cells as Markdown, code in fences, results as text."""
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -76,6 +77,8 @@ def _result(output: dict[str, Any], name: str, left_out: list[LeftOut]) -> str:
     if "markdown" in found:
         return _joined(found["markdown"])
     text = _joined(found.get("plain") or found.get("text"))
+    if not text and "json" in found:
+        text = json.dumps(found["json"], ensure_ascii=False, indent=1)
     if "html" in found:
         text = parse_html(_joined(found["html"]))[0].strip() or text
     if {"png", "jpeg", "svg+xml", "svg"} & found.keys():

@@ -119,8 +119,10 @@ def _substation(source: str, about: dict[str, str]) -> Iterator[_Cue]:
         elif kind == "dialogue" and "start" in columns and "end" in columns:
             values = [value.strip() for value in rest.split(",", len(columns) - 1)]
             found = dict(zip(columns, values, strict=False))
-            if not _DRAWING.search(found.get("text", "")):
-                yield from _cue(found.get("start", ""), found.get("end", ""), found.get("text", ""))
+            said, speaker = found.get("text", ""), found.get("name") or found.get("actor")
+            if not _DRAWING.search(said):
+                said = f"<v {speaker}>{said}" if speaker else said
+                yield from _cue(found.get("start", ""), found.get("end", ""), said)
 
 
 def _frames(source: str) -> Iterator[_Cue]:
