@@ -129,13 +129,21 @@ def _outermost(node: tree_sitter.Node) -> tree_sitter.Node:
 
 def _start(node: tree_sitter.Node) -> int:
     """Return where a definition begins: at the comments and attributes right above it."""
-    while (before := node.prev_named_sibling) is not None and before.type in _BEFORE:
+    while (before := _before(node)) is not None and before.type in _BEFORE:
         other = before.prev_sibling
         is_own_line = other is None or _last_row(other) < before.start_point.row
         if node.start_point.row - _last_row(before) > 1 or not is_own_line:
             break
         node = before
     return node.start_byte
+
+
+def _before(node: tree_sitter.Node) -> tree_sitter.Node | None:
+    """Return what stands before a node; Python has a class's first comment before its block."""
+    body = node.parent
+    if node.prev_named_sibling is None and body is not None and body.type == "block":
+        return body.prev_named_sibling
+    return node.prev_named_sibling
 
 
 def _last_row(node: tree_sitter.Node) -> int:

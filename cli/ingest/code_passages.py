@@ -8,13 +8,18 @@ from pgblend.cli.ingest.document import Document, Scope
 from pgblend.cli.tokens import count_tokens
 
 _LONGEST_SIGNATURE = 160
+# Definitions are put together up to this share of a passage: one that is longer stands alone, for
+# a vector of many is near to none of them (docs/decisions/ingest.md).
+_TOGETHER = 4
 
 
 def code_bounds(document: Document, limit: int) -> list[int]:
-    """Return where parts of code begin and end, each of whole functions and classes if they fit.
+    """Return where parts of code begin and end, each of whole functions and classes.
 
-    What is larger than `limit` tokens is cut at what is within it; neighbours are put together.
+    What is larger than a quarter of `limit` tokens is cut at what is within it; smaller neighbours
+    are put together up to that.
     """
+    limit //= _TOGETHER
     text = document.text
     cuts: dict[int, list[int]] = {}
     for scope in document.scopes:

@@ -180,9 +180,7 @@ def test_files_that_a_text_takes_in_are_named(parse, source, names):
 
 
 def test_restructuredtext_has_headings():
-    source = (
-        "=====\nTides\n=====\n\nA\n\nNeap\n----\n\nB\n\nHigh\n~~~~\n\nEbb\n---\n\n--\nno\n"
-    )
+    source = "=====\nTides\n=====\n\nA\n\nNeap\n----\n\nB\n\nHigh\n~~~~\n\nEbb\n---\n\n--\nno\n"
     headings = parse_rst(source.encode()).headings
     assert [(each.text, each.level) for each in headings] == [
         *(("Tides", 1), ("Neap", 2), ("High", 3), ("Ebb", 2)),
