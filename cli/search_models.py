@@ -201,6 +201,8 @@ class _ClientSearch:
         if not texts:
             return
         body = {"model": self.plan["space"]["model"], "input": texts}
+        if self.plan["space"]["asked_dimensions"]:
+            body["dimensions"] = self.plan["space"]["asked_dimensions"]
         outcome = yield from self.ask("/v1/embeddings", body, "embed")
         vectors: Any = outcome
         if "answer" in outcome:

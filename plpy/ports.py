@@ -403,6 +403,7 @@ class Space(NamedTuple):
 
     `table_id` is what the snapshot sees: another one may have the name since. `vectors` is the
     planner's row count, -1 where it has none; `has_policy`: row security holds for who searches.
+    `asked_dimensions` are those that the model is asked for, where it gives others by itself.
     """
 
     name: str
@@ -416,6 +417,7 @@ class Space(NamedTuple):
     table_id: int
     vectors: float
     has_policy: bool
+    asked_dimensions: int | None
 
 
 class Held(NamedTuple):

@@ -162,7 +162,7 @@ def plan(
     "--dimensions",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Of a vector. Default: what the model gives; another number is then an error.",
+    help="Of a vector. Default: what the model gives; for others it is asked, if it can shorten.",
 )
 @click.option(
     "--no-probe",

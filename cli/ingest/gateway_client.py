@@ -61,12 +61,25 @@ class GatewayClient:
     def __exit__(self, *_: object) -> None:
         self._client.close()
 
-    def embed(self, model: str, texts: Sequence[str], input_type: str = "query") -> list[Vector]:
+    def embed(
+        self,
+        model: str,
+        texts: Sequence[str],
+        input_type: str = "query",
+        dimensions: int | None = None,
+    ) -> list[Vector]:
         """Return a vector for each text; waits and tries again when the model is overloaded.
 
         `input_type` "passage" is for texts to be found: some local models prefix them otherwise.
+        None for `dimensions` means those that the model gives by itself.
         """
-        body = {"model": model, "input": list(texts), "encoding_format": "base64"}
+        body: dict[str, Any] = {
+            "model": model,
+            "input": list(texts),
+            "encoding_format": "base64",
+        }
+        if dimensions is not None:
+            body["dimensions"] = dimensions
         if model.startswith("local/"):  # another gateway than our own may refuse the field
             body["input_type"] = input_type
         vectors = self._vectors(self._ask("/v1/embeddings", body), len(texts))

@@ -20,6 +20,7 @@ class Space:
     dimensions: int
     waiting: int
     active: bool = False
+    asked_dimensions: int | None = None
 
 
 def get_setting(connection: Connection, name: str) -> Any:
@@ -31,8 +32,8 @@ def get_setting(connection: Connection, name: str) -> Any:
 def read_spaces(connection: Connection) -> list[Space]:
     """Return the spaces that a model fills, the active one first: searches wait for its vectors."""
     rows = connection.execute(
-        "SELECT name, model, dimensions, waiting, active FROM blend.embedding_spaces"
-        " WHERE NOT brings_vectors ORDER BY active DESC, name"
+        "SELECT name, model, dimensions, waiting, active, asked_dimensions"
+        " FROM blend.embedding_spaces WHERE NOT brings_vectors ORDER BY active DESC, name"
     )
     return [Space(*row) for row in rows]
 

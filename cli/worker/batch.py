@@ -32,7 +32,7 @@ class Batch:
         model embeds nothing; what was embedded before stays in `vectors`.
         """
         try:
-            found = client.embed(self.space.model, list(texts.values()), "passage")
+            found = self._vectors(client, list(texts.values()), "passage")
         except GatewayUnavailableError as error:
             if not error.may_be_the_text:
                 raise
@@ -42,10 +42,13 @@ class Batch:
             check_dimensions(self.space, found)
             self.vectors.update(zip(texts, found, strict=True))
 
+    def _vectors(self, client: GatewayClient, texts: list[str], input_type: str) -> list[Vector]:
+        return client.embed(self.space.model, texts, input_type, self.space.asked_dimensions)
+
     def _probe(self, client: GatewayClient, error: GatewayUnavailableError) -> None:
         """Raise the error again where the model refuses a harmless text too."""
         try:
-            client.embed(self.space.model, [_PROBE_TEXT.format(uuid4())])
+            self._vectors(client, [_PROBE_TEXT.format(uuid4())], "query")
         except GatewayUnavailableError:
             raise error from None
 

@@ -40,7 +40,8 @@ _WAITS = """
             WHERE q.queued_at < clock_timestamp() - interval '2 seconds')
 """
 _SPACES = """
-    SELECT s.name, s.model, s.dimensions, 0 FROM pgblend_data.embedding_space AS s
+    SELECT s.name, s.model, s.dimensions, 0, s.active, s.asked_dimensions
+    FROM pgblend_data.embedding_space AS s
     WHERE NOT s.brings_vectors
     ORDER BY s.active DESC, s.name
 """

@@ -20,6 +20,7 @@ CREATE TABLE pgblend_data.embedding_space (
     recall double precision,
     tuned_at timestamptz,
     brings_vectors boolean NOT NULL DEFAULT false,
+    asked_dimensions integer,
     CONSTRAINT embedding_space_pkey PRIMARY KEY (name),
     CONSTRAINT embedding_space_table_name_key UNIQUE (table_name),
     CONSTRAINT embedding_space_name_check CHECK (
@@ -46,6 +47,8 @@ COMMENT ON COLUMN pgblend_data.embedding_space.recall IS
 COMMENT ON COLUMN pgblend_data.embedding_space.tuned_at IS 'When that was measured.';
 COMMENT ON COLUMN pgblend_data.embedding_space.brings_vectors IS
 'Whether callers bring the vectors: then no chunk is queued and no model is asked.';
+COMMENT ON COLUMN pgblend_data.embedding_space.asked_dimensions IS
+'Dimensions that the model is asked for; NULL: it gives those of the space by itself.';
 
 CREATE TABLE pgblend_data.embedding_worker (
     id integer GENERATED ALWAYS AS IDENTITY,

@@ -47,7 +47,8 @@ SELECT
             'storage', e.storage, 'vector_type', e.vector_type, 'ef_search', e.ef_search,
             'table_name', e.table_name, 'table_id', t.oid::bigint,
             'vectors', t.reltuples::double precision,
-            'has_policy', row_security_active(t.oid))::text
+            'has_policy', row_security_active(t.oid),
+            'asked_dimensions', e.asked_dimensions)::text
         FROM pgblend_data.embedding_space AS e
         LEFT JOIN LATERAL (
             SELECT t.oid, t.reltuples FROM pg_catalog.pg_class AS t

@@ -2,7 +2,7 @@
 -- Runs with its owner's rights, so that callers reach the gateway without choosing its address,
 -- path or model. For that its search_path holds nothing that others can write to. The model of
 -- embed is that of the space named, of the others a setting's. `input` is what the model is asked;
--- a NULL timeout_ms means the setting timeouts_ms. Where callers bring a space's vectors, no model
+-- a space made so asks for its dimensions too. A NULL timeout_ms means the setting timeouts_ms. Where callers bring a space's vectors, no model
 -- is asked. Gives {"answer"} or {"problem", "hint"}; to a stage of a search, whose request is only
 -- sent, {"call": uuid} or {"problem", "hint"}.
 CREATE OR REPLACE FUNCTION pgblend._request_model(
@@ -41,7 +41,9 @@ BEGIN
         ->> CASE task WHEN 'hyde' THEN 'expand' ELSE task END)::numeric);
     body := input || jsonb_build_object('model', model) || CASE
         WHEN task IN ('expand', 'hyde') THEN jsonb_build_object('timeout_ms', timeout_ms)
-        ELSE '{}' END;
+        ELSE '{}' END || CASE
+        WHEN target.asked_dimensions IS NULL THEN '{}'
+        ELSE jsonb_build_object('dimensions', target.asked_dimensions) END;
     RETURN pgblend._post_to_gateway(
         pgblend._gateway_request(
             CASE task WHEN 'embed' THEN '/v1/embeddings' WHEN 'expand' THEN '/v1/expand'

@@ -6,9 +6,14 @@ IMMUTABLE PARALLEL SAFE
 RETURN 'How many dimensions has a vector of this model?';
 
 -- _probe_model: the vector that a model gives for the probe text, asked through the gateway.
--- PB008 where the gateway fails or its answer holds no vector. Runs with its owner's rights, like
+-- NULL dimensions ask for what the model gives by itself. PB008 where the gateway fails or its
+-- answer holds no vector. Runs with its owner's rights, like
 -- _request_model; only admins may call it, who choose the models anyway.
-CREATE OR REPLACE FUNCTION pgblend._probe_model(model text, timeout_ms integer)
+CREATE OR REPLACE FUNCTION pgblend._probe_model(
+    model text,
+    timeout_ms integer,
+    dimensions integer DEFAULT NULL
+)
 RETURNS real[]
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
@@ -18,7 +23,9 @@ AS $function$
 DECLARE
     outcome jsonb := pgblend._post_to_gateway(pgblend._gateway_request(
         '/v1/embeddings',
-        jsonb_build_object('model', model, 'input', jsonb_build_array(pgblend._probe_text())),
+        jsonb_strip_nulls(jsonb_build_object(
+            'model', model, 'input', jsonb_build_array(pgblend._probe_text()),
+            'dimensions', dimensions)),
         timeout_ms));
 BEGIN
     IF outcome ? 'answer' THEN

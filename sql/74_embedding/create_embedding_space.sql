@@ -112,7 +112,8 @@ CREATE OR REPLACE FUNCTION pgblend._keep_space(
     dimensions integer,
     storage text,
     active boolean,
-    brings_vectors boolean
+    brings_vectors boolean,
+    asked_dimensions integer
 )
 RETURNS void
 LANGUAGE plpgsql
@@ -126,10 +127,10 @@ BEGIN
         UPDATE pgblend_data.embedding_space AS s SET active = false WHERE s.active;
     END IF;
     INSERT INTO pgblend_data.embedding_space (
-        name, model, dimensions, storage, active, table_name, brings_vectors)
+        name, model, dimensions, storage, active, table_name, brings_vectors, asked_dimensions)
     VALUES (
         name, model, dimensions, storage, _keep_space.active, 'embedding_' || name,
-        _keep_space.brings_vectors);
+        _keep_space.brings_vectors, _keep_space.asked_dimensions);
     -- From here on no other session writes chunks (the table refers to them), so none is missed.
     PERFORM pgblend._create_embedding_table(name);
 END;
@@ -156,8 +157,9 @@ $function$;
 
 -- create_embedding_space: register a model's vectors: make a table, an HNSW index and a queue of
 -- all chunks; returns the dimensions.
--- The model gives one vector through the gateway. Its dimensions must be the given ones, and its
--- beginning is kept to know the model again. probe => false asks nothing now, and dimensions must
+-- The model gives one vector through the gateway, and its beginning is kept to know the model again.
+-- Where dimensions are given and it gives others by itself, it is asked for so many from then on,
+-- as models with vectors that may be shortened allow; a model that gives others is an error. probe => false asks nothing now, and dimensions must
 -- be given. So must they with brings_vectors: callers store the vectors and give query_embedding,
 -- no model is ever asked, and no chunk waits. A new active space takes the place of the old one.
 -- storage auto is the first of vector, halfvec and binary that has room for the dimensions, and
@@ -180,12 +182,17 @@ VOLATILE PARALLEL UNSAFE
 AS $function$
 DECLARE
     probed real[];
+    asked integer;
     advice text;
 BEGIN
     PERFORM pgblend._check_space(name, model, dimensions, storage);
     IF coalesce(probe, true) AND NOT coalesce(brings_vectors, false) THEN
         BEGIN  -- a gateway just started loads its model first, hence so long
             probed := pgblend._probe_model(model, 60000);
+            IF dimensions <> cardinality(probed) THEN
+                asked := dimensions;
+                probed := pgblend._probe_model(model, 60000, dimensions);
+            END IF;
         EXCEPTION WHEN SQLSTATE 'PB008' THEN
             GET STACKED DIAGNOSTICS advice = PG_EXCEPTION_HINT;
             RAISE EXCEPTION '%', SQLERRM USING ERRCODE = 'PB008', HINT = concat_ws(
@@ -204,7 +211,8 @@ BEGIN
         WHERE s.fits ORDER BY s.most_dimensions LIMIT 1;
     END IF;
     PERFORM pgblend._keep_space(
-        name, model, dimensions, storage, coalesce(active, true), coalesce(brings_vectors, false));
+        name, model, dimensions, storage, coalesce(active, true),
+        coalesce(brings_vectors, false), asked);
     PERFORM pgblend._note_probe(name, probed);
     IF NOT coalesce(brings_vectors, false) THEN
         PERFORM pgblend._queue_all(name);

@@ -20,7 +20,8 @@ BEGIN
         WHEN cardinality(s.probe) = cardinality(pgblend._probe_start(g.given))
             THEN 1 - (s.probe::vector <=> pgblend._probe_start(g.given)::vector) END
     FROM pgblend_data.embedding_space AS s
-    CROSS JOIN LATERAL (SELECT pgblend._probe_model(s.model, 60000) AS given OFFSET 0) AS g
+    CROSS JOIN LATERAL (
+        SELECT pgblend._probe_model(s.model, 60000, s.asked_dimensions) AS given OFFSET 0) AS g
     WHERE s.name = space;
 END;
 $function$;

@@ -11,7 +11,8 @@ BEGIN
     WHERE e.active AND given.active AND e.name <> given.name;
     UPDATE pgblend_data.embedding_space AS e
     SET active = given.active, ef_search = given.ef_search, recall = given.recall,
-        tuned_at = given.tuned_at, probe = given.probe, probed_at = given.probed_at
+        tuned_at = given.tuned_at, probe = given.probe, probed_at = given.probed_at,
+        asked_dimensions = given.asked_dimensions
     WHERE e.name = given.name;
 END;
 $function$;

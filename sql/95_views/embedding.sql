@@ -23,7 +23,9 @@ SELECT
     s.ef_search,
     s.recall,  -- Share of the nearest candidate_depth passages that the index found so.
     s.tuned_at,  -- When that was measured.
-    s.brings_vectors  -- Whether callers bring its vectors: no model is asked, and nothing waits.
+    s.brings_vectors,  -- Whether callers bring its vectors: no model is asked, and nothing waits.
+    -- Dimensions that the model is asked for; NULL: it gives those of the space by itself.
+    s.asked_dimensions
 FROM pgblend_data.embedding_space AS s;
 
 -- embedding_progress: how far each embedding space is, how fast it goes, and how long it takes.

@@ -200,4 +200,4 @@ def test_what_is_left_out_is_named(report):
     lines = [line for line in report.splitlines() if "left out: " in line]
     assert any("missing_chapter.epub: OEBPS/b.xhtml: " in line for line in lines)
     assert any("yaml.md: its front matter: not valid: " in line for line in lines)
-    assert any("old.ipynb: cell 2: a picture among the results; " in line for line in lines)
+    assert any("old.ipynb: cell 2: a picture among the results: " in line for line in lines)

@@ -76,6 +76,20 @@ def test_from_the_first_space_to_the_second(
     assert again.stderr.startswith("pgblend: error: there is no embedding space 'one'")
 
 
+@pytest.mark.usefixtures("library", "gateway_connection")
+def test_passages_and_queries_get_vectors_as_short_as_the_space(
+    pgblend: Pgblend, model_provider: ModelProvider
+) -> None:
+    short = ["--dimensions", "64", "--active"]
+    ok(pgblend("space", "create", "short", "--model", model_provider.model, *short))
+    ok(pgblend("space", "fill", "short"))
+    found = json.loads(ok(pgblend("query", "ships on the sea", "--fast", "--json")).stdout)
+    assert "vector" in found["results"][0]["arms"]
+    asked = [body.get("dimensions") for body in model_provider.bodies if "input" in body]
+    assert asked == [None, *[64] * (len(asked) - 1)]  # the first tells what the model gives
+    assert len(asked) >= 4
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -39,6 +39,20 @@ def library(committed: Database) -> Database:
 # --- the probe
 
 
+def test_a_model_is_asked_for_shorter_vectors(
+    gateway_connection: psycopg.Connection, model_provider: ModelProvider
+) -> None:
+    db = Database(gateway_connection)
+    create = "SELECT create_embedding_space(%s, %s, %s)"
+    assert db.value(create, "short", model_provider.model, 100) == 100
+    assert db.value("SELECT asked_dimensions FROM embedding_spaces") == 100
+    assert db.value("SELECT vector_dims((embed_text('{text}'))[1])") == 100
+    found = db.row("SELECT dimensions, likeness FROM probe_embedding_space('short')")
+    assert found == (100, pytest.approx(1, abs=1e-6))
+    assert db.value(create, "whole", model_provider.model, 384) == 384  # it needs no asking
+    assert db.value("SELECT asked_dimensions FROM embedding_spaces WHERE name = 'whole'") is None
+
+
 def test_the_model_says_its_dimensions(
     gateway_connection: psycopg.Connection, model_provider: ModelProvider
 ) -> None:
@@ -47,9 +61,10 @@ def test_the_model_says_its_dimensions(
     assert db.value(create, "s", model_provider.model, None) == 384
     columns = "dimensions, probed_at IS NOT NULL"
     assert db.row(f"SELECT {columns} FROM embedding_spaces") == (384, True)
+    model_provider.behaviour = Behaviour(dimensions=384)  # whatever it is asked for
     error = db.error(create, "t", model_provider.model, 100)
-    assert error.sqlstate == "22023"
-    assert "gives vectors of 384 dimensions, not of 100" in str(error.message_primary)
+    assert error.sqlstate == "PB008"
+    assert "gave 384 dimensions where 100 were asked for" in str(error.message_primary)
     assert db.column("SELECT name FROM embedding_spaces WHERE active") == ["s"]
     model, expected, found, likeness = db.row("SELECT * FROM probe_embedding_space('s')")
     assert (model, expected, found) == (model_provider.model, 384, 384)
