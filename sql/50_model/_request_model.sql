@@ -2,9 +2,10 @@
 -- Runs with its owner's rights, so that callers reach the gateway without choosing its address,
 -- path or model. For that its search_path holds nothing that others can write to. The model of
 -- embed is that of the space named, of the others a setting's. `input` is what the model is asked;
--- a space made so asks for its dimensions too. A NULL timeout_ms means the setting timeouts_ms. Where callers bring a space's vectors, no model
--- is asked. Gives {"answer"} or {"problem", "hint"}; to a stage of a search, whose request is only
--- sent, {"call": uuid} or {"problem", "hint"}.
+-- a space made so asks for its dimensions too. A NULL timeout_ms means the setting timeouts_ms.
+-- Where callers bring a space's vectors, no model is asked. Gives {"answer"} or {"problem",
+-- "hint"}; to a stage of a search, whose request is only sent, {"call": uuid} or {"problem",
+-- "hint"}.
 CREATE OR REPLACE FUNCTION pgblend._request_model(
     task text,
     input jsonb,

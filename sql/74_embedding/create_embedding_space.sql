@@ -157,16 +157,17 @@ $function$;
 
 -- create_embedding_space: register a model's vectors: make a table, an HNSW index and a queue of
 -- all chunks; returns the dimensions.
--- The model gives one vector through the gateway, and its beginning is kept to know the model again.
--- Where dimensions are given and it gives others by itself, it is asked for so many from then on,
--- as models with vectors that may be shortened allow; a model that gives others is an error. probe => false asks nothing now, and dimensions must
--- be given. So must they with brings_vectors: callers store the vectors and give query_embedding,
--- no model is ever asked, and no chunk waits. A new active space takes the place of the old one.
--- storage auto is the first of vector, halfvec and binary that has room for the dimensions, and
--- whose index of the chunks there are the server's memory holds; binary indexes one bit a dimension
--- and re-scores by the stored halfvec. A name in use, a wrong name, storage or number of
--- dimensions, and a gateway that fails are errors. NULL for active and probe means true, for
--- brings_vectors false. For members of pgblend_admin.
+-- The model gives one vector through the gateway, and its beginning is kept to know the model
+-- again. Where dimensions are given and it gives others by itself, it is asked for so many from
+-- then on, as models with vectors that may be shortened allow; a model that gives others is an
+-- error. probe => false asks nothing now, and dimensions must be given. So must they with
+-- brings_vectors: callers store the vectors and give query_embedding, no model is ever asked, and
+-- no chunk waits. A new active space takes the place of the old one. storage auto is the first of
+-- vector, halfvec and binary that has room for the dimensions, and whose index of the chunks there
+-- are the server's memory holds; binary indexes one bit a dimension and re-scores by the stored
+-- halfvec. A name in use, a wrong name, storage or number of dimensions, and a gateway that fails
+-- are errors. NULL for active and probe means true, for brings_vectors false. For members of
+-- pgblend_admin.
 CREATE OR REPLACE FUNCTION blend.create_embedding_space(
     name text,
     model text,
