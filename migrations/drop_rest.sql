@@ -1,7 +1,7 @@
 -- What is left of pgblend once its routines and tables are gone, but for the table of alembic.
 -- Nothing is dropped with CASCADE: what users built on it stops this, and is named.
 
--- Languages of tables/, and what create_unaccent_config made.
+-- Languages of tables/, and what create_unaccent_config and create_hunspell_config made.
 DO $do$
 DECLARE
     configuration name;
@@ -10,9 +10,19 @@ BEGIN
         SELECT t.cfgname FROM pg_catalog.pg_ts_config AS t
         WHERE t.cfgnamespace = 'pgblend'::regnamespace
             AND (t.cfgname LIKE '%\_unaccent'
-                OR t.cfgname IN ('ja', 'km', 'ko', 'lo', 'my', 'th', 'zh'))
+                OR t.cfgname IN ('ja', 'km', 'ko', 'lo', 'my', 'th', 'zh')
+                OR EXISTS (
+                    SELECT FROM pg_catalog.pg_ts_dict AS d
+                    WHERE d.dictnamespace = t.cfgnamespace
+                        AND d.dictname = t.cfgname || '_hunspell'))
     LOOP
         EXECUTE format('DROP TEXT SEARCH CONFIGURATION pgblend.%I', configuration);
+    END LOOP;
+    FOR configuration IN
+        SELECT d.dictname FROM pg_catalog.pg_ts_dict AS d
+        WHERE d.dictnamespace = 'pgblend'::regnamespace AND d.dictname LIKE '%\_hunspell'
+    LOOP
+        EXECUTE format('DROP TEXT SEARCH DICTIONARY pgblend.%I', configuration);
     END LOOP;
 END
 $do$;

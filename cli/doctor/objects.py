@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from pgblend.cli.database import Connection, fetch_rows, fetch_value
 from pgblend.cli.doctor.check import Check
+from pgblend.cli.ingest.language import CONFIGURATIONS
 from pgblend.cli.revision import how_to_upgrade
 
 # The extension has routines before it has tables.
@@ -58,6 +59,25 @@ _UNSECURED_TABLES = """
     WHERE c.relnamespace = pg_catalog.to_regnamespace('pgblend_data') AND NOT c.relrowsecurity
         AND (c.relname IN ('document', 'chunk')
             OR EXISTS (SELECT FROM pg_catalog.pg_policy AS p WHERE p.polrelid = c.oid))
+    ORDER BY 1
+"""
+# Only a superuser may look into the server's folders.
+_MAY_WANT_DICTIONARIES = """
+    SELECT r.rolsuper AND EXISTS (
+        SELECT FROM pgblend_data.collection_language AS l WHERE l.text_search_config = 'simple')
+    FROM pg_catalog.pg_roles AS r WHERE r.rolname = current_user
+"""
+# Hunspell's are called as the languages of their countries are: pl_pl, ca_es_valencia.
+_DICTIONARIES = """
+    SELECT f.name
+    FROM pg_catalog.pg_config AS c
+    CROSS JOIN LATERAL pg_catalog.pg_ls_dir(c.setting || '/tsearch_data') AS l (file)
+    CROSS JOIN LATERAL (SELECT pg_catalog.regexp_replace(l.file, '[.]affix$', '')) AS f (name)
+    WHERE c.name = 'SHAREDIR' AND l.file ~ '^[a-z]{2,3}_[a-z0-9_]+[.]affix$'
+        AND NOT EXISTS (
+            SELECT FROM pg_catalog.pg_ts_dict AS d
+            WHERE pg_catalog.strpos(
+                d.dictinitoption, pg_catalog.quote_literal(f.name)) > 0)
     ORDER BY 1
 """
 # Ours, where the owner alone creates; the extensions', which are in the routines' search_path.
@@ -294,11 +314,26 @@ def lexical_index(connection: Connection) -> Iterator[Check]:
         yield Check("lexical index", "ok", found)
 
 
+def dictionaries(connection: Connection) -> Iterator[Check]:
+    """Name Hunspell dictionaries that nothing uses, where texts are stored as they are written."""
+    if not fetch_value(connection, _MAY_WANT_DICTIONARIES):
+        return
+    there = [row["name"] for row in fetch_rows(connection, _DICTIONARIES)]
+    waiting = [name for name in there if name.split("_")[0] not in CONFIGURATIONS]
+    if waiting:
+        found = (
+            f"not used: {', '.join(waiting)}; texts of these languages are found as written only"
+        )
+        mend = "SELECT blend.create_hunspell_config('polish', 'pl_pl') for pl_pl, and so on"
+        yield Check("dictionaries", "skipped", found, mend)
+
+
 CHECKS = (
     search_path,
     program,
     lexical_index,
     indexed_words,
+    dictionaries,
     invalid_indexes,
     collation,
     row_security,

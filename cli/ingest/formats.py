@@ -113,6 +113,7 @@ def _parse_html(data: bytes, folder: Path | None = None) -> Document:
     return Document(
         title=page.title,
         text=page.text,
+        metadata=dict(page.dates),
         headings=page.headings,
         tables=page.tables,
         links=page.links,
@@ -157,7 +158,7 @@ _FORMATS = (
         version=7,
         before=TEXT,
     ),
-    Format(HTML, "HTML", ".html .htm .xhtml", _parse_html, version=7),
+    Format(HTML, "HTML", ".html .htm .xhtml", _parse_html, version=8),
     Format(
         "text/x-tex",
         "LATEX",
@@ -184,7 +185,7 @@ _FORMATS = (
         ".pdf",
         _lazy("parse_pdf", "parse_pdf"),
         extra="documents",
-        version=7,
+        version=8,
     ),
     Format(
         f"{_OFFICE}wordprocessingml.document",

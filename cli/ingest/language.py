@@ -49,6 +49,17 @@ CONFIGURATIONS: Mapping[str, str] = {
     "yi": "yiddish",
 }
 WITHOUT_STEMMER = "simple"
+# Languages without a stemmer have the names that create_hunspell_config is told; any other language
+# of a dictionary has its ISO code for a name.
+WITH_DICTIONARY: Mapping[str, str] = {
+    "bg": "bulgarian",
+    "cs": "czech",
+    "hr": "croatian",
+    "pl": "polish",
+    "sk": "slovak",
+    "sl": "slovene",
+    "uk": "ukrainian",
+}
 # Whose script a text is in, where it is too short for the detector; and by which letters other
 # languages of the same script are known (Ukrainian, Serbian; Persian and Urdu).
 _SCRIPTS = {
@@ -62,7 +73,7 @@ _SCRIPTS = {
 }
 _OTHERS = {
     "russian": {
-        WITHOUT_STEMMER: "\u0454\u0456\u0457\u0491",
+        WITH_DICTIONARY["uk"]: "\u0454\u0456\u0457\u0491",
         "serbian": "\u0452\u0458\u0459\u045a\u045b\u045f",
     },
     "arabic": {WITHOUT_STEMMER: "\u067e\u0686\u0698\u06a9\u06af\u06cc"},
@@ -77,22 +88,23 @@ def language_finder(choice: str, available: Collection[str]) -> Callable[[str], 
     if configuration not in available:
         raise UserError(
             f"--lang {choice!r}: there is no such text search configuration",
-            hint=f"auto, or one of: {', '.join(sorted(available))}",
+            hint=f"auto, or one of: {', '.join(sorted(available))}; with a Hunspell dictionary,"
+            " blend.create_hunspell_config makes one",
         )
     return lambda text: configuration
 
 
 def configuration_named(name: str) -> str:
     """Return the configuration of a language by its ISO code (de: german), else the name itself."""
-    return CONFIGURATIONS.get(name, name)
+    return CONFIGURATIONS.get(name) or WITH_DICTIONARY.get(name, name)
 
 
 def detect_configuration(text: str, available: Collection[str]) -> str | None:
     """Return the configuration for a text's language, None where the text is too short to tell.
 
     `available` are the server's configurations. A language whose script tells it has one of its
-    own (zh); other languages without a stemmer, and what the server lacks, are indexed as they are
-    written (simple).
+    own (zh), and so has one of which a Hunspell dictionary was taken; what the server lacks is
+    indexed as it is written (simple).
     """
     told_by_script = script_language(text)
     if told_by_script in available:
@@ -101,7 +113,7 @@ def detect_configuration(text: str, available: Collection[str]) -> str | None:
     letters = sum(map(str.isalpha, sample))
     if letters < MIN_LETTERS:
         return _by_script(sample, letters, available)
-    configuration = CONFIGURATIONS.get(_sample_language(sample), WITHOUT_STEMMER)
+    configuration = configuration_named(_sample_language(sample))
     return configuration if configuration in available else WITHOUT_STEMMER
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from pgblend.cli.ingest.document import Heading, Link, ParseError, Table
+from pgblend.cli.ingest.page_date import page_dates
 from pgblend.cli.ingest.page_furniture import Furniture, is_control
 from pgblend.cli.ingest.tables import TableRows, with_captions
 from pgblend.cli.ingest.title import stated_title, top_heading
@@ -64,7 +65,7 @@ class Page:
     """What a page of HTML says; `images` are sources of <img> and where their texts belong.
 
     The title is <title>, else a single <h1> before all other headings, else "". Links and images
-    of navigation are left out.
+    of navigation are left out. `dates` are when it was published and modified (page_dates).
     """
 
     text: str
@@ -73,6 +74,7 @@ class Page:
     links: tuple[Link, ...]
     images: tuple[tuple[int, str], ...]
     tables: tuple[Table, ...]
+    dates: dict[str, str]
 
 
 def parse_html(source: str) -> tuple[str, str, tuple[Heading, ...]]:
@@ -101,6 +103,7 @@ def parse_page(source: str) -> Page:
         tuple(writer.links),
         tuple(writer.images),
         with_captions(writer.tables, text, writer.headings),
+        page_dates(tree),
     )
 
 

@@ -29,9 +29,10 @@ def parse_mht(data: bytes) -> Document:
     builder = TextBuilder()
     links: list[Link] = []
     title = ""
+    dates: dict[str, str] = {}
     for part in pages:
         page = parse_page(decoded(part))
-        title = title or page.title
+        title, dates = title or page.title, dates or page.dates
         start = builder.add(page.text)
         builder.headings += [
             Heading(start + each.offset, each.level, each.text) for each in page.headings
@@ -47,7 +48,8 @@ def parse_mht(data: bytes) -> Document:
         add_pictures(builder, page, read_file, start, base, named=True)
     found = {
         "url": str(message.get("Snapshot-Content-Location", "")) or _location(pages[0]),
-        "date": mail_time(message),
+        "date": "" if dates else mail_time(message),  # when it was saved
+        **dates,
     }
     return Document(
         title=title or stated_title(header(message, "Subject")),

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 import pypdfium2 as pdfium
 import pypdfium2.raw as raw
 
+from pgblend.cli.ingest.dates import moment_of
 from pgblend.cli.ingest.document import (
     Document,
     Heading,
@@ -81,7 +82,7 @@ def _read(pdf: pdfium.PdfDocument, data: bytes) -> Document:
     return Document(
         title=stated_title(info.get("Title", "")),
         text=text,
-        metadata=_metadata(info.get("Author", ""), len(pdf), running),
+        metadata=_metadata(info, len(pdf), running),
         headings=tuple(_outline(pdf, text, starts)),
         tables=find_tables(text),
         places=tuple(builder.places),
@@ -115,8 +116,16 @@ def _attached(pdf: pdfium.PdfDocument) -> Iterator[str]:
             yield f"attachment {number + 1}"
 
 
-def _metadata(author: str, pages: int, running: Running) -> dict[str, object]:
-    stated = {"author": author, "headers": list(running.heads), "footers": list(running.feet)}
+def _metadata(info: dict[str, str], pages: int, running: Running) -> dict[str, object]:
+    moments = (moment_of(info.get(name, "")) for name in ("CreationDate", "ModDate"))
+    created, modified = (moment.isoformat() if moment else "" for moment in moments)
+    stated = {
+        "author": info.get("Author", ""),
+        "created": created,
+        "modified": modified,
+        "headers": list(running.heads),
+        "footers": list(running.feet),
+    }
     kept = {name: storable_value(value) for name, value in stated.items() if value}
     return kept | {"pages": pages}
 

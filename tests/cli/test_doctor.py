@@ -285,3 +285,20 @@ def test_a_broken_lexical_index_is_told_and_its_mend_mends_it(
     assert connection.execute("SELECT count(*) FROM blend.lexical_search('ships')").fetchone() == (
         1,
     )
+
+
+def test_dictionaries_that_nothing_uses(examine: Examine, connection: psycopg.Connection) -> None:
+    installed = connection.execute(
+        "SELECT count(*) FROM pg_config AS c, pg_ls_dir(c.setting || '/tsearch_data') AS f"
+        " WHERE c.name = 'SHAREDIR' AND f = 'pl_pl.affix'"
+    ).fetchone()
+    if installed == (0,):
+        pytest.skip("the Hunspell dictionary pl_pl is not installed")
+    assert "dictionaries" not in examine()
+    connection.execute("SELECT add_collection('plain')")
+    connection.execute("SELECT ingest_document('plain', 'k', 'tekst', language => 'simple')")
+    found = examine()["dictionaries"]
+    assert "pl_pl" in found["found"]
+    assert "create_hunspell_config" in found["mend"]
+    connection.execute("SELECT create_hunspell_config('polish', 'pl_pl')")
+    assert "pl_pl" not in examine().get("dictionaries", {"found": ""})["found"]

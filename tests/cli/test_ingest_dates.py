@@ -32,6 +32,10 @@ def dated(pgblend: Any, connection: Any, tmp_path: Path, shared_data: Path) -> A
             f"---\n{key}: {moment.date()}\n---\n# Note {number}\n\nthe report of the note\n"
         )
         moments[f"notes/n{number}.md"] = moment
+    (tmp_path / "page.html").write_text(
+        '<meta property="article:published_time" content="2024-03-09"><p>the report of a page</p>'
+    )
+    moments["page.html"] = datetime(2024, 3, 9, tzinfo=UTC)
     (tmp_path / "plain.txt").write_text("the report without a date")
     result = pgblend("ingest", str(tmp_path), "--collection", "c")
     assert result.exit_code == 0, result.output

@@ -101,6 +101,15 @@ def test_down_drops_configurations_that_were_made(
     assert down.exit_code == 0, down.stderr
 
 
+def test_down_drops_hunspell_configurations(
+    pgblend: Pgblend, connection: psycopg.Connection
+) -> None:
+    # PostgreSQL brings these files along.
+    connection.execute("SELECT create_hunspell_config('sample', 'hunspell_sample_long')")
+    down = pgblend("migrate", "down", "base", "--yes")
+    assert down.exit_code == 0, down.stderr
+
+
 def test_an_unknown_revision_changes_nothing(pgblend: Pgblend) -> None:
     for arguments in (["up", "9999"], ["down", "9999", "--yes"]):
         result = pgblend("migrate", *arguments)

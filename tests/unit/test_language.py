@@ -52,6 +52,21 @@ def test_detected(text: str, expected: str | None) -> None:
     assert detect_configuration(text, AVAILABLE) == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Serwer uruchamia się, gdy baza danych jest gotowa, a port jest wolny.", "polish"),
+        ("Server se spustí, jakmile je databáze připravena a port je volný.", "czech"),
+        ("Сервер запускається, коли база даних готова, а порт вільний.", "ukrainian"),
+        ("Сервер їде", "ukrainian"),
+        ("Server käivitub, kui andmebaas on valmis ja port on vaba kasutamiseks.", "et"),
+    ],
+)
+def test_a_dictionary_that_was_taken_serves(text: str, expected: str) -> None:
+    assert detect_configuration(text, {*AVAILABLE, expected}) == expected
+    assert detect_configuration(text, AVAILABLE) == "simple"
+
+
 def test_newlines_do_not_matter() -> None:
     text = "Der Server startet,\nsobald die Datenbank\n\nbereit ist und der Port frei ist."
     assert detect_configuration(text, AVAILABLE) == "german"
