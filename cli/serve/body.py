@@ -13,7 +13,7 @@ from jsonschema_rs import validator_for
 
 from pgblend.cli.parameters import parse_json
 from pgblend.cli.search_request import SearchRequest
-from pgblend.cli.serve.meaning import as_meant
+from pgblend.cli.serve.meaning import as_meant, options_as_meant
 from pgblend.cli.serve.problems import Problem
 from pgblend.cli.serve.request_schemas import DEFAULT_ROWS, Schema
 
@@ -45,7 +45,7 @@ def reader(schema: Schema) -> Read:
 def checker(schema: Schema, whole: str, hint: str) -> Callable[[Any], dict[str, Any]]:
     """Return what holds a value to this schema; a Problem names the field that does not fit.
 
-    What does not fit as it stands may do so as it was meant.
+    What does not fit as it stands may do so as it was meant. A query has words.
     """
     validator = validator_for(schema)
 
@@ -58,7 +58,12 @@ def checker(schema: Schema, whole: str, hint: str) -> Callable[[Any], dict[str, 
             is_huge = reduce(getitem, wrong.instance_path, given) in (inf, -inf)
             message = "the number is out of range" if is_huge else wrong.message
             raise Problem(400, "invalid-request", f"{place}: {message}"[:_MOST_SHOWN], hint=hint)
-        return dict(given)
+        checked: dict[str, Any] = dict(given)
+        if not checked.get("query", "words").strip():
+            raise Problem(400, "invalid-request", "query: is empty: expected words", hint=hint)
+        if checked.get("options"):
+            checked["options"] = options_as_meant(checked["options"])
+        return checked
 
     return check
 

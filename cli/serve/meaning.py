@@ -6,6 +6,10 @@ from jsonschema_rs import validator_for
 
 from pgblend.cli.parameters import parse_json
 from pgblend.cli.serve.request_schemas import Schema
+from pgblend.plpy.settings.catalog import CATALOG
+
+# Values of these options are texts themselves.
+_TEXTS = ("text", "date", "pg_lsn", "text_search_config")
 
 
 def as_meant(given: Any, schema: Schema) -> Any:
@@ -20,6 +24,21 @@ def as_meant(given: Any, schema: Schema) -> Any:
     if isinstance(given, dict) and "properties" in schema:
         return _object_as_meant(given, schema)
     return given
+
+
+def options_as_meant(options: dict[str, Any]) -> dict[str, Any]:
+    """Return search options with JSON texts as what they say, but where an option is a text."""
+    return {name: _option(name, value) for name, value in options.items()}
+
+
+def _option(name: str, value: Any) -> Any:
+    takes_text = name not in CATALOG or CATALOG[name].row()["value_type"] in _TEXTS
+    if takes_text or not isinstance(value, str):
+        return value
+    try:
+        return parse_json(value)
+    except ValueError:
+        return value
 
 
 def _object_as_meant(given: dict[str, Any], schema: Schema) -> dict[str, Any]:

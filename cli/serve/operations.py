@@ -27,6 +27,27 @@ _CLICK: LiteralString = "SELECT blend.click(%(search_id)s::uuid, %(chunk_id)s::b
 _COLLECTIONS = Query(
     "SELECT name, documents, chunks, text_search_config FROM blend.collections ORDER BY name", {}
 )
+# Of some documents: metadata of all would be read for minutes.
+_KEYS = Query(
+    """
+    SELECT c.name, k.key, k.example
+    FROM pgblend_data.collection AS c
+    CROSS JOIN LATERAL (
+        SELECT e.key, (array_agg(left(e.value #>> '{}', 40) ORDER BY d.id))[1] AS example
+        FROM (
+            SELECT o.id, o.metadata FROM pgblend_data.document AS o
+            WHERE o.collection_id = c.id AND o.metadata <> '{}'
+            LIMIT 200
+        ) AS d
+        CROSS JOIN LATERAL jsonb_each(d.metadata) AS e (key, value)
+        WHERE e.value <> 'null'
+        GROUP BY e.key
+        ORDER BY count(*) DESC, e.key
+        LIMIT 20
+    ) AS k
+    """,
+    {},
+)
 # The key is the text's own, so that the same text is stored once and nothing is replaced.
 _REMEMBER: LiteralString = """
     SELECT s.document_id, s.status, s.chunk_count
@@ -124,6 +145,16 @@ async def collections(door: Door, caller: Caller) -> Body:
     """List the collections that the caller may read."""
     (rows,) = await door.run(caller, _COLLECTIONS)
     return {"collections": rows, "degraded": []}
+
+
+async def collections_with_keys(door: Door, caller: Caller) -> Body:
+    """List them, each with keys of its documents' metadata and an example's value."""
+    rows, keys = await door.run(caller, _COLLECTIONS, _KEYS)
+    found = [
+        row | {"keys": {k["key"]: k["example"] for k in keys if k["name"] == row["name"]}}
+        for row in rows
+    ]
+    return {"collections": found, "degraded": []}
 
 
 async def remember(door: Door, caller: Caller, given: Body) -> Body:

@@ -24,17 +24,19 @@ _SEARCH: dict[str, Schema] = {
         "type": ["array", "null"],
         "items": {"type": "string"},
         "maxItems": 1000,
-        "description": "Names of those to search; null: all that the token's role may read.",
+        "description": "Names of those to search; null: all that the caller may read.",
     },
     "filter": {
         "type": ["object", "null"],
-        "description": 'Only rows that pass: {"author": "knuth", "year": {"gte": 1974}}.',
+        "description": 'Only rows that pass: {"author": "knuth", "year": {"gte": 1974}}. Keys are '
+        "of metadata, or $title, $date, $source_key and others.",
     },
     "profile": {"type": ["string", "null"], "description": "Named set of search options."},
     "options": {
         "type": "object",
         "default": {},
-        "description": "Search options, as those of blend.hybrid_search.",
+        "description": "Search options, as those of blend.hybrid_search. Often useful: mode (fast,"
+        " default, thorough), per_document, since and until (dates), language.",
     },
     "history": {
         "type": "array",
@@ -152,7 +154,7 @@ CHAT: Schema = {
     "properties": {
         "model": {
             "type": "string",
-            "description": "pgblend/COLLECTION, or pgblend for all that the token's role may read.",
+            "description": "pgblend/COLLECTION, or pgblend for all that the caller may read.",
         },
         "messages": {
             "type": "array",

@@ -157,7 +157,7 @@ def test_rights_are_the_callers(agent: Agent) -> None:
         ("open", {"id": 999999}, "there is no document 999999 that the caller may read"),
         ("collections", {"name": "open"}, "'name' was unexpected"),
         ("open", {"id": "wine"}, "'wine' is no id of a document"),
-        ("open", {"id": "#ffffff"}, "there is no document"),
+        ("open", {"id": "#ffffff"}, "there is no document #ffffff that the caller may read"),
         ("open", {"id": "#000001:9-2"}, "expected the first line before the last"),
     ],
 )
@@ -183,8 +183,24 @@ def test_json_as_text_is_what_it_says(agent: Agent) -> None:
         assert "Wine" in found["text"]
     assert agent.said("open", id=2)["text"].partition("<")[2]
     assert agent.said("search", query="wine", filter=None, limit=None, options=None)["text"]
+    within = {"weights": '{"vector": 0}', "context_chars": "40", "mode": "fast", "rerank": "off"}
+    assert "Wine" in agent.said("search", query="wine", options=within)["text"]
+    said = agent.refused("search", query="wine", options={"weights": '{"colour": 1}'})
+    assert "colour" in said
     said = agent.refused("search", query="wine", filter="{team: a}")
     assert 'filter: "{team: a}" is not of types' in said
+
+
+def test_keys_of_metadata_are_listed(agent: Agent, door: Any) -> None:
+    stored = "SELECT document_id FROM ingest_document(%s, 'k', 'A tern.', metadata => %s)"
+    for collection, key in (("open", "team"), ("secret", "board")):
+        door.admin.rows(stored, collection, json.dumps({key: "a\nb", "no": None}))
+    embed_waiting(door.admin)
+    text = agent.said("collections")["text"]
+    assert "; metadata: team (a b)" in text or "; metadata: team (a\\nb)" in text
+    assert "board" not in text
+    tools = agent.do("list_tools").tools
+    assert "token" not in tools[0].input_schema["properties"]["collections"]["description"]
 
 
 def test_a_uri_that_is_the_source_is_left_out(agent: Agent, door: Any) -> None:

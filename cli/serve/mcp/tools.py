@@ -13,6 +13,7 @@ from pgblend.cli.serve.door import Caller, Door
 from pgblend.cli.serve.mcp import writing
 from pgblend.cli.serve.mcp.place import place_of
 from pgblend.cli.serve.mcp.quoting import DEFAULT_TOKENS, LEAST_TOKENS, MOST_TOKENS, Answer
+from pgblend.cli.serve.problems import Problem
 from pgblend.cli.serve.request_schemas import Schema, closed_object
 
 Arguments = dict[str, Any]
@@ -33,7 +34,6 @@ _SEARCH = {
     for name, schema in request_schemas.SEARCH["properties"].items()
     if name != "query_embedding"
 }
-_SEARCH["query"] = _SEARCH["query"] | {"pattern": r"\S"}
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,13 @@ async def _ask(door: Door, caller: Caller, given: Arguments) -> Answer:
 
 async def _open(door: Door, caller: Caller, given: Arguments) -> Answer:
     place = place_of(str(given["id"]))
-    found = await document(door, caller, str(place.document_id), place.lines)
+    try:
+        found = await document(door, caller, str(place.document_id), place.lines)
+    except Problem as problem:
+        if problem.code != "no-such-document":
+            raise
+        detail = f"there is no document {given['id']} that the caller may read"
+        raise Problem(404, problem.code, detail, hint="take an id of an answer") from None
     return writing.document(found, place)
 
 
@@ -88,7 +94,7 @@ async def _explain(door: Door, caller: Caller, given: Arguments) -> Answer:
 
 
 async def _collections(door: Door, caller: Caller, given: Arguments) -> Answer:
-    return writing.collections(await operations.collections(door, caller))
+    return writing.collections(await operations.collections_with_keys(door, caller))
 
 
 async def _remember(door: Door, caller: Caller, given: Arguments) -> Answer:
@@ -117,7 +123,9 @@ TOOLS = (
     Tool(
         "search",
         "Search",
-        "Find passages by words and meaning. Each has an id for `open`.",
+        "Find passages by words and meaning. Each has an id for `open`. `score` compares the rows "
+        "of one answer; `relevance` (0 to 1) that of any searches: near 0, a row answers nothing. "
+        "`collections` names the keys of metadata for `filter`.",
         "search",
         _SEARCH,
         ["query"],
@@ -165,7 +173,8 @@ TOOLS = (
     Tool(
         "collections",
         "List collections",
-        "List the collections that can be searched, with their sizes.",
+        "List the collections that can be searched, with their sizes and their keys of metadata, "
+        "each with an example: a `filter` takes these.",
         "search",
         {},
         [],

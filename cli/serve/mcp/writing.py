@@ -88,11 +88,16 @@ def collections(found: Found) -> Answer:
     rows = found["collections"]
     lines = [
         f"{one_line(row['name'])}: {_count(row['documents'], 'document')}, "
-        f"{_count(row['chunks'], 'chunk')}, {row['text_search_config']}"
+        f"{_count(row['chunks'], 'chunk')}, {row['text_search_config']}{_keys(row['keys'])}"
         for row in rows
     ]
     pieces = [Piece("collections", "\n".join(lines))] if rows else []
     return Answer([f"{_count(len(rows), 'collection')} to search"], pieces, found["degraded"])
+
+
+def _keys(keys: dict[str, str]) -> str:
+    told = ", ".join(one_line(f"{key} ({example})") for key, example in keys.items())
+    return f"; metadata: {told}" if told else ""
 
 
 def remembered(found: Found) -> Answer:
