@@ -1,5 +1,6 @@
 """Every fault of a provider at every path of the gateway: a clear error in time, nothing kept."""
 
+import re
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -8,6 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
+from pgblend.cli.bounded_answer import MAX_ANSWER_BYTES
 from support.model_provider import DEFAULT_TOKEN, Behaviour, GatewayProcess, ModelProvider
 
 CHAT = ModelProvider.chat_model
@@ -104,7 +106,8 @@ def test_an_answer_that_would_fill_the_memory(
     more = {"input": "huge"} if path == "embeddings" else {}
     error = post(gateway, path, **more).json()["error"]
     assert error["code"] == "provider_bad_response"
-    assert "64 MiB" in error["message"]
+    (most,) = re.findall(r"the answer has more than (\d+) bytes", error["message"])
+    assert int(most) <= MAX_ANSWER_BYTES
 
 
 @pytest.mark.fault("a provider that fails once", "a retry, no error")
