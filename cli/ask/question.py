@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import Any, LiteralString
 
 import click
+import psycopg
 
 from pgblend.cli.ask.stream import AnswerError, UnreachableGatewayError, stream_answer
 from pgblend.cli.database import Connection, fetch_rows, fetch_value
@@ -18,7 +19,9 @@ _ASK = """
         collections => %(collections)s::text[], filter => %(filter)s::jsonb,
         profile => %(profile)s::text, options => %(options)s::jsonb, answer => %(answer)s::boolean)
 """
-_REPLY = "SELECT pgblend._answer_reply(%(found)s::jsonb, %(settings)s::jsonb)"
+REPLY: LiteralString = (
+    "SELECT pgblend._answer_reply(%(found)s::jsonb, %(settings)s::jsonb) AS reply"
+)
 
 
 def ask(connection: Connection, parameters: dict[str, Any]) -> Any:
@@ -54,7 +57,14 @@ def ask_streamed(
             reply = stream_answer(row["url"], body, timeout_s, show)
         except UnreachableGatewayError:
             values = {"found": json.dumps(found), "settings": json.dumps(settings)}
-            reply = fetch_value(connection, _REPLY, values)
+            try:
+                with connection.transaction():
+                    reply = fetch_value(connection, REPLY, values)
+            except psycopg.Error as error:
+                if error.sqlstate != "PB008":
+                    raise
+                problem = error.diag.message_primary or str(error)
+                _degrade(found, problem, strict=settings["strict"])
         except AnswerError as error:
             _degrade(found, str(error), strict=settings["strict"])
     return ask_document(found, reply)

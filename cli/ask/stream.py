@@ -15,7 +15,7 @@ LONGEST_ANSWER = 1_000_000  # characters: a model that never stops is stopped
 
 
 class UnreachableGatewayError(Exception):
-    """Nothing listens at the gateway's address, seen from here."""
+    """Seen from here nothing listens at the gateway's address, or it refuses who asks."""
 
 
 class AnswerError(Exception):
@@ -42,6 +42,7 @@ def stream_answer(
         ):
             if response.status_code != httpx.codes.OK:
                 response.read()
+                check_is_open(response)
                 raise AnswerError(refusal(response))
             for event in _events(response.iter_lines()):
                 if time.monotonic() > deadline or len(text) > LONGEST_ANSWER:
@@ -106,6 +107,15 @@ def piece_of(event: dict[str, Any]) -> tuple[str, str | None]:
         return str(text), reason
     except (KeyError, TypeError, AttributeError, IndexError):
         raise AnswerError("the gateway's answer is no chat completion") from None
+
+
+def check_is_open(response: httpx.Response) -> None:
+    """Raise UnreachableGatewayError where the gateway refuses whoever asks from here.
+
+    That it has no key of the provider is an answer, and the same to all who ask.
+    """
+    if response.status_code in (401, 403) and "provider_key_" not in response.text:
+        raise UnreachableGatewayError(refusal(response))
 
 
 def refusal(response: httpx.Response) -> str:

@@ -1,10 +1,12 @@
 """Answers to questions: the model is asked outside the database, and each sentence is checked."""
 
+import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
 
-from pgblend.cli.ask.stream import AnswerError
+from pgblend.cli.ask.question import REPLY
+from pgblend.cli.ask.stream import AnswerError, UnreachableGatewayError
 from pgblend.cli.errors import ModelUnavailableError
 from pgblend.cli.search_models import ModelCall, Query
 from pgblend.cli.search_request import SearchRequest
@@ -12,6 +14,7 @@ from pgblend.cli.search_statements import PASSAGES
 from pgblend.cli.serve.body import search_request
 from pgblend.cli.serve.checked_sentences import CheckedSentences
 from pgblend.cli.serve.door import Caller, Door
+from pgblend.cli.serve.problems import Problem
 from pgblend.plpy.context.answer import ask_document
 
 
@@ -57,7 +60,7 @@ async def answer_events(
     reason: str | None = None
     has_failed = False
     try:
-        async for text, ended in door.gateway.stream(_call(row)):
+        async for text, ended in _said(door, caller, row):
             reason = ended or reason
             for piece in checked.add(text):
                 yield piece
@@ -70,6 +73,26 @@ async def answer_events(
     for piece in checked.end():
         yield piece
     yield ask_document(found, reply if checked.has_told or not has_failed else None)
+
+
+async def _said(
+    door: Door, caller: Caller, row: dict[str, Any]
+) -> AsyncIterator[tuple[str, str | None]]:
+    """Yield what the model says; where the gateway is closed to this process, the database asks."""
+    try:
+        async for piece in door.gateway.stream(_call(row)):
+            yield piece
+        return
+    except UnreachableGatewayError:
+        pass
+    values: dict[str, object] = {name: json.dumps(row[name]) for name in ("found", "settings")}
+    try:
+        ((answered,),) = await door.run(caller, Query(REPLY, values))
+    except Problem as problem:
+        if problem.code != "model-unavailable":
+            raise
+        raise AnswerError(problem.detail) from None
+    yield answered["reply"]["text"], answered["reply"]["finish_reason"]
 
 
 def _call(row: dict[str, Any]) -> ModelCall:

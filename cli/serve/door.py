@@ -5,6 +5,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
+from pgblend.cli.ask.stream import UnreachableGatewayError
 from pgblend.cli.replica import IS_REPLAYED, changes_come
 from pgblend.cli.search_models import PLAN, ModelsAsked, Query, Step, model_steps
 from pgblend.cli.search_request import SearchRequest
@@ -52,7 +53,10 @@ class Door:
         profile: str | None,
         stages: Collection[str] = ("expand", "rerank"),
     ) -> ModelsAsked:
-        """Return the request with what models say for it; no transaction is open meanwhile."""
+        """Return the request with what models say for it; no transaction is open meanwhile.
+
+        Where the gateway is closed to this process the request stays as it is: the database asks.
+        """
 
         async def is_replayed(place: str) -> bool:
             ((row,),) = await self.run(caller, Query(IS_REPLAYED, {"lsn": place}))
@@ -68,7 +72,10 @@ class Door:
                 asked: ModelsAsked = done.value
                 caller.warnings += asked.warnings
                 return asked
-            answer = await self._answer(caller, step)
+            try:
+                answer = await self._answer(caller, step)
+            except UnreachableGatewayError:
+                return ModelsAsked(request)
 
     async def _answer(self, caller: Caller, step: Step) -> Any:
         if not isinstance(step, Query):

@@ -6,16 +6,30 @@ from typing import Any
 
 import httpx
 
-from pgblend.cli.ask.stream import LONGEST_ANSWER, AnswerError, event_of, piece_of, refusal
+from pgblend.cli.ask.stream import (
+    LONGEST_ANSWER,
+    AnswerError,
+    UnreachableGatewayError,
+    check_is_open,
+    event_of,
+    piece_of,
+    refusal,
+)
 from pgblend.cli.bounded_answer import AnswerTooLargeError
 from pgblend.cli.gateway_http import async_gateway_client, gateway_headers
 from pgblend.cli.search_models import NO_GATEWAY, ModelCall
 from pgblend.cli.server.gateway_token import token_for
 from pgblend.plpy.models.answer import gateway_answer
 
+# A route that a firewall closes without a word is known as closed after this long.
+_TIMEOUT = httpx.Timeout(None, connect=1)
+
 
 class ModelGateway:
-    """Clients of the gateways that the databases' settings name, by address."""
+    """Clients of the gateways that the databases' settings name, by address.
+
+    UnreachableGatewayError where one cannot be reached from here, or takes no token that is here.
+    """
 
     def __init__(self) -> None:
         self._clients: dict[str, httpx.AsyncClient] = {}
@@ -34,13 +48,16 @@ class ModelGateway:
         try:
             async with asyncio.timeout(call.timeout_ms / 1000):
                 response = await self._client(call.url).post(
-                    call.path, json=call.body, headers=gateway_headers(token), timeout=None
+                    call.path, json=call.body, headers=gateway_headers(token), timeout=_TIMEOUT
                 )
+            check_is_open(response)
             outcome = response.status_code, response.text
         except TimeoutError:
             outcome = TimeoutError()
         except AnswerTooLargeError as error:
             outcome = OverflowError(str(error))
+        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+            raise UnreachableGatewayError(str(error)) from None
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             outcome = OSError(str(error))
 
@@ -64,16 +81,19 @@ class ModelGateway:
                     call.path,
                     json=call.body | {"stream": True},
                     headers=gateway_headers(token_for(call.url)),
-                    timeout=None,
+                    timeout=_TIMEOUT,
                 ) as response,
             ):
                 if response.status_code != httpx.codes.OK:
                     await response.aread()
+                    check_is_open(response)
                     raise AnswerError(refusal(response))
                 async for piece in _pieces(response):
                     yield piece
         except TimeoutError:
             raise AnswerError(f"the answer was not complete within {seconds:g} seconds") from None
+        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+            raise UnreachableGatewayError(str(error)) from None
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise AnswerError(f"the gateway's answer broke off ({error})") from None
 

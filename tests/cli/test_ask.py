@@ -191,6 +191,12 @@ def test_the_database_asks_where_the_gateway_is_out_of_reach(
     seen: list[str] = []
     assert streamed(connection, seen)["answer"].startswith("Run make deploy")
     assert seen == []
+    connection.execute("SELECT set_setting('gateway_url', '\"http://127.0.0.1:9\"')")
+    found = streamed(connection, seen)
+    assert (found["answer"], bool(found["citations"])) == (None, True)
+    assert "answer: the model gateway at http://127.0.0.1:9 cannot" in found["degraded"][-1]
+    with pytest.raises(UserError, match="cannot be reached"):
+        streamed(connection, seen, strict=True)
 
 
 def test_the_unchecked_answer_is_marked_and_taken_away(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,8 +1,10 @@
 """Models are asked outside the database: no transaction waits for one."""
 
 import json
+import os
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -10,6 +12,7 @@ import psycopg
 import pytest
 
 from pgblend.cli.explain.trace import Trace
+from support.gateway_process import GatewayProcess
 from support.model_library import EXPANSION
 from support.model_provider import Behaviour
 from support.waiting import SOON_SECONDS, wait_until
@@ -153,6 +156,53 @@ def test_citations_alone(all_models: Any, post: Post) -> None:
     assert (answer["answer"], answer["checks"]) == (None, None)
     assert answer["citations"][0]["source_key"] == "wine"
     assert len(all_models.bodies) - before == 1  # the vector
+
+
+@pytest.fixture
+def token_file(door: Any, models: Any) -> Iterator[Path]:
+    """The token of a gateway that only the database has; the file can be taken away."""
+    ((folder,),) = door.admin.rows("SHOW data_directory")
+    path = Path(folder) / "pgblend_gateway_token"
+    with GatewayProcess("--cache-size", "0", provider=models, token="t0ken") as gateway:
+        path.touch(0o600)
+        path.write_text("t0ken")
+        os.chown(path, path.parent.stat().st_uid, path.parent.stat().st_gid)
+        door.admin.rows("SELECT set_setting('gateway_url', to_jsonb(%s::text))", gateway.url)
+        yield path
+        path.unlink(missing_ok=True)
+
+
+def test_the_database_asks_a_gateway_that_is_closed_to_the_door(
+    all_models: Any, token_file: Path, post: Post, client: httpx.Client
+) -> None:
+    thorough = {"mode": "thorough"}
+    found = post("/v1/search", query="wine of italy", options=thorough, facts=True)
+    assert (found["degraded"], found["warnings"]) == ([], [])
+    assert {"vector", "rerank"} <= found["results"][0]["arms"].keys()
+    assert found["facts"]["meta"]["expanded"]
+    answered = post("/v1/ask", query="where is wine made?")
+    assert answered["answer"].startswith("Wine comes from France")
+    assert answered["degraded"] == []
+    token_file.unlink()
+    found = post("/v1/search", query="wine of spain", options=thorough)
+    for stage in ("expand", "vector", "rerank"):
+        notes = [note for note in found["degraded"] if note.startswith(stage)]
+        assert len(notes) == 1
+        assert "the model gateway answered 401" in notes[0]
+    answered = post("/v1/ask", query="where is wine made?", options={"mode": "fast"})
+    assert answered["answer"] is None
+    assert answered["citations"]
+    assert any(note.startswith("answer: the model gateway") for note in answered["degraded"])
+    refused = client.post("/v1/search", json={"query": "wine", "options": {"strict": True}})
+    assert refused.status_code == 503
+    assert "answered 401" in refused.json()["detail"]
+
+
+def test_a_gateway_that_is_gone_is_named_once(all_models: Any, door: Any, post: Post) -> None:
+    door.admin.rows("SELECT set_setting('gateway_url', '\"http://127.0.0.1:9\"')")
+    found = post("/v1/search", query="wine", options={"rerank": "off", "expand": "off"})
+    (note,) = found["degraded"]
+    assert note.startswith("vector: the model gateway at http://127.0.0.1:9 cannot be reached")
 
 
 def test_a_caller_who_leaves_ends_the_call_of_the_model(

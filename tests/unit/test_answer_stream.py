@@ -54,7 +54,7 @@ def test_half_a_letter_and_a_character_0() -> None:
         (http_answer(b'data: {"choices": []}\n\n' + event("x", "length")), None),
         (http_answer(event("Y") + b'data: {"error": {"message": "too\\n much"}}\n\n'), "too much"),
         (http_answer(b'data: {"error": 5}\n\n'), "an error without a message"),
-        (http_answer(b'{"error": {"message": "no key"}}', "401 Unauthorized"), "no key"),
+        (http_answer(b'{"error": {"message": "too long"}}', "400 Bad Request"), "too long"),
         (http_answer(b"<html>", "502 Bad Gateway"), "status 502"),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n" + event("Y"), "broke off"),
     ],
@@ -74,6 +74,23 @@ def test_an_answer_that_never_ends_is_ended(monkeypatch: pytest.MonkeyPatch) -> 
     with (
         RawServer(lambda _: http_answer(event("on and on ") * 50)) as server,
         pytest.raises(AnswerError, match="not complete within 5 seconds"),
+    ):
+        ask(server.url)
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "error"),
+    [
+        ("401 Unauthorized", "invalid_token", UnreachableGatewayError),
+        ("403 Forbidden", "host_not_allowed", UnreachableGatewayError),
+        ("401 Unauthorized", "provider_key_missing", AnswerError),
+    ],
+)
+def test_a_gateway_that_refuses_who_asks(status: str, code: str, error: type[Exception]) -> None:
+    body = json.dumps({"error": {"message": "no key", "code": code}}).encode()
+    with (
+        RawServer(lambda _: http_answer(body, status), keep_alive=False) as server,
+        pytest.raises(error, match="no key"),
     ):
         ask(server.url)
 
