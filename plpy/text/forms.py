@@ -3,6 +3,7 @@
 The stored text stays as it is. What the parser gets of chunks and queries is made of this form.
 """
 
+import json
 import re
 import unicodedata
 from collections.abc import Iterator
@@ -28,6 +29,7 @@ LONE_RETURN = r"\r(?!\n)"
 # What a printer strikes over, as in manual pages, and what parts fields, lines and pages.
 STRUCK = r"[^\n\x08]\x08"
 APART_BY = dict.fromkeys("\x0b\x0c\x85", "\n") | dict.fromkeys("\x1c\x1d\x1e\x1f", " ")
+JSON_TEXT = r'"(?:[^"\\]|\\.)*"'
 # Raised figures are no part of a longer word or of a number, which are found without them.
 # Signs that stand for words, as ™ does, are words of their own.
 _RAISED, _PART = r"\u00b2\u00b3\u00b9\u2070-\u207f", r"\u00bc-\u00be\u2150-\u215e"
@@ -92,6 +94,15 @@ def uncontrolled(text: str) -> str:
         return text
     text = re.sub(STRUCK, "", re.sub(COMMAND, "", text))
     return re.sub(CONTROL, lambda found: APART_BY.get(found[0], ""), text)
+
+
+def uncontrolled_json(written: str) -> str:
+    """Return JSON whose keys and texts are without controls; numbers stay as they are written."""
+
+    def cleaned(found: re.Match[str]) -> str:
+        return json.dumps(uncontrolled(json.loads(found[0])), ensure_ascii=False)
+
+    return re.sub(JSON_TEXT, cleaned, written)
 
 
 def as_dashes(text: str) -> str:

@@ -33,9 +33,10 @@ BEGIN
             USING ERRCODE = '22023', HINT = 'For example: {"author": "knuth"}';
     END IF;
     RETURN ROW(
-        NULL, target.id, pgblend._bucket(target.id, source_key), source_key, uri,
-        coalesce(pgblend._uncontrolled(title), ''), coalesce(language, target.text_search_config), media_type,
-        coalesce(metadata, '{}'), NULL, NULL,
+        NULL, target.id, pgblend._bucket(target.id, source_key), source_key,
+        pgblend._uncontrolled(uri), coalesce(pgblend._uncontrolled(title), ''),
+        coalesce(language, target.text_search_config), media_type,
+        coalesce(pgblend._uncontrolled_json(metadata), '{}'), NULL, NULL,
         coalesce(content_hash, encode(sha256(convert_to(content, 'UTF8')), 'hex')), modified_at,
         NULL)::pgblend_data.document;
 END;

@@ -61,8 +61,8 @@ BEGIN
         n.id, n.chunk_index, n.collection_id, n.bucket, n.text, n.own_heading,
         coalesce(n.kind, 'doc'), n.text_start, n.start_offset, n.end_offset, n.start_line,
         n.end_line, n.pages, coalesce(n.token_count, pgblend._approximate_tokens(n.text)),
-        n.piece_tokens, coalesce(n.metadata, '{}'), n.text_search_config, l.lexemes, l.own_position,
-        n.own_context
+        n.piece_tokens, coalesce(pgblend._uncontrolled_json(n.metadata), '{}'),
+        n.text_search_config, l.lexemes, l.own_position, n.own_context
     FROM new AS n
     CROSS JOIN LATERAL pgblend._chunk_lexemes(
         n.config, n.source_key, n.title, n.own_heading, n.heading_goes_on, n.text, n.text_start,

@@ -15,6 +15,7 @@ VOLATILE PARALLEL UNSAFE
 AS $function$
 DECLARE
     merges boolean := coalesce(merge, true);
+    given jsonb := pgblend._uncontrolled_json(set_metadata.metadata);
     new_metadata jsonb;
 BEGIN
     IF jsonb_typeof(set_metadata.metadata) IS DISTINCT FROM 'object' THEN
@@ -24,13 +25,13 @@ BEGIN
     END IF;
     UPDATE pgblend_data.document AS d
     SET metadata = CASE WHEN merges
-            THEN pgblend._merged_metadata(d.metadata, set_metadata.metadata)
-            ELSE set_metadata.metadata END,
+            THEN pgblend._merged_metadata(d.metadata, given)
+            ELSE given END,
         set_metadata = CASE
-            WHEN NOT merges THEN set_metadata.metadata
+            WHEN NOT merges THEN given
             WHEN d.set_metadata IS NOT NULL AND d.source_metadata IS NULL  -- it was replaced
-                THEN pgblend._merged_metadata(d.metadata, set_metadata.metadata)
-            ELSE coalesce(d.set_metadata, '{}') || set_metadata.metadata END,
+                THEN pgblend._merged_metadata(d.metadata, given)
+            ELSE coalesce(d.set_metadata, '{}') || given END,
         source_metadata = CASE
             WHEN NOT merges THEN NULL
             WHEN d.set_metadata IS NULL THEN d.metadata

@@ -27,10 +27,10 @@ BEGIN
             target,
             ARRAY(
                 SELECT ROW(
-                    NULL, target.id, pgblend._bucket(target.id, r.key), r.key, r.uri,
-                    pgblend._uncontrolled(r.title),
+                    NULL, target.id, pgblend._bucket(target.id, r.key), r.key,
+                    pgblend._uncontrolled(r.uri), pgblend._uncontrolled(r.title),
                     pgblend._document_language(target.text_search_config, r.title, r.content),
-                    NULL, r.metadata, NULL, NULL,
+                    NULL, pgblend._uncontrolled_json(r.metadata), NULL, NULL,
                     encode(sha256(convert_to(r.content, 'UTF8')), 'hex'), r.modified_at,
                     NULL)::pgblend_data.document
                 FROM unnest(rows) AS r),

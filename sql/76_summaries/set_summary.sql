@@ -17,6 +17,7 @@ DECLARE
     before text;
     prefix text;
 BEGIN
+    summary := pgblend._uncontrolled(summary);
     UPDATE pgblend_data.document_summary AS m
     SET worker = NULL
     WHERE m.document_id = _store_summary.document_id AND content_hash IS NOT NULL;
