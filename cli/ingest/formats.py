@@ -209,7 +209,7 @@ _FORMATS = (
         ".xlsx .xlsm .xltx .xltm .xlam .xlsb .xls .xlt .ods .ots",
         _lazy("parse_spreadsheet", "parse_spreadsheet"),
         extra="documents",
-        version=7,
+        version=8,
     ),
     Format("text/csv", "CSV", ".csv .tsv", _lazy("parse_csv", "parse_csv"), version=7),
     Format(

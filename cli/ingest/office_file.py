@@ -68,7 +68,9 @@ def parse_xml(data: bytes, recover: bool = False) -> Any:
     try:
         root = etree.fromstring(data, parser)
     except etree.XMLSyntaxError as error:
-        raise ParseError(f"not valid XML: {error.msg}") from None
+        if not recover:
+            raise ParseError(f"not valid XML: {error.msg}") from None
+        root = None
     if root is None:
         return None
     declared: Any = root.getroottree().docinfo.internalDTD

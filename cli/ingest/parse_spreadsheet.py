@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import datetime, time
 from typing import Any
+from zipfile import is_zipfile
 
 from python_calamine import CalamineError, CalamineWorkbook
 
@@ -36,10 +37,11 @@ _ODS = "content.xml"
 
 def parse_spreadsheet(data: bytes) -> Document:
     """Read XLSX, XLSB, XLS or ODS: what its cells showed when it was saved."""
-    if not data.startswith((_ZIP_MAGIC, OLE_MAGIC, *_OLDEST)):
-        raise ParseError("no readable spreadsheet: it begins as none does")
-    if not data.startswith(_ZIP_MAGIC):
+    if data.startswith((OLE_MAGIC, *_OLDEST)):
         return _written(_old_sheets(data))
+    # Before an archive may stand what does not belong to it.
+    if not data.startswith(_ZIP_MAGIC) and not is_zipfile(io.BytesIO(data)):
+        raise ParseError("no readable spreadsheet: it begins as none does")
     try:
         with open_archive(data) as archive:
             names = archive.namelist()

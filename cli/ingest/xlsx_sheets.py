@@ -55,6 +55,9 @@ class _Book:
         properties = root.find(f"{_S}workbookPr")
         stated = "" if properties is None else properties.get("date1904", "")
         self.from_1904 = stated in ("1", "true", "on")
+        for each in package.relations(main).values():
+            if each.kind in ("sharedStrings", "styles") and not package.has(each.part):
+                package.leave_out(each.part, "missing in the file")
         self.codes = self._codes(main)
         self.texts = [
             text
@@ -95,10 +98,9 @@ class _SheetReader:
         number = 0
         tags = [f"{{*}}{name}" for name in ("dimension", "row", "drawing", "headerFooter")]
         with self._package.open(self._part) as stream:
+            elements = _streamed(stream, tags)
             try:
-                for _, element in etree.iterparse(
-                    stream, tag=tags, resolve_entities=False, no_network=True, huge_tree=False
-                ):
+                for _, element in elements:
                     name = local_name(element)
                     if name == "row":
                         number = _whole(element.get("r"), number + 1)
@@ -106,6 +108,7 @@ class _SheetReader:
                         _let_go(element)
                     else:
                         self._note(name, element)
+                _tell_faults(self._package, self._part, elements)
             except BROKEN as error:
                 self._package.leave_out(
                     self._part, f"damaged after row {number:,}, read up to there: {error}"
@@ -216,14 +219,27 @@ class _SheetReader:
                 builder.places.remove(place)
 
 
+def _streamed(stream: Any, tags: list[str]) -> Any:
+    """Read XML element by element; faults in it are passed over, and noted in its error_log."""
+    return etree.iterparse(
+        stream, tag=tags, resolve_entities=False, no_network=True, huge_tree=False, recover=True
+    )
+
+
+def _tell_faults(package: Package, part: str, elements: Any) -> None:
+    if faults := list(elements.error_log):
+        reason = f"damaged, read as far as it can be made out: {faults[0].message}"
+        package.leave_out(part, reason)
+
+
 def _shared_texts(package: Package, part: str) -> Iterator[str]:
     with package.open(part) as stream:
+        items = _streamed(stream, ["{*}si"])
         try:
-            for _, item in etree.iterparse(
-                stream, tag="{*}si", resolve_entities=False, no_network=True, huge_tree=False
-            ):
+            for _, item in items:
                 yield _rich_text(item)
                 _let_go(item)
+            _tell_faults(package, part, items)
         except BROKEN as error:
             package.leave_out(part, f"damaged, read as far as it is whole: {error}")
 

@@ -114,13 +114,13 @@ def test_a_formula_without_a_value_is_told() -> None:
 
 
 @pytest.mark.parametrize("cut", [b"</row></sheetData>", b'<c r="A3"'])
-def test_a_damaged_sheet_is_read_up_to_the_fault(cut: bytes) -> None:
+def test_a_damaged_sheet_is_read_as_far_as_it_can_be_made_out(cut: bytes) -> None:
     rows = "".join(
         f'<row r="{n}"><c r="A{n}" t="str"><v>word{n}</v></c></row>' for n in range(1, 4)
     )
     document = parse_spreadsheet(_changed(sheet(rows), "xl/sheet1.xml", cut))
     assert document.text.startswith("word1\nword2")
-    assert "damaged after row" in document.left_out[0].reason
+    assert "damaged, read as far" in document.left_out[0].reason
 
 
 def _changed(data: bytes, part: str, cut: bytes) -> bytes:
@@ -130,6 +130,22 @@ def _changed(data: bytes, part: str, cut: bytes) -> bytes:
             content = old.read(name)
             new.writestr(name, content[: content.index(cut)] if name == part else content)
     return stream.getvalue()
+
+
+def test_texts_and_formats_that_are_missing_are_told() -> None:
+    stream = io.BytesIO()
+    with Workbook(stream) as book:
+        book.add_worksheet().write_row(0, 0, ["Tin", 7])
+    whole, rest = stream.getvalue(), io.BytesIO()
+    gone = ("xl/sharedStrings.xml", "xl/styles.xml")
+    with zipfile.ZipFile(io.BytesIO(whole)) as old, zipfile.ZipFile(rest, "w") as new:
+        for name in set(old.namelist()) - set(gone):
+            new.writestr(name, old.read(name))
+    document = parse_spreadsheet(rest.getvalue())
+    assert "7" in document.text
+    assert {(each.part, each.reason) for each in document.left_out} == {
+        (name, "missing in the file") for name in gone
+    }
 
 
 def test_threads_of_comments_are_read_once() -> None:
