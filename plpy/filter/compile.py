@@ -62,7 +62,7 @@ class Compiler:
         if operator == "exists" and not value:
             return f"({self.condition((operator, field, kind, True))}) IS NOT TRUE"
         if kind.startswith("metadata"):
-            return self.compare_json(operator, self.metadata(field), kind, value)
+            return self.compare_metadata(operator, field, kind, value)
         column = FIELDS[field][1]
         if field == "$title":  # what one machine names and another types, in one form of Unicode
             column, value = f"normalize({column}, NFKC)", in_one_form(value)
@@ -79,19 +79,42 @@ class Compiler:
             return f"d.collection_id IN ({found})"
         return compared
 
+    def compare_metadata(self, operator: str, key: str, kind: str, value: Any) -> str:
+        """Return a condition on a metadata key; along a path through an array, on any element."""
+        compared = self.compare_json(operator, self.metadata(key), kind, value)
+        if "." not in key or operator not in (*RANGES, "prefix"):
+            return compared
+        element = self.compare_json(operator, "e.value", kind, value)
+        return f"""({compared} OR {self.along(key)} IS NULL AND EXISTS (
+            SELECT FROM jsonb_array_elements({self.elements(key)}) AS e (value)
+            WHERE {element}))"""
+
     def metadata(self, key: str) -> str:
-        """Return the expression of a metadata key's value: jsonb, NULL where there is none."""
+        """Return the expression of a metadata key's value: jsonb, NULL where there is none.
 
-        def top(name: str) -> str:
-            place = self.bind(name)
-            own = f"d.metadata -> {place}"
-            return own if self.by_document else f"coalesce(c.metadata -> {place}, {own})"
-
+        Where a path goes through an array, it is the array of what its elements have there.
+        """
         if "." not in key:
-            return f"({top(key)})"
+            return f"({self.top(key)})"
+        return f"(coalesce({self.along(key)}, nullif({self.elements(key)}, '[]')))"
+
+    def top(self, name: str) -> str:
+        """Return the expression of the value of a key at the top."""
+        place = self.bind(name)
+        own = f"d.metadata -> {place}"
+        return own if self.by_document else f"coalesce(c.metadata -> {place}, {own})"
+
+    def along(self, key: str) -> str:
+        """Return the expression of the value of the key, else along the path that it is."""
         first, *rest = key.split(".")
-        way = f"({top(first)})" + "".join(f" -> {self.bind(step)}" for step in rest)
-        return f"(coalesce({top(key)}, {way}))"
+        way = f"({self.top(first)})" + "".join(f" -> {self.bind(step)}" for step in rest)
+        return f"coalesce({self.top(key)}, {way})"
+
+    def elements(self, key: str) -> str:
+        """Return the expression of the array of all that a path leads to through arrays."""
+        first, *rest = key.split(".")
+        path = "$" + "".join(f".{json_text(step)}" for step in rest) + "[*] ? (@ != null)"
+        return f"jsonb_path_query_array({self.top(first)}, {self.bind(path)}::jsonpath)"
 
     def compare_json(self, operator: str, field: str, kind: str, value: Any) -> str:
         """Return a condition on a jsonb value; of kind "metadata date" on what it says of time.
@@ -197,6 +220,7 @@ def in_one_form(value: Any) -> Any:
 
 
 MOST_ALTERNATIVES = 2000
+MOST_INDEXED_STEPS = 3  # of a path: each step doubles the alternatives
 
 
 def filter_alternatives(
@@ -243,10 +267,16 @@ def alternatives_of(node: tuple[Any, ...]) -> list[dict[str, Any]] | None:
     operator, field, _, value = node
     first, *rest = field.split(".")
     values = value if operator == "in" else [value]
-    if operator != "contains":  # the value itself, or an array that has it
-        values = [form for part in values for form in (part, [part])]
-    flat = [{field: part} for part in values]
-    return flat + [{first: nested(rest, part)} for part in values] if rest else flat
+    # The value itself, or an array that has it.
+    forms = [form for part in values for form in (part, [part])]
+    flat = [{field: part} for part in (values if operator == "contains" else forms)]
+    if not rest:
+        return flat
+    if len(rest) > MOST_INDEXED_STEPS or value == []:
+        return None
+    if operator == "contains":  # elements of an array may have one of the values each
+        forms = [value[0], value[:1]]
+    return flat + [{first: way} for part in forms for way in ways(rest, part)]
 
 
 def joined(lists: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
@@ -260,9 +290,12 @@ def joined(lists: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
     return result
 
 
-def nested(path: list[str], value: Any) -> Any:
-    """Return a value within objects of one key each."""
-    return {path[0]: nested(path[1:], value)} if path else value
+def ways(path: list[str], value: Any) -> list[Any]:
+    """Return a value within objects of one key each, in all ways of these in arrays or not."""
+    if not path:
+        return [value]
+    objects = [{path[0]: way} for way in ways(path[1:], value)]
+    return [*objects, *([one] for one in objects)]
 
 
 def as_texts(objects: list[dict[str, Any]]) -> list[str]:

@@ -290,6 +290,28 @@ def test_feedback_is_a_judgement_of_the_caller(door: Any, client: httpx.Client) 
     admin.rows(f"REVOKE pgblend_writer FROM {role}")
 
 
+@pytest.mark.parametrize(
+    ("condition", "is_found"),
+    [
+        ("s2", True),
+        ({"in": ["s2", "s7"]}, True),
+        ({"in": ["s7"]}, False),
+        ({"ne": "s2"}, False),
+        ({"ne": "s7"}, True),
+        ({"gt": "s1"}, True),
+        ({"gt": "s2"}, False),
+    ],
+)
+def test_a_filter_looks_into_arrays_of_objects(
+    door: Any, post: Post, condition: Any, is_found: bool
+) -> None:
+    items = {"items": [{"sku": "s1"}, {"sku": "s2"}]}
+    stored = "SELECT status FROM ingest_document('open', 'order', 'Zebus sleep.', metadata => %s)"
+    door.admin.rows(stored, json.dumps(items))
+    found = post("/v1/search", query="zebus", filter={"items.sku": condition})["results"]
+    assert [row["source_key"] for row in found] == ["order"] * is_found
+
+
 def test_rules_show_what_the_caller_may_read_alone(door: Any, post: Post) -> None:
     """A pinned document of another collection is not shown; a boost is told in its row."""
     keys = door.admin.column("SELECT source_key FROM blend.documents")

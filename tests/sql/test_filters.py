@@ -20,14 +20,24 @@ from support.served_database import ServedDatabase
 # key: (document's metadata, chunk's metadata, modified_at)
 LIBRARY: dict[str, tuple[dict[str, Any], dict[str, Any], str | None]] = {
     "docs/a.md": (
-        {"n": 1, "s": "b", "tags": ["x", "y"], "deep": {"er": 1}},
+        {
+            "n": 1,
+            "s": "b",
+            "tags": ["x", "y"],
+            "deep": {"er": 1},
+            "items": [{"sku": "s1", "day": "2026-01-31T10:00Z"}, {"sku": "s2", "tags": ["p", "q"]}],
+        },
         {},
         "2026-01-31 15:00Z",
     ),
-    "docs/b.md": ({"n": 2.0, "s": "B", "tags": [], "deep.er": 1, "and": "reserved"}, {}, None),
+    "docs/b.md": (
+        {"n": 2.0, "s": "B", "tags": [], "deep.er": 1, "and": "reserved", "items": {"sku": "s3"}},
+        {},
+        None,
+    ),
     "docs/c.md": (
         {"n": "1", "s": "2026-02-28", "tags": "x", "$id": 7},
-        {"n": 1},
+        {"n": 1, "items": [{"sku": ["s4", "s1"]}, {"sku": None}, {"in": [{"sku": "s5"}]}, 7]},
         "2026-02-01 00:00Z",
     ),
     "notes/d": ({"n": None, "s": "é", "b": True, "date": "2026-03-01"}, {"tags": ["x"]}, None),
@@ -136,6 +146,21 @@ def passing(db: Database, conditions: dict[str, Any]) -> list[str]:
         ({"n": {"ne": 1}}, [B, D, E, F]),
         ({"n": {"in": [2, "1", 1]}}, [A, B, C]),
         ({"n": {"in": []}}, []),
+        # a path through an array of objects: any of its elements, ne: none of them
+        ({"items.sku": "s1"}, [A, C]),
+        ({"items.sku": "s3"}, [B]),
+        ({"items.sku": {"ne": "s1"}}, [B, D, E, F]),
+        ({"items.sku": {"in": ["s2", "s3"]}}, [A, B]),
+        ({"items.sku": {"contains": ["s4", "s1"]}}, [C]),
+        ({"items.sku": {"contains": ["s1", "s2"]}}, [A]),
+        ({"items.sku": {"exists": True}}, [A, B, C]),
+        ({"items.in": {"exists": True}, "items.none": {"exists": False}}, [C]),
+        ({"items.in.sku": "s5"}, [C]),
+        ({"items.tags": "q", "not": {"items.sku": "s3"}}, [A]),
+        ({"items.day": "2026-01-31"}, [A]),
+        ({"items.day": {"lt": "2026-01-31T11:00Z"}}, [A]),
+        ({"items.sku": {"prefix": "s3"}}, [B]),
+        ({"items.sku": {"gt": "s3"}}, [C]),
         # ranges: numbers with numbers, strings with strings, points in time with such
         ({"n": {"gt": 1}}, [B]),
         ({"n": {"gte": 1, "lt": 2}}, [A, C]),
@@ -402,7 +427,10 @@ def random_metadata(rng: random.Random, depth: int = 2) -> dict[str, Any]:
         if kind == 0:
             return None
         if kind == 1:
-            return [rng.choice([*SCALARS, None, [1], {"a": 1}]) for _ in range(rng.randrange(4))]
+            return [
+                rng.choice([*SCALARS, None, [1], {"a": 1}, random_metadata(rng, 0)])
+                for _ in range(rng.randrange(4))
+            ]
         if kind in (2, 3) and depth:
             return random_metadata(rng, depth - 1)
         return rng.choice(SCALARS)

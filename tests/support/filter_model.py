@@ -12,6 +12,10 @@ ISO = re.compile(
 MISSING = object()
 
 
+class Elements(list[Any]):
+    """What a path through an array leads to."""
+
+
 @dataclass(frozen=True)
 class Passage:
     """What a filter may look at: columns by field name, and both metadata objects."""
@@ -43,15 +47,25 @@ class Passage:
 
 
 def look_up(metadata: dict[str, Any], key: str) -> Any:
-    """Return the value of the key of that name, else the one along the path that it is."""
+    """Return the value of the key of that name, else the one along the path that it is.
+
+    Through an array a path leads to all that its elements have there.
+    """
     if key in metadata:
         return metadata[key]
-    found: Any = metadata
+    found: list[Any] = [metadata]
+    has_array = False
     for step in key.split("."):
-        if not isinstance(found, dict) or step not in found:
-            return MISSING
-        found = found[step]
-    return found
+        has_array = has_array or any(isinstance(one, list) for one in found)
+        found = [one[step] for one in elements(found) if isinstance(one, dict) and step in one]
+    if has_array:
+        return Elements(one for one in elements(found) if one is not None) or MISSING
+    return found[0] if found else MISSING
+
+
+def elements(values: list[Any]) -> list[Any]:
+    """Return the values, of each array its elements."""
+    return [part for one in values for part in (one if isinstance(one, list) else [one])]
 
 
 def passes(conditions: dict[str, Any], passage: Passage) -> bool:
@@ -92,6 +106,8 @@ def compare(operator: str, found: Any, given: Any, is_field: bool) -> bool:
         return isinstance(found, list) and all(
             any(equal(element, one) for element in found) for one in wanted
         )
+    if isinstance(found, Elements):
+        return any(compare(operator, one, given, is_field) for one in found)
     if operator == "prefix":
         return isinstance(found, str) and found.startswith(given)
     return ordered(operator, found, given)

@@ -87,7 +87,8 @@ def test_every_operand_is_referred_to_once() -> None:
 # What has a key with a value, or with an array that has it.
 A = [{"a": 1}, {"a": [1]}]
 B = [{"b": 2}, {"b": [2]}]
-DEEP = [{"a.b": 1}, {"a.b": [1]}, {"a": {"b": 1}}, {"a": {"b": [1]}}]
+ALONG = [{"b": 1}, [{"b": 1}], {"b": [1]}, [{"b": [1]}]]
+DEEP = [{"a.b": 1}, {"a.b": [1]}, *({"a": way} for way in ALONG)]
 
 
 @pytest.mark.parametrize(
@@ -109,6 +110,15 @@ DEEP = [{"a.b": 1}, {"a.b": [1]}, {"a": {"b": 1}}, {"a": {"b": [1]}}]
         ({"a": {"eq": 1, "in": [1, 2]}}, ["a"], A, A),
         ({"a": {"eq": 1, "gt": 0}, "$uri": "x"}, ["a"], A, A),
         ({"a.b": 1}, ["a", "a.b"], DEEP, DEEP),
+        # Elements of an array may have one of several values each.
+        (
+            {"a.b": {"contains": [1, 2]}},
+            ["a", "a.b"],
+            [{"a.b": [1, 2]}, *DEEP[2:]],
+            [{"a.b": [1, 2]}, *DEEP[2:]],
+        ),
+        ({"a.b": {"contains": []}}, ["a", "a.b"], None, None),
+        ({"a.b.c.d.e": 1}, ["a", "a.b.c.d.e"], None, None),
         ({"or": [{"a": 1}, {"b": 2}]}, ["a", "b"], [*A, *B], [*A, *B]),
         ({"or": [{"a": 1}, {"$uri": "x"}]}, ["a"], None, None),
         ({"or": []}, [], [], []),
