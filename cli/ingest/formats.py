@@ -158,7 +158,7 @@ _FORMATS = (
         version=7,
         before=TEXT,
     ),
-    Format(HTML, "HTML", ".html .htm .xhtml", _parse_html, version=8),
+    Format(HTML, "HTML", ".html .htm .xhtml", _parse_html, version=9),
     Format(
         "text/x-tex",
         "LATEX",
@@ -211,7 +211,7 @@ _FORMATS = (
         extra="documents",
         version=8,
     ),
-    Format("text/csv", "CSV", ".csv .tsv", _lazy("parse_csv", "parse_csv"), version=7),
+    Format("text/csv", "CSV", ".csv .tsv", _lazy("parse_csv", "parse_csv"), version=8),
     Format(
         EMAIL,
         "EMAIL",
@@ -234,10 +234,10 @@ _FORMATS = (
         "HTML",
         ".mht .mhtml",
         _lazy("parse_mht", "parse_mht"),
-        version=7,
+        version=8,
         before=TEXT,
     ),
-    Format("application/epub+zip", "EPUB", ".epub", _lazy("parse_epub", "parse_epub"), version=7),
+    Format("application/epub+zip", "EPUB", ".epub", _lazy("parse_epub", "parse_epub"), version=8),
     Format(
         "application/vnd.oasis.opendocument.text",
         "ODT",

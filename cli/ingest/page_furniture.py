@@ -23,6 +23,7 @@ _CONSENT = re.compile(r"cookie|consent|gdpr|onetrust|cmplz|cybot", re.IGNORECASE
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 # So much of a block's text is in links where it is a menu.
 _LINKED = 0.6
+_FARTHEST_ABOVE = 20
 _LONGEST_BANNER = 2000
 _LONGEST_ROW = 400
 # The name of a site and its motto, beside its menu.
@@ -52,6 +53,12 @@ _CONTROL_WORDS = (
     "on-this-page table-of-contents accept accept-all"
 )
 _CONTROLS = frozenset(_CONTROL_WORDS.split())
+# How the names of buttons begin that show a picture alone and only work the page.
+_CONTROL_START_WORDS = (
+    "toggle switch copy close open expand collapse show hide scroll menu search previous next "
+    "back dismiss share print edit play pause settings"
+)
+_CONTROL_STARTS = frozenset(_CONTROL_START_WORDS.split())
 _ROWS = frozenset(("p", "div", "table", "ul", "ol", "center", "span", "tr"))
 _NO_BANNERS = frozenset(("a", "span", "p", "h1", "h2", "h3", "code", "li", "td"))
 _SUBJECTS = frozenset(("main", "article", "section", "blockquote", "aside"))
@@ -113,6 +120,31 @@ class Furniture:
 def is_control(text: str) -> bool:
     """Whether a button only works the page: Copy, Close, Menu."""
     return "-".join(text.casefold().split()) in _CONTROLS
+
+
+def button_name(node: LexborNode) -> str:
+    """Return the name of a button that shows no text, unless the button only works the page."""
+    title = node.css_first("svg title")
+    drawn = title.text() if title is not None else ""
+    if node.text().replace(drawn, "", 1).strip() or node.css_first('img[alt]:not([alt=""])'):
+        return ""
+    name = " ".join((node.attributes.get("aria-label") or drawn).split())
+    is_work = is_control(name) or name.casefold().partition(" ")[0] in _CONTROL_STARTS
+    return "" if is_work else name
+
+
+def names_drawing(title: LexborNode) -> bool:
+    """Whether a title is read as that of a drawing; one in a button is the button's name."""
+    above, is_drawing = title.parent, False
+    for _ in range(_FARTHEST_ABOVE):
+        if above is None:
+            break
+        if above.tag == "button" or above.attributes.get("role") == "button":
+            return False
+        if above.tag == "svg":
+            is_drawing = above.attributes.get("aria-hidden") != "true"
+        above = above.parent
+    return is_drawing
 
 
 def _plain_names(names: str) -> list[str]:

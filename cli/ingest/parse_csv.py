@@ -21,6 +21,11 @@ _QUOTED = re.compile(r'(?<![^,;|\t\n])"(?:[^"]|"")*"(?![^,;|\t\r\n])')
 _NUMBER = re.compile(r"[-+(]?\W?\d[\d.,' ]*\W{0,2}")
 # Delimiters that no space follows: prose has a space there.
 _UNPARTED = re.compile(r"[,;|\t](?=\S)|[;|\t]$")
+# What no text has in it: rows of a single column are not parted.
+_NO_DELIMITER = "\x1f"
+_PROSE_DELIMITERS = ",;"
+# So many of the commas of prose have a space after them; that of 1,000 is none.
+_SPACED = 0.8
 _SEPARATOR_LINE = "sep="
 
 
@@ -48,7 +53,29 @@ def _find_delimiter(source: str) -> str:
     The measure is that of van den Burg, Nazabal and Sutton, "Wrangling messy CSV files".
     """
     sample = _QUOTED.sub("x", "".join(_first_lines(source)))
-    return max(_DELIMITERS, key=lambda delimiter: _likeness(sample, delimiter))
+    delimiters = [each for each in _DELIMITERS if not _is_prose(sample, each)]
+    best = max(delimiters, key=lambda delimiter: _likeness(sample, delimiter))
+    return best if best in sample else _NO_DELIMITER
+
+
+def _is_prose(sample: str, delimiter: str) -> bool:
+    """Tell commas and semicolons of sentences from those between cells: spaces, and rows unlike."""
+    if delimiter not in _PROSE_DELIMITERS:
+        return False
+    spaced = sample.count(f"{delimiter} ")
+    unspaced = len(re.findall(rf"(?<!\d){delimiter}(?=\S)|{delimiter}(?=[^\s\d])", sample))
+    if not spaced or spaced < _SPACED * (spaced + unspaced):
+        return False
+    lines = sample.strip().splitlines()
+    rows = [line.split(delimiter) for line in lines if line.strip()]
+    parted = [len(row) > 1 for row in rows]
+    figures = sum(any(_NUMBER.fullmatch(cell.strip()) for cell in row[1:]) for row in rows)
+    if 2 * figures >= sum(parted):
+        return False
+    # A title stands above a table, and a blank line between them.
+    begins_apart = not parted[0] and bool(lines[1].strip())
+    goes_on_alone = not all(parted[parted.index(True) :])
+    return begins_apart or goes_on_alone
 
 
 def _likeness(sample: str, delimiter: str) -> float:

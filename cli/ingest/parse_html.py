@@ -7,7 +7,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from pgblend.cli.ingest.document import Heading, Link, ParseError, Table
 from pgblend.cli.ingest.page_date import page_dates
-from pgblend.cli.ingest.page_furniture import Furniture, is_control
+from pgblend.cli.ingest.page_furniture import Furniture, button_name, is_control, names_drawing
 from pgblend.cli.ingest.tables import TableRows, with_captions
 from pgblend.cli.ingest.title import stated_title, top_heading
 
@@ -33,7 +33,7 @@ _BLOCKS = frozenset(_BLOCK_NAMES.split())
 # Blocks that stand apart by a blank line; the others begin on a new line.
 _PARAGRAPHS = _BLOCKS - frozenset(_LINE_NAMES.split())
 _UNNESTED = frozenset(_UNNESTED_NAMES.split())
-_LINE_STARTS = frozenset(("hr", "button", "text"))
+_LINE_STARTS = frozenset(("hr", "text"))
 _LISTS = frozenset(("ol", "ul", "menu"))
 _PREFORMATTED = frozenset(("pre", "textarea"))
 # What is put after the text of an element.
@@ -316,8 +316,8 @@ def _is_left_out(node: LexborNode, tag: str, writer: _Writer) -> bool:
         return not _is_shadow(node, tag)
     if tag == "button":
         return is_control(node.text())
-    if tag == "title":  # of a drawing: what a pointer over it shows
-        return True
+    if tag == "title":
+        return not names_drawing(node)
     if tag not in _FURNITURE or writer.depth > _DEEPEST_MENU:
         return False
     return writer.furniture.has(node, tag, is_above=not writer.headings)
@@ -388,6 +388,11 @@ def _enter_inline(tag: str, node: LexborNode, writer: _Writer) -> None:
         writer.write("\u201c")
     elif tag == "rt":
         writer.write("(")
+    elif tag == "button":
+        writer.break_line(1)
+        writer.write(button_name(node))
+    elif attributes.get("role") == "button" and writer.depth <= _DEEPEST_MENU:
+        writer.write(f" {button_name(node)} ")
 
 
 def _field_text(node: LexborNode) -> str:

@@ -213,7 +213,7 @@ def test_csv_rows_count_from_the_header_and_quoted_cells_may_span_lines():
         ("a,b\n1,2", "a | b\n1 | 2"),
         ("a\tb\tc,d\n1\t2\t3,4", "a | b | c,d\n1 | 2 | 3,4"),
         ("sep=|\na|b\n1|2", "a | b\n1 | 2"),
-        ("one column\nonly, it seems\nyes", "one column\nonly | it seems\nyes"),
+        ("one column\nonly, it seems\nyes", "one column\nonly, it seems\nyes"),
         ('"unclosed\na,b', "unclosed a,b"),
         ("", ""),
     ],

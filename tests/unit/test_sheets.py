@@ -259,6 +259,34 @@ CSV = {
 }
 
 
+PROSE = [
+    "comment\nGood food, nice staff\nBad\nDear, far, and loud\n",
+    "comment\nGood food, nice staff\nFair, and near\n",
+    "Good food, nice staff\nBad\nDear, far, and loud; never again\n",
+    "note\nIt rained; we left, wet\nSun; sea\nWind; waves; and 1,000 gulls\n",
+    'note\n"Quoted, and short"\nNot quoted, but long, and longer\n',
+]
+
+
+@pytest.mark.parametrize("source", PROSE)
+def test_prose_in_a_single_column_is_not_parted(source: str) -> None:
+    assert parse_csv(source.encode()).text == source.strip().replace('"', "")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "City, country\nParis, France\nUlm, Germany\n",
+        "Rain in millimetres\n\nStation, 2022, 2023\nUlm, 749, 861\n",
+        "name, note\nAnn, tall, thin\nBob, short\n",
+        "x, y\n1, 2\n3, 4\n",
+        "Rain\nStation, 2022\nUlm, 749\nof the weather office\n",
+    ],
+)
+def test_a_space_after_the_comma_makes_no_prose(source: str) -> None:
+    assert " | " in parse_csv(source.encode()).text
+
+
 @pytest.mark.parametrize(
     ("delimiter", "source"), [(key, each) for key, some in CSV.items() for each in some]
 )
