@@ -158,6 +158,12 @@ def test_found_and_marked(
         assert unicodedata.normalize("NFC", marked) in composed
 
 
+def test_compounds_meet_where_synonyms_say_so(library: Database) -> None:
+    assert "size" not in found(library, "email")
+    synonyms = [{"words": ["email", "e-mail"]}]
+    assert list(found(library, "email", synonyms=synonyms)) == ["size"]
+
+
 @pytest.mark.parametrize(
     ("query", "key"),
     [(query, keys[0]) for query, keys, _ in CASES if len(keys) == 1 and "’" not in query],
