@@ -62,6 +62,8 @@ def handbook_template(
         shell = Shell(tmp_path_factory.mktemp("handbook"), PGBLEND_DATABASE_URL=url)
         shutil.copytree(HANDBOOK, shell.folder / "handbook")
         shell.do("pgblend ingest handbook --collection handbook")
+        # A page's own copy takes the place of these files only where they are gone.
+        shutil.rmtree(shell.folder / "handbook")
         yield name
 
 
