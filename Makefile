@@ -71,6 +71,9 @@ bench: ## Quality, speed and memory beside peers in one table (an hour; BENCH="-
 	docker/environment.sh $(VENV) dev,bench
 	$(VENV)/bin/python tests/benchmarks/bench.py $(BENCH)
 
+same: setup ## Whether this tree answers as another does: 504 searches, signatures, rights, texts (BASE=commit; ten minutes)
+	$(VENV)/bin/python tests/benchmarks/compare_trees.py $(BASE)
+
 bench-publish: ## Write the figures of README and docs/benchmarks.md from the last make bench
 	$(VENV)/bin/python tests/benchmarks/publish.py
 
