@@ -2,9 +2,10 @@
 
     python tests/benchmarks/compare_trees.py BASE
 
-BASE is a commit. A throwaway server has the databases. Both write what they answer (write_answers.py), the older first; signatures,
-columns, rights, labels and order (tests/golden), comments and help texts (docs/reference) are
-files of the trees, which `make test` holds to the code. Prints what differs; ends with 1 if any.
+BASE is a commit. Both write what they answer (write_answers.py) on a throwaway server, the older
+first. Signatures, columns, rights, labels and order (tests/golden), comments and help texts
+(docs/reference) are files of the trees, which `make test` holds to the code. Prints what differs,
+and ends with 1 if anything does.
 """
 
 import argparse
@@ -44,6 +45,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as made, throwaway_server() as at:
         server = "postgresql://{user}:{password}@{host}:{port}".format(**at)
         base, answers = Path(made) / "base", Path(made) / "answers"
+        (Path(made) / "shared").symlink_to(HERE.parent / "shared")  # where its corpora are sought
         run("git", "worktree", "add", "--detach", base, given.base)
         try:
             python = base / ".venv/bin/python"

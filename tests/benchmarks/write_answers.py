@@ -11,6 +11,7 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -23,7 +24,7 @@ from pgblend.cli.serve.openapi import openapi
 SETS = ("xquad-en", "cranfield", "cosqa_test")
 QUESTIONS = 42
 PATIENT = {"mode": "fast", "timeouts_ms": {"lexical": 600_000, "total": 600_000}}
-OPTIONS = (
+OPTIONS: tuple[dict[str, Any], ...] = (
     {},
     {"fusion": "rrf", "fuzzy": "on", "mmr": {"lambda": 0.5}, "context_chars": {"before": 50}},
     {"level": "document", "dedup": "near", "feedback": {"weight": 0.5, "passages": 2}, "offset": 3},
