@@ -266,6 +266,9 @@ class ShardStore:
         repeated = self.repeated()
         for number, answers in self.trips.ask(calls).items():
             found = dict(zip((name for name, *_ in calls[number]), answers, strict=True))
+            asked = calls[number][0][1].chunk_ids
+            if not found["passages"] and any(self.place.get(one) == number for one in asked):
+                self.trips.refuse(number, "passages")  # it named them as its own
             for row in found["passages"]:
                 row[-1] = self.hashes.get(row[0]) in repeated  # may_repeat
                 self.read[row[0]] = Passage(*row)

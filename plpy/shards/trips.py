@@ -204,6 +204,11 @@ class Trips:
             raise LeftOut
         return {number: [taken(one) for one in answers[number]] for number in calls}
 
+    def refuse(self, number: int, name: str) -> None:
+        """Leave a shard out whose answer to a call does not fit what it said before."""
+        self.absent[number] = f"{_SENSELESS} ({name})"
+        raise LeftOut
+
     def _try_alone(
         self, number: int, calls: Sequence[Call], began: float | None = None
     ) -> dict[int, Any]:
