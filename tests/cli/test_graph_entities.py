@@ -135,7 +135,7 @@ def test_an_answer_that_is_none_is_told_and_asked_for_again(
 ) -> None:
     model_provider.reply = lambda body: "no" if "film" in str(body["messages"][1]) else answer(body)
     result = ingest(pgblend, library, "--entities")
-    assert result.exit_code == 0
+    assert result.exit_code == 4
     assert "the model failed with 1 texts: the model's answer is not JSON" in result.stderr
     result = pgblend("graph", "entities", "-c", "c")
     assert result.exit_code == 4

@@ -112,7 +112,7 @@ def test_ingest_sets_bad_texts_aside_too(
     model_provider.behaviour = behaviour
     result = pgblend("ingest", str(tmp_path), "--collection", "c", "--json")
     report = json.loads(result.stdout)
-    assert (result.exit_code, report["embedded"], report["waiting"]) == (0, 1, 1)
+    assert (result.exit_code, report["embedded"], report["waiting"]) == (4, 1, 1)
     told = report["degraded"][0]["reason"]
     assert "refused 1 of the chunks, one of 'poison.txt': " in told
     assert reason in told
