@@ -417,7 +417,7 @@ class Space(NamedTuple):
     table_id: int
     vectors: float
     has_policy: bool
-    asked_dimensions: int | None
+    asked_dimensions: int | None = None
 
 
 class Held(NamedTuple):

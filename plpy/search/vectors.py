@@ -248,7 +248,8 @@ def scan_statement(space: Space, conditions: str, is_exact: bool, cut: str = _WI
     )
     hidden = " + 0" if is_exact or space.storage == "binary" else ""
     restored = "" if is_exact else _RESTORED
-    vector = "$1" if space.vector_type == "vector" else f"(SELECT $1::{space.vector_type})"
+    is_cast = not space.vector_type.startswith("vector")
+    vector = f"(SELECT $1::{space.vector_type})" if is_cast else "$1"
     return _SCAN.format(vector=vector, source=source, hidden=hidden, restored=restored, cut=cut)
 
 

@@ -1,7 +1,8 @@
 -- _field_values: what chunks have under keys: one row for each chunk, key and value.
 -- Keys are those of filters: of metadata, the chunk's over the document's, or built-in fields. An
--- array gives its elements, each once. value is NULL where there is none: the key is missing, or
--- null, or an array without elements. Chunks that are not there, or not visible, have no row.
+-- array gives its elements, each once, and a path leads through arrays of objects, as a filter's.
+-- value is NULL where there is none: the key is missing, or null, or an array without elements.
+-- Chunks that are not there, or not visible, have no row.
 CREATE OR REPLACE FUNCTION pgblend._field_values(chunk_ids bigint[], keys text[])
 RETURNS TABLE (key_place bigint, chunk_id bigint, document_id bigint, value jsonb)
 LANGUAGE sql
@@ -48,7 +49,8 @@ BEGIN ATOMIC
             k.name LIKE '$%' AND k.name NOT LIKE '$metadata.%' AS is_field,
             w.whole,
             (
-                SELECT ('strict $' || string_agg('.' || to_json(s.step)::text, '' ORDER BY s.place))
+                SELECT ('lax $' || string_agg('.' || to_json(s.step)::text, '' ORDER BY s.place)
+                    || '[*]')
                 FROM string_to_table(w.whole, '.') WITH ORDINALITY AS s (step, place)
             )::jsonpath AS path
         FROM unnest(keys) WITH ORDINALITY AS k (name, place)
@@ -64,7 +66,7 @@ BEGIN ATOMIC
                 WHEN a.is_field THEN p.fields -> a.name
                 ELSE coalesce(
                     p.metadata -> a.whole,
-                    jsonb_path_query_first(p.metadata, a.path, '{}', silent => true)
+                    jsonb_path_query_array(p.metadata, a.path, '{}', silent => true)
                 )
             END AS value
         FROM asked AS a

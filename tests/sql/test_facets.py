@@ -59,8 +59,8 @@ def test_values_are_counted(library: Database) -> None:
     [
         ("year", [(1974, 3, 2), (1980, 1, 1), (True, 1, 1)]),  # 1974 and 1974.0 are one
         ("tags", [("x", 2, 2), ("y", 2, 2), ({"z": 1}, 1, 1), (None, 2, 1)]),
-        ("deep.er", [(1, 2, 2), (None, 3, 2)]),
-        ("$metadata.deep.er", [(1, 2, 2), (None, 3, 2)]),
+        ("deep.er", [(1, 3, 3), (None, 2, 1)]),
+        ("$metadata.deep.er", [(1, 3, 3), (None, 2, 1)]),
         ("nowhere", [(None, 5, 4)]),
         ("and", [(None, 5, 4)]),
         ("", [(None, 5, 4)]),
