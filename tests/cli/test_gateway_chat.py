@@ -17,6 +17,7 @@ REPLY = "The test model's answer to: Where is the wine?"
 @pytest.fixture(scope="module")
 def gateway(session_provider: ModelProvider) -> Iterator[GatewayProcess]:
     with GatewayProcess("--provider-timeout", "3", provider=session_provider) as gateway:
+        chat(gateway, stream=True)  # what streams is imported at the first call, which takes long
         yield gateway
 
 
