@@ -42,7 +42,7 @@ _NONSENSE = (
 _AROUND: Mapping[str, Any] = {
     **dict.fromkeys(("chunk_id", "document_id", "chunk_index", "token_count"), int | None),
     **dict.fromkeys(("start_offset", "end_offset", "start_line", "end_line"), int | None),
-    **dict.fromkeys(("own_start",), int | None),
+    "own_start": int | None,
     **dict.fromkeys(("content", "kind", "context"), str | None),
     **dict.fromkeys(("pages", "piece_tokens"), Sequence[int] | None),
 }

@@ -169,13 +169,11 @@ LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 AS $function$
 BEGIN
-    IF what = 'rows' AND attached.text_format = 'html' THEN
-        RETURN QUERY
-        SELECT r.key, r.parts, r.title, pgblend._html_text(r.content, r.title), r.metadata, r.uri,
-            r.modified_at, r.targets
-        FROM pgblend._own_rows(attached, what, keys, most) AS r;
-    ELSE
-        RETURN QUERY SELECT r.* FROM pgblend._own_rows(attached, what, keys, most) AS r;
-    END IF;
+    RETURN QUERY
+    SELECT r.key, r.parts, r.title, CASE attached.text_format
+            WHEN 'html' THEN pgblend._html_text(r.content, r.title)
+            ELSE r.content END,
+        r.metadata, r.uri, r.modified_at, r.targets
+    FROM pgblend._own_rows(attached, what, keys, most) AS r;
 END;
 $function$;

@@ -38,6 +38,7 @@ BEGIN
             WHERE t.tgrelid = ANY(attached.partitions)
                 AND t.tgrelid <> ALL(pgblend._partitions(attached.relation))
                 AND t.tgname = 'pgblend_truncate'
+                AND t.tgfoid = 'pgblend._table_truncated()'::regprocedure
                 AND t.tgargs = convert_to(attached.id::text, 'UTF8') || '\x00'
         LOOP
             -- Calls in text: none (triggers of a user's table).
