@@ -137,6 +137,7 @@ blend.delete_document(text, text), blend.delete_edge, blend.evaluate_queries, bl
 blend.forget_document, blend.ingest_document, blend.lexical_rebuild, blend.lexical_seal,
 blend.link_mentions, blend.record_judgement, blend.remove_judged_set, blend.reset_metadata,
 blend.resolve_links, blend.retry_embeddings, blend.set_metadata, blend.set_summary,
+blend.store_embeddings,
 pgblend._add_far_edge, pgblend._check_text_search_config, pgblend._clear_entity_edges,
 pgblend._collection_settings,
 pgblend._document_names, pgblend._documents_named, pgblend._fail_embeddings,

@@ -69,6 +69,8 @@ CALLS = {
     "_named_collection": "('c')",
     "_neighbours": "('{4,5}', 'both', NULL, 10)",
     "_named_space": "('test_space')",
+    "_vector_problem": "('[1,0]', 2, 'halfvec')",
+    "_check_embeddings": "(pgblend._named_space('test_space'), '{}', '{}')",
     "_node_facts": "('{4,5}')",
     "_node_id": "('document:1')",
     "_node_name": "(4)",
