@@ -101,6 +101,7 @@ def advice_for_statement(sqlstate: str, message: str, hint: str) -> UserError:
         )
     if sqlstate == "42501" and not hint and (role := role_for(message)):
         hint = f"it takes the role {role}: an administrator grants it to yours"
+        hint += f" (GRANT {role} TO …)" if " or " not in role else ""
     exit_code = ExitCode.VECTORS_UNAVAILABLE if sqlstate in _NO_VECTORS else ExitCode.ERROR
     if sqlstate.startswith(_UNREACHABLE_CLASSES):
         exit_code = ExitCode.DATABASE

@@ -10,8 +10,9 @@ since a view or a `BEGIN ATOMIC` body binds when it is created. Four things are 
 (program.py), load_program.txt before every PL/Python body that uses it,
 public_errors.plpgsql around the body of every public routine in PL/pgSQL, which raises its errors
 anew, and a search_path where a body names none: pg_catalog alone for routines with their owner's
-rights and what these call, else FROM CURRENT. Two follow at the end: rights on what is private
-(rights.py) and COMMENTs (comments.py).
+rights and what these call, else FROM CURRENT. Before such a body that runs by its caller's rights
+stands public_guard.plpgsql: everybody may call it, and a role without the right hears which GRANT
+it lacks. Two follow at the end: rights on what is private (rights.py) and COMMENTs (comments.py).
 """
 
 import re
@@ -24,7 +25,7 @@ from importlib.resources.abc import Traversable
 
 from pgblend.sql.comments import comments
 from pgblend.sql.program import program_modules, program_text, with_program
-from pgblend.sql.rights import called_by_owner, derived_grants
+from pgblend.sql.rights import called_by_owner, derived_grants, least_roles, to_everybody
 
 _CALL = re.compile(r"\b(?:pg)?blend\.(\w+)\s*\(")
 _READ = re.compile(r"\bFROM (?:pg)?blend\.(\w+)")  # a view
@@ -36,6 +37,8 @@ _WITHOUT_PATH = re.compile(
     r"(\nLANGUAGE pl(?!proxy)\w+\n(?:(?!SET search_path)[^\n]+\n)*?)(?=AS \$)"
 )
 _DEFINER = "\nSECURITY DEFINER\n"
+# A variable of a type that only roles with rights see: the body cannot be read without them.
+_HIDDEN_TYPE = re.compile(r"^ +[a-z_]+ (?:CONSTANT )?pgblend(?:_data)?\.[a-z]", re.MULTILINE)
 _SHELL = "_search"  # of all searches, which the CLI calls as well
 _PROSE = re.compile(r"--[^\n]*|COMMENT ON [^;]*;|HINT = '[^']*'")
 
@@ -72,7 +75,6 @@ def render(of_coordinator: bool = False) -> str:
 
     A coordinator of shards has stubs of its own (coordinator.py).
     """
-    errors = (files(__name__) / "public_errors.plpgsql").read_text(encoding="utf-8")
     program = program_text()
     objects = source_objects()
     if of_coordinator:
@@ -81,15 +83,17 @@ def render(of_coordinator: bool = False) -> str:
         objects = coordinator_objects(objects)
     (access, code), modules = code_of(objects), program_modules()
     by_owner = called_by_owner(code, modules)
+    roles = {one.name: role for one in objects if (role := _guarding_role(one, access))}
     texts = (
         f"-- {one.stage}/{one.file}\n"
-        + _with_search_path(_with_errors(one, errors), one.name in by_owner)
+        + _with_search_path(_with_errors(one, roles.get(one.name)), one.name in by_owner)
         for one in objects
     )
     return "\n".join(
         [
             *(with_program(text, program) for text in texts),
             derived_grants(access, code, modules),
+            to_everybody(access, roles.keys()),
             *(comments(one.name, one.text) for one in objects),
         ]
     )
@@ -108,13 +112,31 @@ def _code(text: str) -> str:
     return _PROSE.sub("", text) + "".join(f"\npgblend.{name}" for name in declared)
 
 
-def _with_errors(one: SourceObject, errors: str) -> str:
+def _guarding_role(one: SourceObject, access: str) -> str | None:
+    """Return the role that a public routine asks its caller for by itself.
+
+    One with its owner's rights cannot ask, nor can one that a parallel worker runs.
+    """
+    is_public = not one.name.startswith("_") and _PUBLIC_BODY.search(one.text)
+    if not is_public or _DEFINER in one.text or _HIDDEN_TYPE.search(one.text):
+        return None
+    return least_roles(access).get(one.name)
+
+
+def _with_errors(one: SourceObject, role: str | None) -> str:
     """Wrap the body of a public routine; one that a parallel worker runs cannot catch anything."""
     if one.name.startswith("_") and one.name != _SHELL:
         return one.text
+    errors = _part("public_errors.plpgsql")
+    guard = _part("public_guard.plpgsql").format(role=role, name=one.name) if role else ""
     return _PUBLIC_BODY.sub(
-        lambda found: f"{found[1]}BEGIN\n{found[2]}\n{errors}END;{found[3]}", one.text
+        lambda found: f"{found[1]}BEGIN\n{guard}{found[2]}\n{errors}END;{found[3]}", one.text
     )
+
+
+@cache
+def _part(name: str) -> str:
+    return (files(__name__) / name).read_text(encoding="utf-8")
 
 
 def _with_search_path(text: str, is_by_owner: bool) -> str:

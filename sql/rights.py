@@ -8,7 +8,7 @@ a right that widens is a line of a change.
 
 import ast
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 # Each with those whose rights it has.
 ROLES = {
@@ -19,6 +19,7 @@ ROLES = {
 }
 _LISTED = re.compile(r"^(GRANT|REVOKE) \w+ ON(?: FUNCTION)?\n([^;]*?)\n(?:TO|FROM) (\w+);", re.M)
 _NAMED = re.compile(r"\b(?:pg)?blend\.(\w+)")
+_SIGNED = re.compile(r"\bblend\.(\w+)(?:\([^)]*\))?")
 _PRIVATE = re.compile(r"\b_[a-z]\w*")
 _IMPORTED = re.compile(r"^ *from (pgblend\.plpy[\w.]*) import", re.MULTILINE)
 
@@ -57,6 +58,18 @@ def _with_owners_rights(sources: Mapping[str, str]) -> set[str]:
 def granted(access: str, role: str) -> set[str]:
     """Name what 99_access grants to a role by hand."""
     return _listed(access, "GRANT", role)
+
+
+def least_roles(access: str) -> dict[str, str]:
+    """Map what 99_access grants by hand to the role that it is granted to."""
+    return {name: role for role in reversed(ROLES) for name in granted(access, role)}
+
+
+def to_everybody(access: str, guarded: Collection[str]) -> str:
+    """Return the GRANT by which everybody may call routines that ask for the caller's role."""
+    listed = {found[0] for found in _SIGNED.finditer(access) if found[1] in guarded}
+    names = ",\n".join(sorted(listed))
+    return f"GRANT EXECUTE ON FUNCTION\n{names}\nTO public;\n"
 
 
 def _listed(access: str, verb: str, role: str = "public") -> set[str]:

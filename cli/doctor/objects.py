@@ -103,7 +103,7 @@ _TIME_LIMIT = """
 """
 _CANCELLED = "57014"
 _LEXICAL_INDEXES = "SELECT * FROM blend.lexical_status()"
-_MAY_READ_INDEX = "SELECT has_function_privilege('blend.lexical_status(text)', 'execute')"
+_MAY_READ_INDEX = "SELECT pg_catalog.pg_has_role('pgblend_reader', 'USAGE')"
 _UNSOUND = ("error", "uninitialized")
 # Whoever owns a schema may drop it with all that is in it, whoever that belongs to.
 _OWNED_SCHEMAS = """

@@ -24,5 +24,7 @@ BEGIN
 END
 $do$;
 
+-- Everybody sees what is public, so that a role without rights hears which one it lacks.
+GRANT USAGE ON SCHEMA blend TO public;
 GRANT USAGE ON SCHEMA blend, pgblend, pgblend_data TO pgblend_reader;
 GRANT USAGE ON SCHEMA pgblend_data TO pgblend_gateway;

@@ -2,6 +2,7 @@
 -- Every right on a function is taken back first, from PUBLIC and from our roles. Granted here are
 -- public routines, and private ones that the command line or a trigger calls. Search functions run
 -- as the caller, so the roles also need what those call: such rights are derived (sql/rights.py).
+-- So are those of everybody on routines that ask for the role themselves (public_guard.plpgsql).
 -- Which rows they see is up to row security.
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA blend, pgblend
 FROM public, pgblend_reader, pgblend_analyst, pgblend_writer, pgblend_admin;

@@ -116,11 +116,11 @@ def test_a_role_without_rights(
     reader = connect_as("pgblend_reader").info
     url = make_conninfo(database_url, user=reader.user, password=reader.password)
     result = pgblend("config", "set", "rrf_k", "7", url=url)
-    assert_short_error(result, "permission denied", "the role pgblend_admin:", exit_code=1)
+    assert_short_error(result, "permission denied", "GRANT pgblend_admin TO", exit_code=1)
     nobody = connect_as("pg_monitor").info
     url = make_conninfo(database_url, user=nobody.user, password=nobody.password)
     result = pgblend("search", "x", url=url)
-    assert_short_error(result, "permission denied", "the role pgblend_reader:", exit_code=1)
+    assert_short_error(result, "permission denied", "GRANT pgblend_reader TO", exit_code=1)
 
 
 def test_no_database_at_all() -> None:

@@ -217,9 +217,16 @@ def test_row_security_is_on(catalogue: psycopg.Connection, table: str) -> None:
     assert column(catalogue, query) == ["True"]
 
 
-def test_public_may_do_nothing(catalogue: psycopg.Connection) -> None:
-    functions = f"SELECT oid::regprocedure FROM pg_proc WHERE {OURS} AND has_function_privilege("
-    assert column(catalogue, f"{functions}'public', oid, 'EXECUTE')") == []
+def test_public_may_call_what_asks_for_a_role_and_nothing_else(
+    catalogue: psycopg.Connection,
+) -> None:
+    """It runs with the caller's rights, and begins by asking which role that is."""
+    guard = r"^\s*BEGIN\s+IF NOT pg_has_role\(''pgblend_\w+'', ''USAGE''\) THEN\s+RAISE"
+    functions = f"SELECT proname FROM pg_proc WHERE {OURS} AND has_function_privilege("
+    asking = f"pronamespace = 'blend'::regnamespace AND NOT prosecdef AND prosrc ~ '{guard}'"
+    open_to_all = f"{functions}'public', oid, 'EXECUTE')"
+    assert column(catalogue, f"{open_to_all} AND ({asking}) IS NOT TRUE") == []
+    assert len(column(catalogue, open_to_all)) >= 50
     relations = f"SELECT oid::regclass FROM pg_class WHERE {RELATIONS} AND relkind IN ('r', 'v')"
     for privilege in ("SELECT", "INSERT", "UPDATE", "DELETE"):
         query = f"{relations} AND has_table_privilege('public', oid, '{privilege}')"

@@ -5,6 +5,8 @@ from collections.abc import Callable
 import psycopg
 import pytest
 
+from support.catalogue import granted_to
+
 ROLES = ("pgblend_reader", "pgblend_writer", "pgblend_admin")  # analysts call what readers may
 OURS = "FROM pg_proc AS p WHERE pronamespace::regnamespace::text IN ('blend', 'pgblend')"
 NAME = "p.proname || '(' || pg_get_function_identity_arguments(p.oid) || ')'"
@@ -58,9 +60,7 @@ def test_volatility_and_parallel(rows, golden) -> None:
 
 def test_who_may_call_what(rows, golden) -> None:
     may = ", ".join(
-        f"CASE WHEN has_function_privilege('{role}', p.oid, 'EXECUTE') THEN '{role[8:]}'"
-        " ELSE '-' END"
-        for role in ROLES
+        f"CASE WHEN {granted_to(role)} THEN '{role[8:]}' ELSE '-' END" for role in ROLES
     )
     golden("execute.txt", table(rows(f"SELECT {NAME}, {may} {OURS} ORDER BY 1")))
 

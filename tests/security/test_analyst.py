@@ -6,6 +6,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from support.catalogue import granted_to
 from support.database import Database, add_documents
 from support.search_log import HOUR, log_search
 
@@ -201,8 +202,7 @@ def test_an_analyst_writes_nothing(analyst: Database) -> None:
 
 def test_an_analyst_calls_what_a_reader_may(committed: Database) -> None:
     more = (
-        "SELECT oid::regprocedure FROM pg_proc"
-        " WHERE has_function_privilege('pgblend_analyst', oid, 'EXECUTE')"
-        " AND NOT has_function_privilege('pgblend_reader', oid, 'EXECUTE')"
+        "SELECT p.oid::regprocedure FROM pg_proc AS p"
+        f" WHERE {granted_to('pgblend_analyst')} AND NOT {granted_to('pgblend_reader')}"
     )
     assert committed.column(more) == ["_readable_collections()"]

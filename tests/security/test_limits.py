@@ -11,6 +11,7 @@ import psycopg
 import pytest
 from psycopg.types.json import Jsonb
 
+from support.catalogue import granted_to
 from support.database import Database, add_documents
 from support.raw_server import RawServer, http_answer
 
@@ -242,7 +243,7 @@ TOLD = {"22023", "42704", "PB001", "PB002", "PB003", "PB008", "PB011"}
 def arguments(db: Database) -> list[tuple[Any, ...]]:
     """Function, argument and required ones, of each that a reader can pass any length of."""
     return db.rows(
-        """
+        f"""
         SELECT p.proname, a.name, (
             SELECT array_agg(n.name ORDER BY n.place)
             FROM unnest(p.proargnames) WITH ORDINALITY AS n (name, place)
@@ -251,7 +252,7 @@ def arguments(db: Database) -> list[tuple[Any, ...]]:
         CROSS JOIN unnest(p.proargnames, p.proargtypes::oid[]) AS a (name, type)
         INNER JOIN pg_type AS t ON t.oid = a.type
         WHERE p.pronamespace = 'blend'::regnamespace AND p.proname !~ '^_'
-            AND has_function_privilege('pgblend_reader', p.oid, 'EXECUTE')
+            AND {granted_to("pgblend_reader")}
             AND t.typlen = -1
         ORDER BY 1, 2
         """

@@ -142,6 +142,21 @@ def test_a_token_whose_role_the_login_may_not_take(door: Any, server: Server) ->
     assert refused.json()["type"] == "urn:pgblend:problem:role-not-granted"
 
 
+def test_a_role_without_rights_hears_which_grant(door: Any, server: Server) -> None:
+    login = psycopg.conninfo.conninfo_to_dict(door.login_url)["user"]
+    with login_role(server, door.admin.connection.info.dbname, "pg_monitor") as url:
+        role = str(psycopg.conninfo.conninfo_to_dict(url)["user"])
+        door.admin.rows(f"GRANT {role} TO {login}")
+        with door.process.client(token_of(door.admin.connection, role)) as client:
+            for path, body in (
+                ("/v1/search", {"query": "wine"}),
+                ("/v1/facets", {"query": "wine", "keys": ["a"]}),
+            ):
+                refused = client.post(path, json=body)
+                assert refused.status_code == 403, refused.text
+                assert "GRANT pgblend_reader TO" in refused.json()["hint"]
+
+
 @pytest.mark.parametrize(
     ("alter", "said"),
     [

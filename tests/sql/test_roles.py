@@ -1,5 +1,6 @@
 """Who sees and may do what: `reader` reads the collection open, and secret exists beside it."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -184,6 +185,43 @@ def test_without_a_role_nothing_is_there(library: Database, connect_as: Connect)
         "SELECT * FROM pgblend_data.chunk",
     ):
         assert nobody.error(statement).sqlstate == "42501"
+
+
+# Of these PostgreSQL itself says that the right is missing: they have their owner's rights, hold
+# rows of types that are hidden, or are called by workers of a parallel query.
+WITHOUT_HINT = {
+    "attach_table", "check_attached_tables", "chunk_embeddings", "count_vectors",
+    "detach_table", "drop_embedding_space", "embed_text", "evaluate_queries",
+    "experiment_status", "fill_table", "get_setting", "graph_node", "graph_score",
+    "index_embedding_space", "ingest_document", "last_search", "lexical_rebuild",
+    "lexical_seal", "lexical_status", "queue_missing_vectors", "recency_decay",
+    "record_judgement", "rrf", "setting_catalog", "start_experiment", "stop_experiment",
+    "tune_embedding_space",
+}  # fmt: skip
+
+
+def test_whoever_lacks_a_role_hears_which_grant(library: Database, connect_as: Connect) -> None:
+    nobody = Database(connect_as("pg_monitor"))
+    who = nobody.connection.info.user
+    routines = library.rows(
+        "SELECT p.proname::text, p.oid::regproc::text, ARRAY(SELECT 'NULL::' || t::regtype"
+        " FROM unnest(p.proargtypes::oid[]) AS t) FROM pg_proc AS p"
+        " WHERE p.pronamespace = 'blend'::regnamespace AND p.proname !~ '^_' AND p.prokind = 'f'"
+        " AND p.prorettype <> 'trigger'::regtype AND NOT EXISTS (SELECT FROM pg_depend AS d"
+        " WHERE d.objid = p.oid AND d.deptype = 'e')"
+    )
+    silent = set()
+    assert len(routines) > 70
+    for name, called, arguments in routines:
+        error = nobody.error(f"SELECT {called}({', '.join(arguments)})")
+        told = f"permission denied for function {name}"
+        assert (error.sqlstate, error.message_primary) == ("42501", told)
+        if not re.search(rf"GRANT pgblend_\w+ TO {who}", str(error.message_hint)):
+            silent.add(name)
+    assert silent == WITHOUT_HINT
+    assert "GRANT pgblend_reader TO" in str(nobody.error("SELECT hybrid_search('x')").message_hint)
+    reader = Database(connect_as("pgblend_reader"))
+    assert "GRANT pgblend_writer TO" in str(reader.error("SELECT set_summary(1, 'x')").message_hint)
 
 
 def test_without_a_grant_a_reader_finds_nothing(library: Database, connect_as: Connect) -> None:

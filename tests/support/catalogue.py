@@ -10,6 +10,17 @@ from pgblend.cli.revision import known_revisions
 from pgblend.cli.server.binaries import find_binaries
 
 
+def granted_to(role: str) -> str:
+    """Return the condition that pg_proc AS p is granted to a role, not just to everybody.
+
+    Everybody may call public routines that ask for the caller's role by themselves.
+    """
+    return (
+        "EXISTS (SELECT FROM aclexplode(p.proacl) AS a"
+        f" WHERE a.grantee <> 0 AND pg_has_role('{role}', a.grantee, 'USAGE'))"
+    )
+
+
 def revisions() -> list[str]:
     """Return all revisions, oldest first."""
     return known_revisions()

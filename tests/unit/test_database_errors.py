@@ -100,6 +100,7 @@ def test_a_denied_right_names_the_role_that_has_it(denied: str, role: str | None
         assert "pgblend collection grant" in hint
     else:
         assert f"it takes the role {role}:" in hint
+        assert (f"GRANT {role} TO" in hint) == (" or " not in role)
 
 
 @pytest.mark.parametrize(
