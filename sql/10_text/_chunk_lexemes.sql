@@ -69,66 +69,50 @@ CREATE OR REPLACE FUNCTION pgblend._chunk_lexemes(
     content text,
     own_start integer,
     chunk_index integer,
-    context text
+    context text,
+    OUT lexemes tsvector,
+    OUT own_position integer
 )
-RETURNS TABLE (lexemes tsvector, own_position integer)
-LANGUAGE sql
+RETURNS record
+LANGUAGE plpgsql
 STABLE PARALLEL UNSAFE
-ROWS 1
-BEGIN ATOMIC
-    WITH part AS MATERIALIZED (
-        SELECT pgblend._index_parts(
-            title, coalesce(heading, ''), content, own_start, config::text) AS texts
-    ),
-
-    word AS MATERIALIZED (
-        SELECT
-            setweight(to_tsvector(config, p.texts[1]), 'A') AS title,
-            CASE
-                WHEN p.texts[2] = '' THEN '' ELSE setweight(to_tsvector(config, p.texts[2]), 'B')
-            END AS heading,
-            to_tsvector(config, p.texts[3]) AS body,
-            CASE
-                WHEN chunk_index > 0 AND own_start > 0 THEN to_tsvector(config, p.texts[4]) ELSE ''
-            END AS overlap,
-            p.texts[5]::tsvector AS identifiers
-        FROM part AS p
-    ),
-
+AS $function$
+DECLARE
+    texts text[] := pgblend._index_parts(
+        title, coalesce(heading, ''), content, own_start, config::text);
+    title_words tsvector := setweight(to_tsvector(config, texts[1]), 'A');
+    heading_words tsvector := '';
+    body_words tsvector := to_tsvector(config, texts[3]);
+    names tsvector := '';
+    around tsvector := '';
+    repeated tsvector;
+BEGIN
+    IF texts[2] <> '' THEN
+        heading_words := setweight(to_tsvector(config, texts[2]), 'B');
+    END IF;
     -- Words that the chunk lacks, before all others: after the first chunk they are repeated.
-    lexeme AS (
-        SELECT
-            w.*,
-            CASE
-                WHEN context IS NULL THEN ''
-                ELSE setweight(ts_delete(
-                    to_tsvector(config, pgblend._indexable_text(context, config)),
-                    tsvector_to_array(w.title || w.heading || w.body)
-                ), 'C')
-            END AS around
-        FROM word AS w
-    )
-
-    SELECT
-        w.around
-        || CASE
-            WHEN chunk_index > 0 AND heading_goes_on IS NOT true THEN w.title || w.body || w.heading
-            ELSE w.title || w.heading || w.body
-        END
-        || w.identifiers
-        || CASE
-            WHEN chunk_index > 0 THEN ''
-            ELSE pgblend._name_lexemes(config, source_key, w.title)
-        END AS lexemes,
-        CASE
-            WHEN chunk_index > 0 THEN coalesce((
-                SELECT max(l.positions[cardinality(l.positions)])
-                FROM unnest(
-                    w.around || w.title
-                    || CASE WHEN heading_goes_on THEN w.heading ELSE '' END || w.overlap
-                ) AS l
-            ), 0)
-            ELSE 0
-        END AS own_position
-    FROM lexeme AS w;
+    IF context IS NOT NULL THEN
+        around := setweight(ts_delete(
+            to_tsvector(config, pgblend._indexable_text(context, config)),
+            tsvector_to_array(title_words || heading_words || body_words)), 'C');
+    END IF;
+    own_position := 0;
+    IF chunk_index > 0 THEN
+        repeated := around || title_words;
+        IF heading_goes_on THEN
+            repeated := repeated || heading_words;
+        ELSE
+            body_words := body_words || heading_words;
+            heading_words := '';
+        END IF;
+        IF own_start > 0 THEN
+            repeated := repeated || to_tsvector(config, texts[4]);
+        END IF;
+        own_position := coalesce((
+            SELECT max(l.positions[cardinality(l.positions)]) FROM unnest(repeated) AS l), 0);
+    ELSE
+        names := pgblend._name_lexemes(config, source_key, title_words);
+    END IF;
+    lexemes := around || title_words || heading_words || body_words || texts[5]::tsvector || names;
 END;
+$function$;

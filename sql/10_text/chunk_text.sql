@@ -24,12 +24,11 @@ $function$;
 CREATE OR REPLACE TRIGGER chunk_20_immutable BEFORE UPDATE ON pgblend_data.chunk
 FOR EACH ROW EXECUTE FUNCTION pgblend._chunk_immutable();
 
--- _chunk_index_text: trigger that fills the lexemes of a new chunk that comes without, as
--- _insert_chunks gives them, and those of one whose lexemes are emptied: what stays the same is not
--- written.
+-- _chunk_index_text: trigger that makes a new chunk's lexemes, whatever came with it, and those of
+-- one whose lexemes are emptied: what stays the same is not written.
 -- A trigger, since a generated column cannot cast the configuration's name, and the name is stored
--- as text, since a regconfig column blocks pg_upgrade. Words too long to be indexed are left out
--- without a NOTICE.
+-- as text, since a regconfig column blocks pg_upgrade. It sees the chunk before, also where the
+-- same statement inserts that. Words too long to be indexed are left out without a NOTICE.
 CREATE OR REPLACE FUNCTION pgblend._chunk_index_text()
 RETURNS trigger
 LANGUAGE plpgsql
@@ -57,7 +56,30 @@ END;
 $function$;
 
 CREATE OR REPLACE TRIGGER chunk_10_index_text BEFORE INSERT ON pgblend_data.chunk
-FOR EACH ROW WHEN (coalesce(new.lexemes, '') = '') EXECUTE FUNCTION pgblend._chunk_index_text();
+FOR EACH ROW EXECUTE FUNCTION pgblend._chunk_index_text();
 
 CREATE OR REPLACE TRIGGER chunk_25_renew_words BEFORE UPDATE OF lexemes ON pgblend_data.chunk
 FOR EACH ROW WHEN (new.lexemes = '') EXECUTE FUNCTION pgblend._chunk_index_text();
+
+-- _document_keeps_names: trigger that keeps a document's title and key while it has chunks, whose
+-- lexemes are of them.
+CREATE OR REPLACE FUNCTION pgblend._document_keeps_names()
+RETURNS trigger
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+AS $function$
+BEGIN
+    IF EXISTS (SELECT FROM pgblend_data.chunk AS c WHERE c.document_id = OLD.id) THEN
+        RAISE EXCEPTION 'title and key of document % are words of its chunks: they stay', OLD.id
+            USING ERRCODE = '0A000',
+            HINT = 'Replace the document: SELECT * FROM blend.ingest_document(…)';
+    END IF;
+    RETURN NEW;
+END;
+$function$;
+
+CREATE OR REPLACE TRIGGER document_05_keep_names
+BEFORE UPDATE OF title, source_key ON pgblend_data.document
+FOR EACH ROW WHEN (
+    new.title <> old.title OR new.source_key <> old.source_key
+) EXECUTE FUNCTION pgblend._document_keeps_names();

@@ -14,8 +14,8 @@ $python$;
 -- Their texts lose control characters (_uncontrolled); offsets are those of the text that came.
 -- A chunk's `document` is the place of its document among document_ids, from 1; those of a NULL, or
 -- of a document that is not there, are left out. Each document's chunk_index begins at first_index.
--- Chunks of a configuration that is not there (any more) are left to the trigger, which refuses
--- them. Planned once a session: planning takes as long as a short document.
+-- Their lexemes are the trigger's (_chunk_index_text). Planned once a session: planning takes as
+-- long as a short document.
 CREATE OR REPLACE FUNCTION pgblend._insert_chunks(
     document_ids bigint[],
     chunks pgblend_data.given_chunk[],
@@ -34,10 +34,7 @@ DECLARE
 BEGIN
     WITH target AS MATERIALIZED (
         SELECT
-            t.place, d.id, d.collection_id, d.bucket, d.source_key, d.title, d.text_search_config,
-            pgblend._regconfig(d.text_search_config) AS config, (
-                SELECT c.heading FROM pgblend_data.chunk AS c
-                WHERE c.document_id = d.id AND c.chunk_index = first_index - 1) AS last_heading
+            t.place, d.id, d.collection_id, d.bucket, d.text_search_config
         FROM unnest(document_ids) WITH ORDINALITY AS t (id, place)
         INNER JOIN pgblend_data.document AS d ON d.id = t.id
     ), new AS (
@@ -47,8 +44,7 @@ BEGIN
             pgblend._uncontrolled(n.content) AS text,
             pgblend._uncontrolled(n.heading) AS own_heading,
             pgblend._uncontrolled(n.context) AS own_context,
-            coalesce(length(pgblend._uncontrolled(left(n.content, n.own_start))), 0) AS text_start,
-            n.heading = lag(n.heading, 1, t.last_heading) OVER chunks_before AS heading_goes_on
+            coalesce(length(pgblend._uncontrolled(left(n.content, n.own_start))), 0) AS text_start
         FROM unnest(chunks) WITH ORDINALITY AS n
         INNER JOIN target AS t ON t.place = n.document
         WINDOW chunks_before AS (PARTITION BY t.id ORDER BY n.ordinality)
@@ -56,17 +52,14 @@ BEGIN
     INSERT INTO pgblend_data.chunk (
         document_id, chunk_index, collection_id, bucket, content, heading, kind, own_start,
         start_offset, end_offset, start_line, end_line, pages, token_count, piece_tokens, metadata,
-        text_search_config, lexemes, own_position, context)
+        text_search_config, context)
     SELECT
         n.id, n.chunk_index, n.collection_id, n.bucket, n.text, n.own_heading,
         coalesce(n.kind, 'doc'), n.text_start, n.start_offset, n.end_offset, n.start_line,
         n.end_line, n.pages, coalesce(n.token_count, pgblend._approximate_tokens(n.text)),
         n.piece_tokens, coalesce(pgblend._uncontrolled_json(n.metadata), '{}'),
-        n.text_search_config, l.lexemes, l.own_position, n.own_context
+        n.text_search_config, n.own_context
     FROM new AS n
-    CROSS JOIN LATERAL pgblend._chunk_lexemes(
-        n.config, n.source_key, n.title, n.own_heading, n.heading_goes_on, n.text, n.text_start,
-        n.chunk_index::integer, n.own_context) AS l
     ORDER BY n.id, n.ordinality;
     GET DIAGNOSTICS added = ROW_COUNT;
     RETURN added;

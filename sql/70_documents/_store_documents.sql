@@ -106,6 +106,9 @@ BEGIN
             ON d.collection_id = target.id AND d.source_key = g.source_key
     ) AS f;
     IF statuses && '{updated,replaced}' THEN
+        DELETE FROM pgblend_data.chunk AS c
+        USING unnest(ids, statuses) AS s (id, status)
+        WHERE c.document_id = s.id AND s.status = 'replaced';
         UPDATE pgblend_data.document AS d
         SET uri = g.uri, title = g.title, text_search_config = g.text_search_config,
             media_type = g.media_type,
@@ -115,9 +118,6 @@ BEGIN
             content_hash = g.content_hash, modified_at = g.modified_at, ingested_at = now()
         FROM unnest(documents) WITH ORDINALITY AS g
         WHERE d.id = ids[g.ordinality] AND statuses[g.ordinality] IN ('updated', 'replaced');
-        DELETE FROM pgblend_data.chunk AS c
-        USING unnest(ids, statuses) AS s (id, status)
-        WHERE c.document_id = s.id AND s.status = 'replaced';
     END IF;
     IF contents IS NOT NULL AND statuses && '{added,replaced}' THEN
         sizes := pgblend._collection_settings(target.settings);

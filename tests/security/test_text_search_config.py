@@ -66,5 +66,5 @@ def test_what_was_dropped_later_stops_no_other_change(
         "SELECT set_metadata(d.id, '{\"x\": 1}') FROM pgblend_data.document AS d"
         " WHERE d.source_key = 'l'"
     )
-    writer.rows("UPDATE pgblend_data.document SET title = 'Seal' WHERE source_key = 'l'")
+    writer.rows("UPDATE pgblend_data.document SET uri = 'seal' WHERE source_key = 'l'")
     assert writer.value("SELECT delete_document('a', 'l')") is True
