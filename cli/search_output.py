@@ -135,9 +135,10 @@ def _echo_markdown(rows: list[dict[str, Any]]) -> None:
     for row in rows:
         title = output.one_line(row["title"] or row["source_key"])
         click.echo(f"{row['rank']}. **{escape(title)}** ({escape(place(row))})")
-        why = escape(reasons(row["arms"], row["details"]))
-        told = "; ".join(filter(None, (why, escape(also_in(row)))))
-        click.echo(f"   score {row['score']:.3f}; {told}\n")
+        told = (f"score {row['score']:.3f}", reasons(row["arms"], row["details"]), also_in(row))
+        for line in filter(None, told):
+            click.echo(f"   - {escape(line)}")
+        click.echo()
         text = "".join(
             f"**{escape(piece)}**" if is_hit else escape(piece)
             for piece, is_hit in output.marked_pieces(row["snippet"] or "")

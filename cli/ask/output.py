@@ -31,7 +31,8 @@ def echo_answer(document: dict[str, Any], output_format: str, answer: bool | Non
     for sentence in left_out(document):
         text = output.one_line(sentence["text"])
         click.echo(f"pgblend: left out ({sentence['reason']}): {text}", err=True)
-    click.echo(f"pgblend: {verdict(document, answer)}", err=True)
+    for line in verdict(document, answer).splitlines():
+        click.echo(f"pgblend: {line}", err=True)
 
 
 def left_out(document: dict[str, Any]) -> list[dict[str, Any]]:
@@ -47,7 +48,7 @@ def unanswered(document: dict[str, Any]) -> list[str]:
 
 
 def verdict(document: dict[str, Any], answer: bool | None) -> str:
-    """Say in a line what became of the answer."""
+    """Say in a line what became of the answer; each problem is a line of its own."""
     checks = document["checks"]
     if checks is None:
         return f"citations only: {_why_no_answer(document['degraded'], answer)}"
@@ -64,7 +65,9 @@ def _why_no_answer(degraded: list[str], answer: bool | None) -> str:
     if answer is False:
         return "no answer was asked for"
     problems = [told.removeprefix("answer: ") for told in degraded if told.startswith("answer: ")]
-    return "; ".join(problems) or "no answer model is set (pgblend models set answer MODEL)"
+    if not problems:
+        return "no answer model is set (pgblend models set answer MODEL)"
+    return "\n".join(map(output.one_line, problems))
 
 
 @contextmanager

@@ -31,7 +31,10 @@ def command(ctx: click.Context, output_format: str) -> None:
     has_problem = any(check.status == "problem" for check in checks)
     if output_format == "json":
         output.echo_json(
-            {"healthy": not has_problem, "checks": [asdict(check) for check in checks]}
+            {
+                "healthy": not has_problem,
+                "checks": [asdict(check) | {"mend": "\n".join(check.mends)} for check in checks],
+            }
         )
     else:
         _echo_checks(checks)
@@ -42,5 +45,5 @@ def command(ctx: click.Context, output_format: str) -> None:
 def _echo_checks(checks: Sequence[Check]) -> None:
     for check in checks:
         click.echo(f"{_MARKS[check.status]:<10} {check.name}: {output.one_line(check.found)}")
-        if check.mend:
-            click.echo(f"{'':<10} → {output.one_line(check.mend)}")
+        for mend in check.mends:
+            click.echo(f"{'':<10} → {mend}")

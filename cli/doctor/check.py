@@ -1,9 +1,10 @@
 """What a check finds, and how checks are run."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from pgblend.cli import output
 from pgblend.cli.database import Connection, translate
 from pgblend.cli.errors import UserError
 
@@ -12,12 +13,21 @@ Status = Literal["ok", "warning", "problem", "skipped"]
 
 @dataclass(frozen=True)
 class Check:
-    """One finding: what was looked at, how it stands, what was found, how to mend it."""
+    """One finding: what was looked at, how it stands, what was found, how to mend it.
+
+    Several mends, or steps of one, are a sequence.
+    """
 
     name: str
     status: Status
     found: str
-    mend: str = ""
+    mend: str | Sequence[str] = ""
+
+    @property
+    def mends(self) -> list[str]:
+        """The mends, each on a line of its own."""
+        each = [self.mend] if isinstance(self.mend, str) else self.mend
+        return [output.one_line(mend) for mend in each if mend]
 
 
 CheckFunction: TypeAlias = Callable[[Connection], Iterable[Check]]
@@ -41,4 +51,4 @@ def _failed(name: str, error: Exception) -> Check:
         raise error
     lacks_right = getattr(getattr(error, "orig", error), "sqlstate", None) == "42501"
     status: Status = "skipped" if lacks_right else "problem"
-    return Check(name, status, advice.message, advice.hint)
+    return Check(name, status, advice.message, advice.hint.splitlines())

@@ -50,9 +50,12 @@ def roles(connection: Connection) -> Iterator[Check]:
     for (role, found), group in groupby(stale, lambda row: (row["role"], row["found"])):
         given = list(group)
         what = ", ".join(row["what"] for row in given)
-        mend = "grant_collection and `serve token make` give the role of today what it needs; "
-        mend += "; ".join(dict.fromkeys(row["mend"] for row in given)) + " take away what is left"
-        yield Check(f"role {role}", "warning", f"{found}: {what} count for nobody", mend)
+        mends = [
+            "give the role of today what it needs: grant_collection, `serve token make`",
+            *(f"take away what is left: {row['mend']}" for row in given),
+        ]
+        mends = list(dict.fromkeys(mends))
+        yield Check(f"role {role}", "warning", f"{found}: {what} count for nobody", mends)
     if foreign:
         named = list(dict.fromkeys(f"{row['role']} {row['found']}".rstrip() for row in foreign))
         yield Check(
@@ -60,8 +63,10 @@ def roles(connection: Connection) -> Iterator[Check]:
             "warning",
             f"{len(foreign)} grants and tokens came from another server and count for whoever "
             f"has the name: {', '.join(named)}",
-            "run: pgblend migrate up, which binds them to the roles of this server; roles that "
-            "are not there are made first, or what they were given is revoked",
+            (
+                "make roles that are not there, or revoke what they were given",
+                "run: pgblend migrate up, which binds them to the roles of this server",
+            ),
         )
 
 

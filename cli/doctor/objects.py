@@ -185,8 +185,8 @@ def invalid_indexes(connection: Connection) -> Iterator[Check]:
     """Check that no index was left half-built."""
     names = [row["name"] for row in fetch_rows(connection, _INVALID_INDEXES)]
     if names:
-        mend = "; ".join(f"REINDEX INDEX CONCURRENTLY {name}" for name in names)
-        yield Check("indexes", "problem", f"invalid: {', '.join(names)}", mend)
+        mends = [f"REINDEX INDEX CONCURRENTLY {name}" for name in names]
+        yield Check("indexes", "problem", f"invalid: {', '.join(names)}", mends)
     else:
         yield Check("indexes", "ok", "all valid")
 
@@ -194,10 +194,12 @@ def invalid_indexes(connection: Connection) -> Iterator[Check]:
 def collation(connection: Connection) -> Iterator[Check]:
     """Check that the system sorts texts as it did when indexes were built; else rows are missed."""
     for row in fetch_rows(connection, _CHANGED_COLLATION):
-        mend = f"REINDEX DATABASE {row['name']}, then: "
-        mend += f"ALTER DATABASE {row['name']} REFRESH COLLATION VERSION"
+        mends = (
+            f"REINDEX DATABASE {row['name']}",
+            f"then: ALTER DATABASE {row['name']} REFRESH COLLATION VERSION",
+        )
         found = f"indexes were built with version {row['made']}, the system has {row['found']}"
-        yield Check("collation", "warning", found, mend)
+        yield Check("collation", "warning", found, mends)
 
 
 def program(connection: Connection) -> Iterator[Check]:
@@ -217,10 +219,8 @@ def row_security(connection: Connection) -> Iterator[Check]:
     """Check that row security is on wherever a policy guards a collection's rows."""
     names = [row["name"] for row in fetch_rows(connection, _UNSECURED_TABLES)]
     if names:
-        mend = "; ".join(
-            f"ALTER TABLE pgblend_data.{name} ENABLE ROW LEVEL SECURITY" for name in names
-        )
-        yield Check("row security", "problem", f"off for {', '.join(names)}", mend)
+        mends = [f"ALTER TABLE pgblend_data.{name} ENABLE ROW LEVEL SECURITY" for name in names]
+        yield Check("row security", "problem", f"off for {', '.join(names)}", mends)
     else:
         yield Check("row security", "ok", "on")
 
@@ -257,18 +257,21 @@ def writable_schemas(connection: Connection) -> Iterator[Check]:
     """
     rows = fetch_rows(connection, _WRITABLE_SCHEMAS)
     if rows:
-        mend = "; ".join(f"REVOKE CREATE ON SCHEMA {r['name']} FROM {r['grantee']}" for r in rows)
+        mends = [f"REVOKE CREATE ON SCHEMA {r['name']} FROM {r['grantee']}" for r in rows]
         found = ", ".join(f"{r['grantee']} may create objects in {r['name']}" for r in rows)
-        yield Check("schemas", "warning", found, mend)
+        yield Check("schemas", "warning", found, mends)
 
 
 def owned_schemas(connection: Connection) -> Iterator[Check]:
     """Check that nobody but superusers may drop the extensions, and vectors with them."""
     for row in fetch_rows(connection, _OWNED_SCHEMAS):
         found = f"{row['owner']} owns {row['name']}, the schema of the extension {row['extension']}"
-        mend = f"ALTER SCHEMA {row['name']} OWNER TO a superuser, or ALTER EXTENSION "
-        mend += f"{row['extension']} SET SCHEMA to one of a superuser's; then: pgblend migrate up"
-        yield Check("schemas", "warning", f"{found}, and may drop it with all vectors", mend)
+        mends = (
+            f"ALTER SCHEMA {row['name']} OWNER TO a superuser, or "
+            f"ALTER EXTENSION {row['extension']} SET SCHEMA to one of a superuser's",
+            "then: pgblend migrate up",
+        )
+        yield Check("schemas", "warning", f"{found}, and may drop it with all vectors", mends)
 
 
 def indexed_words(connection: Connection) -> Iterator[Check]:

@@ -81,9 +81,11 @@ def vector_version(installed: str, offered: str, *, parallel_builds: bool) -> Ch
         return Check(label, "ok", installed)
     if parallel_builds:
         found = f"{installed} has known HNSW faults in parallel builds and vacuum"
-        mend = f"install pgvector {sound} or newer, then: {update}; until then: "
-        mend += "ALTER SYSTEM SET max_parallel_maintenance_workers = 0"
-        return Check(label, "warning", found, mend)
+        mends = (
+            f"install pgvector {sound} or newer, then: {update}",
+            "until then: ALTER SYSTEM SET max_parallel_maintenance_workers = 0",
+        )
+        return Check(label, "warning", found, mends)
     return Check(
         label, "ok", f"{installed}, without parallel builds; 'vector index' watches its vacuum"
     )

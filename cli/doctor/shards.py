@@ -17,7 +17,7 @@ def shards(connection: Connection) -> Iterator[Check]:
     for name, problem in problems_of(connection) if places else ():
         found.setdefault(name, []).append(problem)
     for name, problems in found.items():
-        yield Check(f"shard {name}", "problem", "; ".join(problems), _MEND)
+        yield Check(f"shard {name}", "problem", ", and ".join(problems), _MEND)
     if places and not found:
         names = ", ".join(place.name for place in places)
         yield Check("shards", "ok", f"{names} answer and have all changes")

@@ -8,7 +8,7 @@ from pgblend.cli.errors import UserError
 from pgblend.cli.ingest.embedding import embed_waiting, ensure_first_space
 from pgblend.cli.ingest.gateway_client import GatewayClient, GatewayUnavailableError
 from pgblend.cli.ingest.progress import StartBar
-from pgblend.cli.ingest.report import Report
+from pgblend.cli.ingest.report import Report, named
 from pgblend.cli.ingest.spaces import Space, get_setting, read_spaces
 from pgblend.cli.ingest.summaries import sum_up_waiting
 from pgblend.cli.summary_counts import count_summaries
@@ -34,6 +34,10 @@ _KEY_OF_CHUNK = """
     SELECT d.source_key FROM pgblend_data.chunk AS c
     INNER JOIN pgblend_data.document AS d ON d.id = c.document_id
     WHERE c.id = %(chunk)s
+"""
+_FAILED_SUMMARIES = """
+    SELECT d.source_key, coalesce(d.collection_id = %(collection_id)s::bigint, false)
+    FROM pgblend_data.document AS d WHERE d.id = ANY(%(ids)s::bigint[]) ORDER BY d.id
 """
 _EMBEDDINGS = "embeddings"
 _SUMMARIES = "summaries"
@@ -100,9 +104,13 @@ class EmbedStep:
         with Queue(connection) as queue:
             summed = sum_up_waiting(queue, client, model, advance)
         if summed.failed:
+            given = {"ids": summed.failed, "collection_id": self._own["collection_id"]}
+            failed = connection.execute(_FAILED_SUMMARIES, given).fetchall()
+            self._report.refused += sum(is_own for _, is_own in failed)
+            documents = f"{len(failed):,} document{' was' if len(failed) == 1 else 's were'}"
             self._report.degrade(
                 _SUMMARIES,
-                f"{summed.failed:,} documents were not summed up: {summed.reason}",
+                f"{documents} not summed up ({named(key for key, _ in failed)}): {summed.reason}",
                 "pgblend worker, or the next run, tries them again",
             )
 

@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pgblend.cli.database import Connection
 from pgblend.cli.ingest.gateway_client import GatewayClient, GatewayUnavailableError
@@ -24,12 +24,12 @@ _FAIL = "SELECT pgblend._fail_summary(%s, %s, %s)"
 
 @dataclass
 class Summed:
-    """Counts of a batch: taken, made by the model, known already, failed, and why the last did."""
+    """Counts of a batch: taken, made by the model, known already; those that failed, and why."""
 
     claimed: int = 0
     made: int = 0
     known: int = 0
-    failed: int = 0
+    failed: list[int] = field(default_factory=list)
     reason: str = ""
 
 
@@ -64,7 +64,7 @@ def sum_up_waiting(
         total.failed += batch.failed
         total.reason = batch.reason or total.reason
         advance(batch.claimed)
-        if batch.failed == batch.claimed:
+        if len(batch.failed) == batch.claimed:
             break
     return total
 
@@ -101,7 +101,7 @@ def sum_up_batch(queue: Queue, client: GatewayClient, model: str) -> Summed:
                 else:
                     failure = [waiting.document_id, answer.reason, answer.may_be_the_text]
                     connection.execute(_FAIL, failure)
-                    summed.failed += 1
+                    summed.failed.append(waiting.document_id)
                     summed.reason = answer.reason
     return summed
 

@@ -187,8 +187,24 @@ def test_an_invalid_index(examine: Examine, connection: psycopg.Connection) -> N
     check = examine()["indexes"]
     assert check["status"] == "problem"
     assert check["mend"] == "REINDEX INDEX CONCURRENTLY pgblend_data.collection_name_key"
-    connection.execute(check["mend"].encode())
+    for mend in check["mend"].splitlines():
+        connection.execute(mend.encode())
     assert examine()["indexes"]["status"] == "ok"
+
+
+def test_each_mend_is_a_line_of_its_own(
+    pgblend: Pgblend, examine: Examine, connection: psycopg.Connection
+) -> None:
+    for table in ("chunk", "document"):
+        connection.execute(f"ALTER TABLE pgblend_data.{table} DISABLE ROW LEVEL SECURITY")
+    connection.execute("GRANT CREATE ON SCHEMA blend, pgblend TO pg_monitor")
+    mends = [
+        *(f"ALTER TABLE pgblend_data.{t} ENABLE ROW LEVEL SECURITY" for t in ("chunk", "document")),
+        *(f"REVOKE CREATE ON SCHEMA {s} FROM pg_monitor" for s in ("blend", "pgblend")),
+    ]
+    shown = [line.partition("→ ")[2] for line in pgblend("doctor").stdout.splitlines()]
+    assert set(mends) <= set(shown)
+    assert set(mends) <= {m for c in examine().values() for m in c["mend"].splitlines()}
 
 
 def test_row_security_that_is_off(examine: Examine, connection: psycopg.Connection) -> None:

@@ -11,7 +11,7 @@ from click.testing import Result
 
 from support.model_provider import Behaviour, ModelProvider
 
-Ingest = Callable[[], dict[str, Any]]
+Ingest = Callable[..., dict[str, Any]]
 _numbers = itertools.count()
 ON = '{"summaries": true, "embedding_prefix": "summary"}'
 
@@ -34,9 +34,9 @@ def ingest(
     another_model(gateway_connection)
     model_provider.reply = summarize
 
-    def run() -> dict[str, Any]:
+    def run(exit_code: int = 0) -> dict[str, Any]:
         result = pgblend("ingest", str(tmp_path), "--collection", "c", "--json")
-        assert result.exit_code == 0, result.output
+        assert result.exit_code == exit_code, result.output
         return parse_valid(result, "ingest-report")
 
     return run
@@ -116,7 +116,7 @@ def test_a_model_that_fails_costs_the_summaries_only(
     ingest: Ingest, gateway_connection: psycopg.Connection, model_provider: ModelProvider
 ) -> None:
     model_provider.behaviours["chat"] = Behaviour(status=500, error_message="it broke")
-    report = ingest()
+    report = ingest(exit_code=4)
     assert (report["embedded"], report["waiting"]) == (3, 0)
     (line,) = report["degraded"]
     assert line["part"] == "summaries"
@@ -125,6 +125,18 @@ def test_a_model_that_fails_costs_the_summaries_only(
     model_provider.reply = summarize
     another_model(gateway_connection)
     assert ingest()["embedded_others"] == 2
+
+
+def test_summaries_that_a_model_refuses_are_named(
+    ingest: Ingest, gateway_connection: psycopg.Connection, model_provider: ModelProvider
+) -> None:
+    gateway_connection.execute("SELECT add_collection('d', settings => %s)", [ON])
+    gateway_connection.execute("SELECT ingest_document('d', 'k', 'Another.', title => 'k')")
+    model_provider.behaviours["chat"] = Behaviour(status=400, error_message="too long")
+    report = ingest(exit_code=4)
+    (line,) = report["degraded"]
+    assert "3 documents were not summed up (k, a.txt, b.txt): " in line["reason"]
+    assert (report["refused"], report["embedded"]) == (2, 3)  # of this collection
 
 
 def test_without_a_model_the_report_says_so(

@@ -73,6 +73,8 @@ def test_copies_are_named_beside_the_row(pgblend: Pgblend, connection: psycopg.C
     for switches in ((), ("--md",)):
         shown = " ".join(pgblend("search", "five files", "-c", "twins", *switches).stdout.split())
         assert "also in 1.txt, 2.txt, 3.txt, 1 more" in shown.replace("\\", "")
+    lines = pgblend("search", "five files", "-c", "twins", "--md").stdout.splitlines()
+    assert [line[:10] for line in lines[1:4]] == ["   - score", "   - lexic", "   - also "]
 
 
 def test_the_table_is_for_people(pgblend: Pgblend) -> None:
