@@ -3,7 +3,7 @@
 The file is a ZIP archive, whose checksums tell a damaged one. format.json says what it is;
 segment.copy, posting.copy and chunk.copy are rows in COPY's binary format: columns of
 pgblend_data.segment and pgblend_data.posting, and for each sealed chunk its id and the md5 of its
-text search configuration and lexemes. What fits format 3 and the chunks of the database loads.
+text search configuration and lexemes. What fits format 4 and the chunks of the database loads.
 
 A coordinator's file has these rows of each shard, in a folder of the shard's number, and names the
 numbers in format.json. Shards that came of a split have new ones, so a file of before is refused.
@@ -20,7 +20,7 @@ from pgblend.cli.database import Connection, connect, fetch_rows, fetch_value
 from pgblend.cli.errors import UserError
 from pgblend.cli.shards.places import find_places
 
-FORMAT = 3
+FORMAT = 4
 _BLOCK = 1 << 20
 
 _COLLECTION = "SELECT id, name FROM pgblend_data.collection WHERE name = %(name)s"
@@ -28,7 +28,7 @@ _SAVE: Mapping[str, LiteralString] = {
     "segment": """
         COPY (
             SELECT id, text_search_config, n, total_length, chunk_ids, document_ids, chunk_indexes,
-                lengths, own_lengths, code_book, terms, document_frequencies, dead
+                lengths, own_lengths, code_book, terms, document_frequencies, dead, signature
             FROM pgblend_data.segment
             WHERE collection_id = %(id)s
             ORDER BY id
@@ -55,7 +55,8 @@ _STAGE = """
     CREATE TEMP TABLE lexical_segment_stage (
         id bigint PRIMARY KEY, text_search_config text, n integer, total_length bigint,
         chunk_ids bytea, document_ids bytea, chunk_indexes bytea, lengths bytea, own_lengths bytea,
-        code_book bytea, terms bytea, document_frequencies bytea, dead bytea
+        code_book bytea, terms bytea, document_frequencies bytea, dead bytea,
+        signature bytea
     ) ON COMMIT DROP;
     CREATE TEMP TABLE lexical_posting_stage (
         segment_id bigint, block integer, data bytea, PRIMARY KEY (segment_id, block)

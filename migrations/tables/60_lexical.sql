@@ -43,6 +43,7 @@ CREATE TABLE pgblend_data.segment (
     dead bytea NOT NULL DEFAULT '',
     dead_digest text GENERATED ALWAYS AS (md5(dead)) STORED,
     bytes bigint NOT NULL,
+    signature bytea NOT NULL,
     created_at timestamptz NOT NULL DEFAULT now(),
     CONSTRAINT segment_pkey PRIMARY KEY (id),
     CONSTRAINT segment_n_check CHECK (n BETWEEN 1 AND 65536)
@@ -58,7 +59,16 @@ COMMENT ON TABLE pgblend_data.segment IS
 'Up to 65,536 sealed chunks of one collection and language; one array entry a chunk, in the order '
 'of their ids. terms are in ascending order, document_frequencies (uint16) are less by one: with '
 'them one knows where in the postings those of a term are. dead lists the ordinals of deleted '
-'chunks (int32), bytes is the size of arrays and postings.';
+'chunks (int32), bytes is the size of arrays and postings. signature is of all but dead.';
+
+CREATE TABLE pgblend_data.index_secret (
+    secret bytea NOT NULL
+);
+INSERT INTO pgblend_data.index_secret
+VALUES (sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())));
+COMMENT ON TABLE pgblend_data.index_secret IS
+'What segments are signed with: a saved one is loaded where this database wrote it. No role of ours '
+'reads it.';
 
 CREATE TABLE pgblend_data.posting (
     segment_id bigint NOT NULL,

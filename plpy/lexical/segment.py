@@ -13,6 +13,7 @@ from pgblend.plpy.lexical.rows import (
     join_rows,
     stored_rows,
 )
+from pgblend.plpy.lexical.signature import sign_segment
 from pgblend.plpy.session import Database, Row
 
 
@@ -262,9 +263,10 @@ _WRITE = """
 WITH segment AS (
     INSERT INTO pgblend_data.segment (
         collection_id, text_search_config, n, total_length, chunk_ids, document_ids,
-        chunk_indexes, lengths, own_lengths, code_book, terms, document_frequencies, bytes
+        chunk_indexes, lengths, own_lengths, code_book, terms, document_frequencies, bytes,
+        signature
     )
-    VALUES ($1, $2, $3, $4, $5[1], $5[2], $5[3], $5[4], $5[5], $5[6], $5[7], $5[8], $7)
+    VALUES ($1, $2, $3, $4, $5[1], $5[2], $5[3], $5[4], $5[5], $5[6], $5[7], $5[8], $7, $8)
     RETURNING id
 )
 INSERT INTO pgblend_data.posting (segment_id, block, collection_id, data)
@@ -272,11 +274,13 @@ SELECT s.id, b.place - 1, $1, b.data
 FROM segment AS s
 CROSS JOIN unnest($6) WITH ORDINALITY AS b (data, place)
 """
-_WRITE_TYPES = ["bigint", "text", "integer", "bigint", "bytea[]", "bytea[]", "bigint"]
+_WRITE_TYPES = ["bigint", "text", "integer", "bigint", "bytea[]", "bytea[]", "bigint", "bytea"]
 
 
 def write_segment(db: Database, collection_id: int, config: str, merged: Merged) -> None:
-    """Store a segment and its postings."""
+    """Store a segment, signed, and its postings."""
     (rows, length), arrays, blocks = segment_arguments(merged)
     size = sum(map(len, [*arrays, *blocks]))
-    db.run(_WRITE, _WRITE_TYPES, collection_id, config, rows, length, arrays, blocks, size)
+    signature = sign_segment(db, collection_id, config, arrays, blocks)
+    values = rows, length, arrays, blocks, size, signature
+    db.run(_WRITE, _WRITE_TYPES, collection_id, config, *values)

@@ -50,7 +50,7 @@ BEGIN
         PERFORM pgblend._drop_segments(collection_id);
         PERFORM pgblend._drop_pending(collection_id, NULL);
         PERFORM pgblend._rebuild_vocabulary(collection_id);
-        SELECT coalesce(sum(pgblend._seal_missing(l.collection_id, l.text_search_config, '{}')), 0)
+        SELECT coalesce(sum(pgblend._seal_missing(l.collection_id, l.text_search_config)), 0)
         INTO missing
         FROM (
             SELECT DISTINCT c.collection_id, c.text_search_config

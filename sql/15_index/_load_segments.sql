@@ -1,8 +1,9 @@
 -- _load_segment: write a segment that was saved, without the chunks that are not to be in it;
 -- returns how many chunks it holds.
 -- The arrays are those of table segment, `blocks` those of its postings in order. `alive` are the
--- chunks to keep. 22023 where the arrays do not fit each other.
--- Rows of other collections' chunks, or that name another document, are left out.
+-- chunks to keep. 22023 where this database did not write them for the collection (signature): who
+-- may load them could otherwise have a passage found by any word.
+-- Chunks that are gone, pending or in a segment already are left out.
 -- Runs with its owner's rights, for a transaction that holds the collection's claim; else 42501.
 CREATE OR REPLACE FUNCTION pgblend._load_segment(
     collection_id bigint,
@@ -18,28 +19,35 @@ AS $python$
 import numpy as np
 from pgblend.plpy.lexical.segment import (
     add_postings, merge_postings, unpack_segment, write_segment)
+from pgblend.plpy.lexical.signature import check_signature
+
+THERE = """
+    SELECT c.id, c.document_id FROM pgblend_data.chunk AS c
+    WHERE c.collection_id = $1 AND c.id = ANY($2)
+        AND NOT EXISTS (SELECT FROM pgblend_data.pending AS p WHERE p.chunk_id = c.id)"""
+SEALED = "SELECT s.chunk_ids FROM pgblend_data.segment AS s WHERE s.collection_id = $1"
 
 db.run("SELECT pgblend._check_index_claim($1)", ["bigint"], collection_id)
-document_of = {
-    row["id"]: row["document_id"]
-    for row in plpy.cursor(
-        plpy.prepare(
-            "SELECT c.id, c.document_id FROM pgblend_data.chunk AS c"
-            " WHERE c.collection_id = $1 AND c.id = ANY($2)", ["bigint", "bigint[]"]),
-        [collection_id, alive])
-}
 try:
+    check_signature(db, collection_id, saved, blocks or [])
     segment = unpack_segment(saved)
+    ids = segment.rows.chunk_ids
+    segment.alive &= np.isin(ids, alive)
+    for other in plpy.cursor(plpy.prepare(SEALED, ["bigint"]), [collection_id]):
+        sealed = np.frombuffer(other["chunk_ids"], "<i8")
+        if sealed[0] <= ids[-1] and ids[0] <= sealed[-1]:
+            segment.alive &= ~np.isin(ids, sealed)
+    found = db.run(THERE, ["bigint", "bigint[]"], collection_id, ids[segment.alive].tolist())
+    document_of = {row["id"]: row["document_id"] for row in found}
     segment.alive &= np.array([
         document_of.get(chunk_id) == document_id
-        for chunk_id, document_id in zip(
-            segment.rows.chunk_ids.tolist(), segment.rows.document_ids.tolist())
+        for chunk_id, document_id in zip(ids.tolist(), segment.rows.document_ids.tolist())
     ])
     merged = merge_postings([add_postings(segment, blocks or [])])
 except ValueError as error:
     plpy.error(
-        f"a saved segment is damaged: {error}", sqlstate="22023",
-        hint="Save it again, or make it anew: lexical_rebuild.")
+        f"a saved segment is damaged or of another database: {error}", sqlstate="22023",
+        hint="Make the index anew (lexical_rebuild), or restore index_secret with the passages.")
 if len(merged.rows):
     write_segment(db, collection_id, saved["text_search_config"], merged)
 return len(merged.rows)
@@ -80,7 +88,6 @@ BEGIN
         count(c.id) FILTER (WHERE c.collection_id <> target.id
             OR s.digest <> decode(md5(concat_ws(' ', c.text_search_config, c.lexemes)), 'hex'))
             AS foreign_rows,
-        coalesce(array_agg(s.chunk_id), '{}') AS saved_ids,
         coalesce(array_agg(s.chunk_id) FILTER (WHERE c.id IS NOT NULL AND NOT EXISTS (
             SELECT FROM pgblend_data.pending AS p WHERE p.chunk_id = s.chunk_id)), '{}') AS alive
     INTO staged
@@ -97,7 +104,7 @@ BEGIN
         target.id,
         row(s.id, target.id, s.text_search_config, s.n, s.total_length, s.chunk_ids,
             s.document_ids, s.chunk_indexes, s.lengths, s.own_lengths, s.code_book, s.terms,
-            s.document_frequencies, s.dead, NULL, 0, NULL
+            s.document_frequencies, s.dead, NULL, 0, s.signature, NULL
         )::pgblend_data.segment,
         ARRAY(
             SELECT p.data FROM pg_temp.lexical_posting_stage AS p
@@ -112,7 +119,7 @@ BEGIN
             USING ERRCODE = '22023', HINT = 'Save them again, or make them anew: lexical_rebuild.';
     END IF;
     SELECT coalesce(sum(
-        pgblend._seal_missing(l.collection_id, l.text_search_config, staged.saved_ids)), 0)
+        pgblend._seal_missing(l.collection_id, l.text_search_config)), 0)
     INTO missing
     FROM (
         SELECT DISTINCT c.collection_id, c.text_search_config

@@ -1,12 +1,11 @@
 -- _seal_missing: make segments, from their tsvectors, of a collection's chunks of one language that
--- are neither pending nor among `present`; returns how many chunks.
+-- are neither pending nor in a segment; returns how many chunks.
 -- One snapshot says which. Tombstones stay for the seal that follows: a chunk that is deleted
 -- meanwhile is in a new segment already. The caller holds the collection's seal lock.
 -- Runs with its owner's rights, for a transaction that holds the collection's claim; else 42501.
 CREATE OR REPLACE FUNCTION pgblend._seal_missing(
     collection_id bigint,
-    config_name text,
-    present bigint[]
+    config_name text
 )
 RETURNS bigint
 LANGUAGE plpython3u
@@ -22,6 +21,14 @@ from pgblend.plpy.lexical.written import pack_chunks
 
 BATCH = 65_536
 db.run("SELECT pgblend._check_index_claim($1)", ["bigint"], collection_id)
+present = [
+    chunk_id
+    for segment in db.run(
+        "SELECT s.chunk_ids FROM pgblend_data.segment AS s"
+        " WHERE s.collection_id = $1 AND s.text_search_config = $2",
+        ["bigint", "text"], collection_id, config_name)
+    for chunk_id in np.frombuffer(segment["chunk_ids"], "<i8").tolist()
+]
 cursor = plpy.cursor(
     plpy.prepare(
         "SELECT c.id, c.document_id, c.chunk_index, c.own_position,"

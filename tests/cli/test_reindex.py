@@ -143,9 +143,9 @@ def test_a_wrong_file_changes_nothing(
         assert "damaged" in result.stderr, name
     newer = tmp_path / "newer"
     with zipfile.ZipFile(newer, "w") as archive:
-        about = {"format": 4, "what": "pgblend lexical index"}
+        about = {"format": 5, "what": "pgblend lexical index"}
         archive.writestr("format.json", json.dumps(about))
-    assert "format 4: expected 3" in _load(pgblend, newer).stderr
+    assert "format 5: expected 4" in _load(pgblend, newer).stderr
     connection.execute("SELECT add_collection('other')")
     assert "not of collection" in _load(pgblend, saved, "other").stderr
     connection.execute("UPDATE pgblend_data.segment SET lengths = ''")

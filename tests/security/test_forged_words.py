@@ -5,6 +5,7 @@ from collections.abc import Callable
 import psycopg
 import pytest
 
+from pgblend.cli import lexical_file
 from support.database import Database, add_documents
 
 FORGED = "'deploy':1A,2A,3A 'wine':4A 'zebra':5A '=err-1042':1C '==keys.txt':1C"
@@ -56,3 +57,70 @@ def test_names_that_gave_words_stay(committed: Database, writer: Database, chang
     assert len(committed.rows(FOUND, "whales")) == 1
     writer.rows("DELETE FROM pgblend_data.chunk")
     writer.rows(update)
+
+
+STAGED = ("segment", "posting", "chunk")
+OWN = "SELECT id FROM pgblend_data.collection WHERE name = 'a'"
+
+
+@pytest.fixture
+def staged(committed: Database, writer: Database) -> Database:
+    """A writer's transaction with the tables that a saved index of its collection is read from."""
+    add_documents(committed, "a", [("b.md", "", "wine by the sea"), ("c.md", "", "ships")])
+    committed.rows("SELECT lexical_rebuild('a')")
+    writer.connection.autocommit = False
+    writer.rows(lexical_file._STAGE)
+    for part in STAGED:
+        query = lexical_file._SAVE[part].partition("COPY (")[2].rpartition(") TO STDOUT")[0]
+        query = query.replace("%(id)s", f"({OWN})")
+        writer.rows(f"INSERT INTO pg_temp.lexical_{part}_stage {query}")
+    return writer
+
+
+def test_an_index_as_it_was_saved_is_loaded(committed: Database, staged: Database) -> None:
+    assert staged.value("SELECT pgblend._load_segments('a')") == 3
+    staged.connection.commit()
+    assert len(committed.rows(FOUND, "wine")) == 1
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        # The postings of one word are another's; a word stands more often; a passage is shorter.
+        "segment_stage SET terms = substr(terms, 9) || '\\x7fffffffffffff7f'",
+        "segment_stage SET code_book = int8send(0) || code_book",
+        "segment_stage SET own_lengths = decode(repeat('00', octet_length(own_lengths)), 'hex')",
+        "posting_stage SET data = set_byte(data, 0, 3 - get_byte(data, 0))",
+        "segment_stage SET text_search_config = 'simple'",
+        "segment_stage SET signature = sha256('')",
+        "segment_stage SET signature = NULL",
+    ],
+)
+def test_an_index_that_was_changed_is_refused(
+    committed: Database, staged: Database, forged: str
+) -> None:
+    before = committed.rows("SELECT * FROM pgblend_data.segment")
+    staged.rows(f"UPDATE pg_temp.lexical_{forged}")
+    error = staged.error("SELECT pgblend._load_segments('a')")
+    assert error.sqlstate == "22023"
+    assert "damaged or of another database" in str(error.message_primary)
+    assert "lexical_rebuild" in str(error.message_hint)
+    staged.connection.commit()
+    assert committed.rows("SELECT * FROM pgblend_data.segment") == before
+
+
+def test_no_passage_is_in_the_index_twice(committed: Database, staged: Database) -> None:
+    number = staged.value(OWN)
+    staged.rows("SELECT pgblend._claim_index(%s)", number)
+    assert staged.value("SELECT pgblend._seal_missing(%s, 'english')", number) == 0
+    load = (
+        "SELECT pgblend._load_segment(%s, s, ARRAY(SELECT p.data FROM pgblend_data.posting AS p"
+        " WHERE p.segment_id = s.id ORDER BY p.block), '{1,2,3,4,5,6}')"
+        " FROM pgblend_data.segment AS s"
+    )
+    assert staged.value(load, number) == 0
+    assert committed.value("SELECT count(*) FROM pgblend_data.segment") == 1
+
+
+def test_nobody_reads_what_segments_are_signed_with(writer: Database) -> None:
+    assert writer.error("TABLE pgblend_data.index_secret").sqlstate == "42501"

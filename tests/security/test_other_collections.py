@@ -233,7 +233,7 @@ def test_the_lexical_index_is_written_by_routines_alone(attack: Attack) -> None:
         assert not index & set(attack.tables(right))
     for call in (
         "_seal_batch({b}, 'english')",
-        "_seal_missing({b}, 'english', '{{}}')",
+        "_seal_missing({b}, 'english')",
         "_drop_segments({b})",
         "_drop_pending({b}, NULL)",
         "_rebuild_vocabulary({b})",
@@ -262,8 +262,11 @@ def test_a_loaded_segment_holds_no_chunk_of_another_collection(attack: Attack) -
     )
     with attack.admin.connection.transaction(force_rollback=True):
         attack.admin.rows("SELECT pgblend._claim_index(%s)", attack.a)
-        assert attack.admin.value(load.format(attack.a, attack.b)) == 0
-        assert attack.admin.value(load.format(attack.a, attack.a)) > 0
+        error = attack.admin.error(load.format(attack.a, attack.b))
+        assert error.sqlstate == "22023"
+        assert "not as this database wrote it" in str(error.message_primary)
+        # What is in a segment already is not there twice.
+        assert attack.admin.value(load.format(attack.a, attack.a)) == 0
 
 
 def test_both_go_on_afterwards(attack: Attack) -> None:
