@@ -96,7 +96,7 @@ def test_a_default_locale_of_icu_changes_no_answer(
             connection.execute(changed)
             check = told(url)["collation"]
             assert "built with version 0, the system has" in check["found"]
-            for statement in check["mend"].split(", then: "):
+            for statement in check["mend"].split("\nthen: "):
                 connection.execute(statement.encode())
         assert "collation" not in told(url)
         assert answers(url) == expected
