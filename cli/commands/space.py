@@ -7,7 +7,6 @@ import click
 
 from pgblend.cli import output
 from pgblend.cli.database import (
-    call,
     fetch_rows,
     fetch_value,
     open_database,
@@ -54,6 +53,12 @@ _STORAGE = "SELECT s.storage FROM pgblend_data.embedding_space AS s WHERE s.name
 _SWITCH = "SELECT blend.switch_embedding_space(%(name)s::text, %(even_incomplete)s)"
 _TUNE = "SELECT * FROM blend.tune_embedding_space(%(name)s::text, %(sample)s)"
 _INDEX = "SELECT blend.index_embedding_space(%(name)s::text, %(indexed)s)"
+_VECTORS = """
+    SELECT c.vectors
+    FROM pgblend_data.embedding_space AS s
+    CROSS JOIN LATERAL blend.count_vectors(s.name) AS c
+    WHERE s.name = %(name)s
+"""
 _PLANNED_BYTES = ("table_bytes", "index_bytes", "build_bytes")
 _TUNED = ("ef_search", "recall", "worst_recall", "index_ms", "exact_ms", "kept")
 _DROP = "SELECT blend.drop_embedding_space(%(name)s::text, %(even_active)s)"
@@ -366,12 +371,21 @@ def tune(database_url: str | None, name: str | None, sample: int, output_format:
 @command.command()
 @click.argument("name")
 @click.option("--off", is_flag=True, help="Drop it, until you call this again.")
+@click.option(
+    "--progress-every",
+    type=click.FloatRange(min=0, min_open=True),
+    default=60.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How often a line tells how far it is, where standard error is no terminal.",
+)
 @click.pass_obj
-def index(database_url: str | None, name: str, off: bool) -> None:
+def index(database_url: str | None, name: str, off: bool, progress_every: float) -> None:
     """Make the vector index of a space, or drop it while many vectors are stored.
 
-    Without it they are stored several times faster, and the index is then made at once. Until then
-    searches compare all vectors: exact, and slower with each.
+    Without it they are stored several times faster, and the index is then made at once; a bar, or
+    a line a minute, shows how far that is. Until then searches compare all vectors: exact, and
+    slower with each.
 
     \b
     Examples:
@@ -379,7 +393,18 @@ def index(database_url: str | None, name: str, off: bool) -> None:
       pgblend space fill second
       pgblend space index second
     """
-    changed = call(database_url, _INDEX, {"name": name, "indexed": not off})
+    from pgblend.cli.index_progress import following_build
+    from pgblend.cli.ingest.progress import progress_bars
+
+    url, given = resolve_database_url(database_url), {"name": name, "indexed": not off}
+    with open_database(url) as connection, progress_bars(progress_every) as start_bar:
+        vectors = 0 if off else fetch_value(connection, _VECTORS, given)
+        if vectors:
+            advance = start_bar(f"Vector index of {name}", vectors, "vectors")
+            with following_build(url, connection, advance):
+                changed = fetch_value(connection, _INDEX, given)
+        else:
+            changed = fetch_value(connection, _INDEX, given)
     told = "there is no index now" if off else "the index is made"
     before = "there was none" if off else "it was there"
     click.echo(f"embedding space {name}: {told if changed else before}", err=True)

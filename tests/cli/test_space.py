@@ -1,6 +1,7 @@
 """space: list, create, fill, compare, switch, drop, on a real gateway."""
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -29,6 +30,29 @@ def spaces(pgblend: Pgblend, parse_valid: ParseValid) -> Callable[[], dict[str, 
         return {space["name"]: space for space in found["spaces"]}
 
     return listed
+
+
+def test_the_building_of_an_index_shows_how_far_it_is(
+    pgblend: Pgblend, connection: psycopg.Connection
+) -> None:
+    connection.execute("SELECT create_embedding_space('many', 'm', 96, probe => false)")
+    ok(pgblend("space", "index", "many", "--off"))
+    connection.execute("SET session_replication_role = replica")
+    connection.execute(
+        "INSERT INTO pgblend_data.chunk (document_id, chunk_index, collection_id, bucket, content,"
+        " kind, own_start, token_count, metadata, text_search_config, lexemes, own_position)"
+        " SELECT 1, n, 1, 0, 'x', 'doc', 0, 1, '{}', 'english', '', 0"
+        " FROM generate_series(1, 12000) AS n"
+    )
+    connection.execute(
+        "INSERT INTO pgblend_data.embedding_many SELECT c.id, 1, c.chunk_index, 1, 0,"
+        " ARRAY(SELECT random() + 0 * c.id FROM generate_series(1, 96))::vector"
+        " FROM pgblend_data.chunk AS c"
+    )
+    made = ok(pgblend("space", "index", "many", "--progress-every", "0.1"))
+    told = re.findall(r"Vector index of many: (\d+) % \(([\d,]+) of 12,000 vectors\)", made.stderr)
+    assert any(0 < int(share) < 100 for share, _ in told), made.stderr
+    assert "the index is made" in made.stderr
 
 
 @pytest.mark.usefixtures("library")
