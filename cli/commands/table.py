@@ -18,6 +18,7 @@ _COLUMNS = (
     "text_columns",
     "title_column",
     "metadata_columns",
+    "tenant_column",
     "row_filter",
     "text_format",
     "row_level",
@@ -28,7 +29,8 @@ _ATTACH = """
     SELECT collection_name, rows_filled FROM blend.attach_table(
         %(table)s::text, %(text)s::text[], %(title)s::text, %(metadata)s::text[],
         %(collection)s::text, %(key)s::text[], %(uri)s::text, %(modified)s::text,
-        %(row_level)s::boolean, %(row_filter)s::text, %(text_format)s::text)
+        %(row_level)s::boolean, %(row_filter)s::text, %(text_format)s::text,
+        %(tenant)s::text)
 """
 _FILL = "SELECT blend.fill_table(%(table)s::text, %(batch_size)s::integer, %(anew)s::boolean)"
 _LIST = f"SELECT {', '.join(_COLUMNS)} FROM blend.attached_tables ORDER BY table_name"
@@ -76,6 +78,9 @@ def command() -> None:
 @click.option("--key", type=Names(), metavar="COLUMN,…", help="Instead of the primary key.")
 @click.option("--uri", metavar="COLUMN", help="Column of the URI.")
 @click.option("--modified", metavar="COLUMN", help="Column of the date.")
+@click.option(
+    "--tenant", metavar="COLUMN", help="Column of tenants: a search finds the rows of one alone."
+)
 @click.option(
     "--where",
     "row_filter",

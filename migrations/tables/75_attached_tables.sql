@@ -14,6 +14,7 @@ CREATE TABLE pgblend_data.attached_table (
     metadata_columns text[] NOT NULL,
     uri_column text,
     modified_column text,
+    tenant_column text,
     row_filter text,
     filter_columns text[] NOT NULL DEFAULT '{}',
     text_format text NOT NULL DEFAULT 'plain',
@@ -41,6 +42,8 @@ CREATE TABLE pgblend_data.attached_table (
 );
 COMMENT ON TABLE pgblend_data.attached_table IS
 'Users'' tables whose rows are the documents of a collection, kept up by triggers on them.';
+COMMENT ON COLUMN pgblend_data.attached_table.tenant_column IS
+'Column of whom a row belongs to: searches find the rows of one tenant alone; NULL: of all.';
 COMMENT ON COLUMN pgblend_data.attached_table.row_filter IS
 'Condition of the rows that are documents; NULL: all. Evaluated with the rights of table_owner alone.';
 COMMENT ON COLUMN pgblend_data.attached_table.filter_columns IS

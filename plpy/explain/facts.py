@@ -22,7 +22,7 @@ SELECT
     s.collection_ids,
     s.settings::text,
     pgblend._find_document($5, s.collection_ids) AS document_id,
-    pgblend._search_filter($4, s.settings)::text AS filter,
+    pgblend._search_filter($4, s.settings, s.collection_ids)::text AS filter,
     (pgblend._searched_space(s.settings ->> 'space')).name AS space
 FROM (
     SELECT i.collection_ids, pgblend._search_settings($1, $2, i.collection_ids) AS settings

@@ -18,7 +18,7 @@ from pgblend.plpy.session import Database, UserError, error_fields, error_messag
 from pgblend.plpy.settings.catalog import SearchSettings
 from pgblend.plpy.stages import StageLog
 
-_FILTER = "SELECT pgblend._search_filter($1, $2)::text AS filter"
+_FILTER = "SELECT pgblend._search_filter($1, $2, $3)::text AS filter"
 _SEES_ALL = "SELECT pg_has_role('pgblend_admin', 'USAGE') AS found"
 _BEHIND = (
     "SELECT CASE WHEN pg_is_in_recovery()"
@@ -89,16 +89,20 @@ class Search(StageLog):
         return self.space.name if self.space else None
 
     def _filter(self) -> str | None:
-        """Return the filter to apply: the caller's, checked, with since, until and hidden."""
+        """Return the filter: the caller's, checked, with since, until, hidden and tenants."""
         settings, given = self.plan.settings, self.request.filter
         if settings.hidden:
             from pgblend.plpy.rules.patterns import without_hidden  # of few searches
 
             given = without_hidden(given, settings.hidden, self.request.query)
-        if given is None and settings.since is None and settings.until is None:
+        dates = settings.since, settings.until
+        if given is None and dates == (None, None) and not self.state.has_tenants:
             return None
-        values = given, json.dumps({"since": settings.since, "until": settings.until})
-        found: str | None = self.db.run(_FILTER, ["jsonb", "jsonb"], *values)[0]["filter"]
+        names = ("since", "until", "tenant")
+        told = json.dumps(dict(zip(names, (*dates, settings.tenant), strict=True)))
+        ids = self.state.collection_ids if self.state.has_tenants else []
+        types = ["jsonb", "jsonb", "bigint[]"]
+        found: str | None = self.db.run(_FILTER, types, given, told, ids)[0]["filter"]
         return found
 
     @property

@@ -41,6 +41,9 @@ SELECT
     n.profile,
     NOT EXISTS (
         SELECT FROM pgblend_data.collection AS c WHERE c.id <> ALL(s.ids)) AS is_everywhere,
+    EXISTS (
+        SELECT FROM pgblend_data.attached_table AS a
+        WHERE a.tenant_column IS NOT NULL AND a.collection_id = ANY(s.ids)) AS has_tenants,
     ARRAY(
         SELECT json_build_object(
             'name', e.name, 'model', e.model, 'dimensions', e.dimensions, 'is_active', e.active,
@@ -76,7 +79,8 @@ _TYPES = ["text[]", "bigint[]", "text", "text", "text"]
 class State(NamedTuple):
     """What is set, and where is searched; settings are JSON texts, as keys of what follows.
 
-    `is_everywhere`: the collections are all that the caller may read. `calibrations` are what was
+    `is_everywhere`: the collections are all that the caller may read. `has_tenants`: one follows a
+    table with a column of tenants. `calibrations` are what was
     fitted for the only one, by space, as JSON texts. `experiment` is the one that searches by the
     profile take part in.
     """
@@ -92,6 +96,7 @@ class State(NamedTuple):
     spaces: Sequence[Space]
     calibrations: Sequence[str] = ()
     experiment: int | None = None
+    has_tenants: bool = False
 
     def layers(self) -> Layers:
         """Return the settings of database, profile and the only collection searched."""
@@ -153,6 +158,7 @@ def read_state(
         spaces,
         row["calibrations"],
         row["experiment"],
+        row["has_tenants"],
     )
 
 

@@ -515,6 +515,10 @@ class SearchSettings:
     configuration (null: all). `weight` is what a synonym counts beside the word itself (1). A rare
     one counts no more than the word."""
 
+    tenant: str | None = setting(None, Text(most=200))
+    """Whose rows are found of tables that were attached with a tenant_column (attach_table); null:
+    that of SET pgblend.tenant. Without one, none of these rows is found."""
+
     timeouts_ms: dict[str, float] = numbers(
         {
             "embed": 2000,

@@ -50,7 +50,7 @@ BEGIN
         SELECT DISTINCT ON (p.chunk_id) p.chunk_id, p.document_id, p.chunk_index, w.depth
         FROM unnest(walk.nodes, walk.depths) AS w (node, depth)
         INNER JOIN pgblend._node_passages(
-            walk.nodes, collection_ids, pgblend._search_filter(filter, settings),
+            walk.nodes, collection_ids, pgblend._search_filter(filter, settings, collection_ids),
             settings ->> 'language', NULL, NULL) AS p ON p.node = w.node
         WHERE p.chunk_id <> 0
         ORDER BY p.chunk_id, w.depth

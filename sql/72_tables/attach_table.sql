@@ -67,6 +67,9 @@ BEGIN
     ELSIF wanted.text_format NOT IN ('plain', 'html') OR wanted.text_format IS NULL THEN
         RETURN format('text_format is %s: expected plain or html',
             coalesce(left(wanted.text_format, 200), 'NULL'));
+    ELSIF strpos(wanted.tenant_column, '.') > 0 THEN
+        RETURN format('tenant_column is %s: expected a name without a dot, which filters can name',
+            left(wanted.tenant_column, 200));
     ELSIF (pgblend._attachment_queries(wanted)).problem IS NOT NULL THEN
         RETURN (pgblend._attachment_queries(wanted)).problem;
     ELSIF coalesce(cardinality(wanted.key_columns), 0) = 0 THEN
@@ -101,7 +104,9 @@ $function$;
 -- all vectors of rows that are as they were. row_filter is the condition of rows that are
 -- documents, such as NOT deleted. Rows come and go with it in the transaction that changes them.
 -- It may hold immutable operators and functions of PostgreSQL's own. text_format is plain, or
--- html for text_columns whose tags are left out. NULL row_level means true for partitioned
+-- html for text_columns whose tags are left out. tenant_column says whom a row belongs to: searches
+-- then find the rows of one tenant alone, that of the option tenant or of SET pgblend.tenant.
+-- NULL row_level means true for partitioned
 -- tables, partitions and subscribers of a replication. A row's foreign keys to attached tables,
 -- its own among them, are edges of type foreign_key, whichever table is attached first. They
 -- must reference key_columns in the order of their index. A foreign key that is added later
@@ -118,7 +123,8 @@ CREATE OR REPLACE FUNCTION blend.attach_table(
     modified_column text DEFAULT NULL,
     row_level boolean DEFAULT NULL,
     row_filter text DEFAULT NULL,
-    text_format text DEFAULT 'plain'
+    text_format text DEFAULT 'plain',
+    tenant_column text DEFAULT NULL
 )
 RETURNS TABLE (collection_name text, rows_filled bigint, filled boolean)
 LANGUAGE plpgsql
@@ -141,6 +147,10 @@ BEGIN
     wanted.text_columns := text_columns;
     wanted.title_column := title_column;
     wanted.metadata_columns := coalesce(metadata_columns, '{}');
+    IF tenant_column IS NOT NULL AND tenant_column <> ALL(wanted.metadata_columns) THEN
+        wanted.metadata_columns := wanted.metadata_columns || tenant_column;
+    END IF;
+    wanted.tenant_column := tenant_column;
     wanted.uri_column := uri_column;
     wanted.modified_column := modified_column;
     wanted.key_columns := coalesce(

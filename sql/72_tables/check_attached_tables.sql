@@ -85,7 +85,8 @@ BEGIN
             (8, 'modified_column', quote_literal(attached.modified_column)),
             (9, 'row_level', CASE WHEN attached.row_level THEN 'true' END),
             (10, 'row_filter', quote_literal(attached.row_filter)),
-            (11, 'text_format', quote_literal(nullif(attached.text_format, 'plain')))
+            (11, 'text_format', quote_literal(nullif(attached.text_format, 'plain'))),
+            (12, 'tenant_column', quote_literal(attached.tenant_column))
         ) AS g (place, name, value)
         WHERE g.value IS NOT NULL);
 END;

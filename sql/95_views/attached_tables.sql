@@ -10,6 +10,7 @@ SELECT
     a.metadata_columns,  -- Columns in metadata.
     a.uri_column,  -- Column of the URI.
     a.modified_column,  -- Column of the date.
+    a.tenant_column,  -- Column of the tenant, whose rows alone are found; NULL: all are.
     a.row_filter,  -- Condition of rows that are documents; NULL: all.
     a.text_format,  -- plain, or html where tags are left out.
     -- Whether triggers fire for each row, also in an apply worker, not for each statement.

@@ -43,6 +43,18 @@ def test_attach_fill_list_detach(pgblend, parse_valid, articles):
     assert rows(articles, "SELECT count(*) FROM pgblend_data.document") == [(0,)]
 
 
+def test_a_column_of_tenants(pgblend, parse_valid, articles, monkeypatch):
+    result = pgblend("table", "attach", "articles", "--text", "body", "--tenant", "title")
+    assert result.exit_code == 0, result.stderr
+    (listed,) = parse_valid(pgblend("table", "list", "--json"), "table-list")["tables"]
+    assert (listed["tenant_column"], listed["metadata_columns"]) == ("title", ["title"])
+    result = pgblend("search", "walrus", "--files")
+    assert (result.stdout, "no tenant is set" in result.stderr) == ("", True)
+    monkeypatch.setenv("PGOPTIONS", "-c pgblend.tenant=T5")
+    found = parse_valid(pgblend("search", "walrus", "--json"), "search-results")["results"]
+    assert [row["source_key"] for row in found] == ["5"]
+
+
 def test_attach_tells_the_rows_of_a_small_table(pgblend, articles):
     articles.execute("DELETE FROM articles WHERE id > 200")
     result = pgblend("table", "attach", "articles", "--text", "body")

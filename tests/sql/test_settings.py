@@ -126,6 +126,7 @@ SEARCH_SETTINGS = {
     "max_tokens": [0, "x"],
     "reserve_tokens": [{"code": -1}, {"text": 5}, 5],
     "space": [5, ["default"]],
+    "tenant": [7, ["a"], "x" * 201],
 }
 
 

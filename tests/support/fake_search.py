@@ -84,7 +84,7 @@ def state(space: dict[str, Any] | None = SPACE, **of_database: Any) -> dict[str,
     row = {
         "ids": [1], "names": ["c"], "of_collection": "{}", "of_profile": "{}", "experiment": None,
         "of_database": json.dumps(MODELS | of_database), "profile": "balanced", "role": "ann",
-        "is_everywhere": True, "spaces": [json.dumps(space)] if space else [],
+        "is_everywhere": True, "has_tenants": False, "spaces": [json.dumps(space)] if space else [],
         "calibrations": [],
     }  # fmt: skip
     return {"WITH searched": lambda *_: [row]}

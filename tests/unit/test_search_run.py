@@ -441,7 +441,7 @@ def test_dates_are_a_filter() -> None:
         "_iso_timestamp(": lambda _: [{"found": True}],
     }
     found(answers, since="2026-01-01")
-    assert asked_for == [(None, '{"since": "2026-01-01", "until": null}')]
+    assert asked_for == [(None, '{"since": "2026-01-01", "until": null, "tenant": null}', [])]
 
 
 def test_text_around_the_passages() -> None:
