@@ -21,7 +21,7 @@ _LANGUAGES = r"""
     FROM blend.embedding_spaces AS s
     CROSS JOIN pgblend_data.collection AS c
     INNER JOIN pgblend_data.collection_language AS l ON l.collection_id = c.id
-    WHERE s.active AND NOT s.brings_vectors AND l.text_search_config <> %(english)s
+    WHERE s.active AND s.asks_model AND l.text_search_config <> %(english)s
         AND (%(collection)s::text IS NULL OR c.name = %(collection)s)
         AND EXISTS (
             SELECT FROM pgblend_data.document AS d

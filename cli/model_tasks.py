@@ -26,7 +26,7 @@ _SETTINGS = """
     FROM blend.settings AS s WHERE s.name = ANY (%(names)s::text[])
 """
 _SPACE_IN_USE = """
-    SELECT s.name, s.model FROM blend.embedding_spaces AS s WHERE s.active AND NOT s.brings_vectors
+    SELECT s.name, s.model FROM blend.embedding_spaces AS s WHERE s.active AND s.asks_model
 """
 
 

@@ -21,6 +21,8 @@ _COLUMNS = (
     "tenant_column",
     "row_filter",
     "text_format",
+    "embedding_column",
+    "space",
     "row_level",
     "filled",
     "problem",
@@ -30,9 +32,14 @@ _ATTACH = """
         %(table)s::text, %(text)s::text[], %(title)s::text, %(metadata)s::text[],
         %(collection)s::text, %(key)s::text[], %(uri)s::text, %(modified)s::text,
         %(row_level)s::boolean, %(row_filter)s::text, %(text_format)s::text,
-        %(tenant)s::text)
+        %(tenant)s::text, %(embedding_column)s::text, %(embedding_model)s::text,
+        %(embed_long_rows)s::boolean, %(probe)s::boolean)
 """
 _FILL = "SELECT blend.fill_table(%(table)s::text, %(batch_size)s::integer, %(anew)s::boolean)"
+_VECTORS = """
+    SELECT v.rows, v.vectors, v.without_vector, v.long_rows, v.space, v.examples
+    FROM blend.attached_vectors() AS v WHERE v.table_name = %(table)s::text
+"""
 _LIST = f"SELECT {', '.join(_COLUMNS)} FROM blend.attached_tables ORDER BY table_name"
 _LOCK_NOT_AVAILABLE = "55P03"
 _MOST_TRIES = 60
@@ -100,22 +107,37 @@ def command() -> None:
     default=None,
     help="How triggers fire; by rows for partitioned tables and subscribers.",
 )
+@click.option("--embedding-column", metavar="COLUMN", help="Column of vectors that are there.")
+@click.option("--embedding-model", metavar="NAME", help="Model that made them; it embeds queries.")
+@click.option(
+    "--embed-long-rows", is_flag=True, help="Have it embed passages after the first of a row."
+)
+@click.option(
+    "--probe/--no-probe",
+    default=True,
+    show_default=True,
+    help="Compare twenty of these vectors with the model's.",
+)
 @click.pass_obj
 def attach(database_url: str | None, /, table: str, **columns: Any) -> None:
     """Let a collection follow a table, and bring its rows in, batch by batch.
 
     Writers of the table are not stopped meanwhile. A table that is attached already is attached
-    anew, with other columns. Vectors follow by pgblend worker.
+    anew, with other columns. Vectors follow by pgblend worker, unless the table has them.
 
     \b
     Examples:
       pgblend table attach articles --text body,notes --title title --metadata author
+      pgblend table attach notes --text body --embedding-column embedding
+        --embedding-model openai/text-embedding-3-small
       pgblend table attach products --text description --format html --where 'NOT deleted'
     """
     with open_database(database_url) as connection:
         (attached,) = fetch_rows(connection, _ATTACH, {"table": table, **columns})
         click.echo(f"attached {table} to collection {attached['collection_name']}", err=True)
         _fill(connection, table, rows_in=attached["rows_filled"])
+        if columns["embedding_column"]:
+            _tell_vectors(connection, table)
 
 
 @command.command()
@@ -199,3 +221,21 @@ def _fill(connection: Connection, table: str, *, anew: bool = False, rows_in: in
     if problems:
         raise UserError(f"{table}: {problems[0]}", hint="run: pgblend doctor")
     click.echo(f"looked at {total:,} rows; all are in", err=True)
+
+
+def _tell_vectors(connection: Connection, table: str) -> None:
+    """Say how many rows have a vector, which have none, and how many are longer than a passage."""
+    (told,) = fetch_rows(connection, _VECTORS, {"table": table})
+    click.echo(
+        f"took over {told['vectors']:,} of {told['rows']:,} vectors into {told['space']}", err=True
+    )
+    if told["without_vector"]:
+        click.echo(
+            f"pgblend: warning: {told['without_vector']:,} rows have none: {told['examples']}",
+            err=True,
+        )
+    if told["long_rows"]:
+        click.echo(
+            f"{told['long_rows']:,} rows are longer than a passage: the first one has the vector",
+            err=True,
+        )

@@ -27,8 +27,8 @@ _QUEUE = """
     FROM blend.embedding_progress AS p ORDER BY p.space
 """
 _SPACES = """
-    SELECT s.name, s.model, s.dimensions, s.active, s.brings_vectors, c.vectors, c.waiting,
-        c.missing
+    SELECT s.name, s.model, s.dimensions, s.active, s.brings_vectors, s.asks_model, c.vectors,
+        c.waiting, c.missing
     FROM blend.embedding_spaces AS s
     CROSS JOIN LATERAL blend.count_vectors(s.name) AS c
     ORDER BY s.name
@@ -70,7 +70,7 @@ def embedding(connection: Connection) -> Iterator[Check]:
     """Check that the database gets vectors of the size that its active space holds."""
     if fetch_value(connection, _GATEWAY_URL) is None:
         return
-    if any(each["active"] and each["brings_vectors"] for each in fetch_rows(connection, _SPACES)):
+    if any(each["active"] and not each["asks_model"] for each in fetch_rows(connection, _SPACES)):
         return
     dimensions = fetch_value(connection, _EMBED)
     yield Check("embedding", "ok", f"the database gets vectors of {dimensions} dimensions")
@@ -198,7 +198,7 @@ def embedding_models(connection: Connection) -> Iterator[Check]:
     if fetch_value(connection, _GATEWAY_URL) is None:
         return
     for space in fetch_rows(connection, _SPACES):
-        if space["brings_vectors"]:
+        if not space["asks_model"]:
             continue
         label = f"model of {space['name']}"
         (probe,) = fetch_rows(connection, _PROBE, {"space": space["name"]})

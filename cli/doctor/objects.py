@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Iterator
+from typing import Any
 
 from pgblend.cli.database import Connection, fetch_rows, fetch_value
 from pgblend.cli.doctor.check import Check
@@ -24,6 +25,9 @@ _SET_PATH = """
         pg_catalog.current_database())
 """
 _MAY_LOAD = "SELECT has_function_privilege('pgblend._load_program(text)', 'execute')"
+_HAS_ATTACHED_VECTORS = """
+    SELECT EXISTS (SELECT FROM pgblend_data.attached_table AS a WHERE a.space IS NOT NULL)
+"""
 _MAY_PARSE = """
     SELECT pg_catalog.has_function_privilege(p.oid, 'execute') FROM pg_catalog.pg_proc AS p
     WHERE p.proname = '_chunk_lexemes'
@@ -225,12 +229,20 @@ def row_security(connection: Connection) -> Iterator[Check]:
         yield Check("row security", "ok", "on")
 
 
+def _attached_vectors(connection: Connection) -> list[dict[str, Any]]:
+    """Return how many rows of attached tables have a vector; a coordinator takes none over."""
+    if not fetch_value(connection, _HAS_ATTACHED_VECTORS):
+        return []
+    return fetch_rows(connection, "SELECT * FROM blend.attached_vectors()")
+
+
 def attached_tables(connection: Connection) -> Iterator[Check]:
     """Check that attached tables are followed: columns, triggers, rows and documents."""
     try:
         with connection.transaction():
             connection.execute(_TIME_LIMIT)
             problems = fetch_rows(connection, "SELECT * FROM blend.check_attached_tables()")
+            vectors = _attached_vectors(connection)
     except Exception as error:
         if getattr(error, "sqlstate", None) != _CANCELLED:
             raise
@@ -247,6 +259,16 @@ def attached_tables(connection: Connection) -> Iterator[Check]:
     count = fetch_value(connection, "SELECT count(*) FROM pgblend_data.attached_table")
     if count and not problems:
         yield Check("attached tables", "ok", f"{count} followed, rows and documents agree")
+    for row in vectors:
+        told = f"{row['vectors']:,} of {row['rows']:,} rows have a vector of their own"
+        if row["long_rows"]:
+            told += f"; {row['long_rows']:,} are longer than a passage, the first of which has it"
+        if row["without_vector"]:
+            told += f"; without: {row['examples'] or 'their table may not be read'}"
+            mend = "give these rows vectors of the model; they are taken over as they come"
+            yield Check(f"vectors of {row['table_name']}", "warning", told, mend)
+        else:
+            yield Check(f"vectors of {row['table_name']}", "ok", told)
 
 
 def writable_schemas(connection: Connection) -> Iterator[Check]:

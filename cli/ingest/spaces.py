@@ -7,7 +7,7 @@ from pgblend.cli.database import Connection
 
 # No first space is made beside one that searches use, or that a model fills.
 HAS_SPACE: LiteralString = """
-    EXISTS (SELECT FROM pgblend_data.embedding_space AS s WHERE s.active OR NOT s.brings_vectors)
+    EXISTS (SELECT FROM pgblend_data.embedding_space AS s WHERE s.active OR s.asks_model)
 """
 
 
@@ -30,10 +30,10 @@ def get_setting(connection: Connection, name: str) -> Any:
 
 
 def read_spaces(connection: Connection) -> list[Space]:
-    """Return the spaces that a model fills, the active one first: searches wait for its vectors."""
+    """Return the spaces whose model is asked, the active first: searches wait for its vectors."""
     rows = connection.execute(
         "SELECT name, model, dimensions, waiting, active, asked_dimensions"
-        " FROM blend.embedding_spaces WHERE NOT brings_vectors ORDER BY active DESC, name"
+        " FROM blend.embedding_spaces WHERE asks_model ORDER BY active DESC, name"
     )
     return [Space(*row) for row in rows]
 

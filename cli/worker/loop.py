@@ -42,7 +42,7 @@ _WAITS = """
 _SPACES = """
     SELECT s.name, s.model, s.dimensions, 0, s.active, s.asked_dimensions
     FROM pgblend_data.embedding_space AS s
-    WHERE NOT s.brings_vectors
+    WHERE s.asks_model
     ORDER BY s.active DESC, s.name
 """
 _SEAL_AT_LEAST = 1000

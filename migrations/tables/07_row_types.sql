@@ -9,7 +9,8 @@ CREATE TYPE pgblend_data.attached_row AS (
     metadata jsonb,
     uri text,
     modified_at timestamptz,
-    targets jsonb
+    targets jsonb,
+    embedding real[]
 );
 COMMENT ON TYPE pgblend_data.attached_row IS
 'A row of an attached table as a document; of some only key and parts are read.';
@@ -22,6 +23,7 @@ COMMENT ON COLUMN pgblend_data.attached_row.uri IS 'URI.';
 COMMENT ON COLUMN pgblend_data.attached_row.modified_at IS 'Date of the source.';
 COMMENT ON COLUMN pgblend_data.attached_row.targets IS
 'Object of foreign key: source key of what it references.';
+COMMENT ON COLUMN pgblend_data.attached_row.embedding IS 'Numbers of its vector.';
 
 CREATE TYPE pgblend_data.given_chunk AS (
     document integer,

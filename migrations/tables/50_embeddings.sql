@@ -20,6 +20,7 @@ CREATE TABLE pgblend_data.embedding_space (
     recall double precision,
     tuned_at timestamptz,
     brings_vectors boolean NOT NULL DEFAULT false,
+    asks_model boolean NOT NULL DEFAULT true,
     asked_dimensions integer,
     CONSTRAINT embedding_space_pkey PRIMARY KEY (name),
     CONSTRAINT embedding_space_table_name_key UNIQUE (table_name),
@@ -46,7 +47,9 @@ COMMENT ON COLUMN pgblend_data.embedding_space.recall IS
 'Share of the nearest passages that the index found so.';
 COMMENT ON COLUMN pgblend_data.embedding_space.tuned_at IS 'When that was measured.';
 COMMENT ON COLUMN pgblend_data.embedding_space.brings_vectors IS
-'Whether callers bring the vectors: then no chunk is queued and no model is asked.';
+'Whether callers bring the vectors: then no chunk is queued when it comes.';
+COMMENT ON COLUMN pgblend_data.embedding_space.asks_model IS
+'Whether the model is asked: for queries, and for passages that wait.';
 COMMENT ON COLUMN pgblend_data.embedding_space.asked_dimensions IS
 'Dimensions that the model is asked for; NULL: it gives those of the space by itself.';
 

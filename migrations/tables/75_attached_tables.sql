@@ -18,6 +18,9 @@ CREATE TABLE pgblend_data.attached_table (
     row_filter text,
     filter_columns text[] NOT NULL DEFAULT '{}',
     text_format text NOT NULL DEFAULT 'plain',
+    embedding_column text,
+    space text,
+    embed_long_rows boolean NOT NULL DEFAULT false,
     table_owner name NOT NULL,
     row_level boolean NOT NULL,
     shape text NOT NULL DEFAULT '',
@@ -36,6 +39,9 @@ CREATE TABLE pgblend_data.attached_table (
     CONSTRAINT attached_table_collection_id_key UNIQUE (collection_id),
     CONSTRAINT attached_table_collection_id_fkey FOREIGN KEY (collection_id)
     REFERENCES pgblend_data.collection (id),
+    CONSTRAINT attached_table_space_fkey FOREIGN KEY (space)
+    REFERENCES pgblend_data.embedding_space (name),
+    CONSTRAINT attached_table_space_check CHECK ((space IS NULL) = (embedding_column IS NULL)),
     CONSTRAINT attached_table_key_columns_check CHECK (cardinality(key_columns) > 0),
     CONSTRAINT attached_table_text_columns_check CHECK (cardinality(text_columns) > 0),
     CONSTRAINT attached_table_text_format_check CHECK (text_format IN ('plain', 'html'))
@@ -48,6 +54,12 @@ COMMENT ON COLUMN pgblend_data.attached_table.row_filter IS
 'Condition of the rows that are documents; NULL: all. Evaluated with the rights of table_owner alone.';
 COMMENT ON COLUMN pgblend_data.attached_table.filter_columns IS
 'Columns that row_filter reads.';
+COMMENT ON COLUMN pgblend_data.attached_table.embedding_column IS
+'Column of the row''s vector, which its first passage has; NULL: a model makes vectors.';
+COMMENT ON COLUMN pgblend_data.attached_table.space IS
+'Embedding space of these vectors.';
+COMMENT ON COLUMN pgblend_data.attached_table.embed_long_rows IS
+'Whether the model of the space embeds passages after a row''s first.';
 COMMENT ON COLUMN pgblend_data.attached_table.table_owner IS
 'Who owned the table when it was attached: whoever wrote row_filter could take that role.';
 COMMENT ON COLUMN pgblend_data.attached_table.shape IS

@@ -3,9 +3,9 @@
 -- path or model. For that its search_path holds nothing that others can write to. The model of
 -- embed is that of the space named, of the others a setting's. `input` is what the model is asked;
 -- a space made so asks for its dimensions too. A NULL timeout_ms means the setting timeouts_ms.
--- Where callers bring a space's vectors, no model is asked. Gives {"answer"} or {"problem",
--- "hint"}; to a stage of a search, whose request is only sent, {"call": uuid} or {"problem",
--- "hint"}.
+-- No model is asked where callers bring a space's vectors, those of queries too. Gives {"answer"}
+-- or {"problem", "hint"}; to a stage of a search, whose request is only sent, {"call": uuid} or
+-- {"problem", "hint"}.
 CREATE OR REPLACE FUNCTION pgblend._request_model(
     task text,
     input jsonb,
@@ -27,7 +27,7 @@ DECLARE
 BEGIN
     SELECT s.* INTO target FROM pgblend_data.embedding_space AS s
     WHERE task = 'embed' AND s.name = space;
-    IF target.brings_vectors THEN
+    IF NOT target.asks_model THEN
         RETURN jsonb_build_object(
             'problem', format('callers bring the vectors of embedding space "%s"', space),
             'hint', 'Give query_embedding, or search another space (the setting space).');

@@ -77,9 +77,10 @@ $function$;
 -- _apply_changes: bring the documents of an attached table's rows up to date, by their keys.
 -- Rows that are there are stored, documents of rows that are gone deleted (_store_rows). Keys are
 -- taken in their order, so that sessions wait for each other and never in a circle. Read in UTC and
--- ISO 8601, whoever writes. All is of this transaction: the text is findable at once, vectors
--- follow. In an apply worker (session_replication_role) our own triggers and foreign keys would not
--- fire, so it is put aside. NULL keys are none.
+-- ISO 8601, whoever writes. All is of this transaction: the text is findable at once, and by the
+-- row's vector where it has one; other vectors follow. In an apply worker
+-- (session_replication_role) our own triggers and foreign keys would not fire, so it is put aside.
+-- NULL keys are none.
 CREATE OR REPLACE FUNCTION pgblend._apply_changes(
     attached pgblend_data.attached_table,
     keys text[]
@@ -111,6 +112,9 @@ BEGIN
         batch := keys[start:start + batch_size - 1];
         found := ARRAY(SELECT r FROM pgblend._attached_rows(attached, 'rows', batch, NULL) AS r);
         PERFORM pgblend._store_rows(target, batch, found);
+        IF attached.space IS NOT NULL THEN
+            PERFORM pgblend._store_row_vectors(attached, found);
+        END IF;
         IF cardinality(found) > 0 THEN
             PERFORM pgblend._link_references(
                 attached,

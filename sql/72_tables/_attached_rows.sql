@@ -173,7 +173,7 @@ BEGIN
     SELECT r.key, r.parts, r.title, CASE attached.text_format
             WHEN 'html' THEN pgblend._html_text(r.content, r.title)
             ELSE r.content END,
-        r.metadata, r.uri, r.modified_at, r.targets
+        r.metadata, r.uri, r.modified_at, r.targets, r.embedding
     FROM pgblend._own_rows(attached, what, keys, most) AS r;
 END;
 $function$;

@@ -54,7 +54,8 @@ AS $function$
 DECLARE
     used text[] := attached.key_columns || attached.text_columns || attached.metadata_columns
         || array_remove(
-            ARRAY[attached.title_column, attached.uri_column, attached.modified_column], NULL)
+            ARRAY[attached.title_column, attached.uri_column, attached.modified_column,
+                attached.embedding_column], NULL)
         || attached.filter_columns;
     types jsonb;
     is_single boolean := cardinality(attached.key_columns) = 1;
@@ -97,6 +98,15 @@ BEGIN
     WHERE (types ->> k.name)::oid <> ALL(pgblend._key_types())
     LIMIT 1;
     IF problem IS NOT NULL THEN
+        RETURN;
+    END IF;
+    IF attached.embedding_column IS NOT NULL
+        AND NOT pgblend._is_vector((types ->> attached.embedding_column)::oid)
+    THEN
+        problem := format(
+            'embedding column %I is of type %s: expected vector or halfvec, of pgvector',
+            attached.embedding_column,
+            format_type((types ->> attached.embedding_column)::oid, NULL));
         RETURN;
     END IF;
     SELECT
@@ -146,12 +156,13 @@ BEGIN
     rows_query := format(
         'SELECT s.key, NULL::text[], s.title,
             CASE WHEN btrim(s.content, E'' \t\r\n'') = '''' THEN s.title ELSE s.content END,
-            s.metadata, s.uri, s.modified_at, s.targets
+            s.metadata, s.uri, s.modified_at, s.targets, s.embedding
         FROM (
             SELECT k.source_key, %s AS key, %s AS content,
                 coalesce(%s, '''') AS title,
                 (SELECT to_jsonb(r.*) FROM (SELECT %s) AS r) AS metadata,
-                %s AS uri, nullif(%s, '''')::timestamptz AS modified_at, %s AS targets
+                %s AS uri, nullif(%s, '''')::timestamptz AS modified_at, %s AS targets,
+                %s AS embedding
             FROM unnest($1::text[]) AS k (source_key)
             INNER JOIN %s AS t ON %s
         ) AS s
@@ -173,10 +184,14 @@ BEGIN
         coalesce(pgblend._column_text(
             attached.modified_column, (types ->> attached.modified_column)::oid), 'NULL::text'),
         targets,
+        -- A vector leaves as its text as well: [1,2] is the array {1,2}.
+        coalesce('translate(' || pgblend._column_text(
+            attached.embedding_column, (types ->> attached.embedding_column)::oid)
+            || ', ''[]'', ''{}'')::real[]', 'NULL::real[]'),
         source, columns.matches);
     keys_query := format(
         'SELECT %s, ARRAY[%s], NULL::text, NULL::text, NULL::jsonb, NULL::text,
-            NULL::timestamptz, NULL::jsonb
+            NULL::timestamptz, NULL::jsonb, NULL::real[]
         FROM %s AS t', key_of, columns.texts, source);
     next_query := keys_query || CASE WHEN attached.filled_to IS NULL THEN ''
         ELSE format(' WHERE (%s) > (%s)', columns.names, columns.parts) END

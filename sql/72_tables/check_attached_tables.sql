@@ -86,7 +86,12 @@ BEGIN
             (9, 'row_level', CASE WHEN attached.row_level THEN 'true' END),
             (10, 'row_filter', quote_literal(attached.row_filter)),
             (11, 'text_format', quote_literal(nullif(attached.text_format, 'plain'))),
-            (12, 'tenant_column', quote_literal(attached.tenant_column))
+            (12, 'tenant_column', quote_literal(attached.tenant_column)),
+            (13, 'embedding_column', quote_literal(attached.embedding_column)),
+            (14, 'embedding_model', (
+                SELECT quote_literal(s.model) FROM pgblend_data.embedding_space AS s
+                WHERE s.name = attached.space)),
+            (15, 'embed_long_rows', CASE WHEN attached.embed_long_rows THEN 'true' END)
         ) AS g (place, name, value)
         WHERE g.value IS NOT NULL);
 END;

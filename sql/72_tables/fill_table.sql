@@ -118,7 +118,8 @@ BEGIN
         INTO keys, last_key
         FROM pgblend._attached_rows(attached, 'next', attached.filled_to, batch_size)
             WITH ORDINALITY AS r (
-                key, parts, title, content, metadata, uri, modified_at, targets, place);
+                key, parts, title, content, metadata, uri, modified_at, targets, embedding,
+                place);
     END IF;
     attached.filled := keys IS NULL;
     attached.filled_to := last_key;

@@ -12,7 +12,8 @@ BEGIN
     SELECT s.name, c.id, c.document_id, c.collection_id, c.bucket
     FROM pgblend_data.chunk AS c
     CROSS JOIN pgblend_data.embedding_space AS s
-    WHERE c.id = ANY(chunk_ids) AND NOT s.brings_vectors
+    WHERE c.id = ANY(chunk_ids)
+        AND c.chunk_index >= pgblend._first_embedded(s, c.collection_id)
     ON CONFLICT ON CONSTRAINT embedding_queue_pkey DO UPDATE
     SET worker = NULL, attempts = 0, not_before = NULL, dead_at = NULL, queued_at = now();
     IF FOUND THEN

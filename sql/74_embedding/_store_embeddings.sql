@@ -12,6 +12,7 @@ VOLATILE PARALLEL UNSAFE
 AS $function$
 DECLARE
     target pgblend_data.embedding_space := pgblend._named_space(space);
+    is_brought boolean := target.brings_vectors AND worker IS NULL;
     wrong integer;
     fresh bigint;
 BEGIN
@@ -43,13 +44,13 @@ BEGIN
         SELECT d.* FROM %4$I AS d
         ON CONFLICT (chunk_id) DO UPDATE SET embedding = excluded.embedding',
         target.table_name,
-        CASE WHEN target.brings_vectors THEN ''
+        CASE WHEN is_brought THEN ''
             ELSE 'INNER JOIN pgblend_data.embedding_queue AS q
                 ON q.chunk_id = s.chunk_id AND q.space = $1 AND ($2 IS NULL OR q.worker = $2)' END,
-        CASE WHEN target.brings_vectors THEN ''
+        CASE WHEN is_brought THEN ''
             WHEN worker IS NULL THEN 'FOR UPDATE OF q'
             ELSE 'SKIP LOCKED FOR UPDATE OF q SKIP LOCKED' END,
-        CASE WHEN target.brings_vectors THEN 'found' ELSE 'done' END)
+        CASE WHEN is_brought THEN 'found' ELSE 'done' END)
     USING target.name, worker;
     GET DIAGNOSTICS fresh = ROW_COUNT;
     UPDATE pgblend_data.embedding_worker AS w

@@ -1,7 +1,8 @@
 -- count_vectors: how far an embedding space (NULL: each) is filled, and its size.
 -- It counts what the caller may read; bytes are of all collections, and NULL but for admins. dead
 -- chunks were given up. missing ones neither have a vector nor wait for one; queue_missing_vectors
--- queues them. Where callers bring the vectors, none is missing. An unknown space gives no row.
+-- queues them. Where callers or the rows of an attached table bring the vectors, none is missing.
+-- An unknown space gives no row.
 CREATE OR REPLACE FUNCTION blend.count_vectors(space text DEFAULT NULL)
 RETURNS TABLE (
     name text,
@@ -26,15 +27,20 @@ BEGIN
         ORDER BY s.name
     LOOP
         name := counted.name;
-        -- Calls in text: none (a space's table).
+        -- Calls in text: _first_embedded (a space's table).
         EXECUTE format(
             'SELECT count(*), count(e.chunk_id),
-                count(*) FILTER (WHERE NOT $2 AND e.chunk_id IS NULL AND NOT EXISTS (
+                count(*) FILTER (WHERE c.chunk_index >= w.first_index AND e.chunk_id IS NULL
+                    AND NOT EXISTS (
                     SELECT FROM pgblend_data.embedding_queue AS q
                     WHERE q.space = $1 AND q.chunk_id = c.id))
             FROM pgblend_data.chunk AS c
+            INNER JOIN (
+                SELECT o.id, pgblend._first_embedded($2, o.id) AS first_index
+                FROM pgblend_data.collection AS o OFFSET 0
+            ) AS w ON w.id = c.collection_id
             LEFT JOIN pgblend_data.%I AS e ON e.chunk_id = c.id', counted.table_name)
-        INTO chunks, vectors, missing USING counted.name, counted.brings_vectors;
+        INTO chunks, vectors, missing USING counted.name, counted;
         SELECT count(*) FILTER (WHERE q.dead_at IS NULL), count(q.dead_at) INTO waiting, dead
         FROM pgblend_data.embedding_queue AS q WHERE q.space = counted.name;
         IF pg_has_role('pgblend_admin', 'USAGE') THEN

@@ -33,7 +33,8 @@ END;
 $function$;
 
 -- drop_embedding_space: delete an embedding space with its vectors; false where there is none.
--- The active space is refused (55006) unless even_active is true. It waits for searches in short
+-- The active space is refused (55006) unless even_active is true, and one that has the vectors of
+-- an attached table (55000). It waits for searches in short
 -- turns, so that nobody waits behind it for long and no deadlock hits others; 55P03 after 10 s.
 -- Runs with its owner's rights, since the table belongs to whoever owns the others; a check
 -- constraint lets the registry name embedding tables only. For members of pgblend_admin.
@@ -58,6 +59,12 @@ BEGIN
         RAISE EXCEPTION 'embedding space "%" is the one that searches use', dropped.name
             USING ERRCODE = '55006',
             HINT = 'Switch to another first (switch_embedding_space), or say even_active => true.';
+    ELSIF EXISTS (SELECT FROM pgblend_data.attached_table AS a WHERE a.space = dropped.name) THEN
+        RAISE EXCEPTION 'embedding space "%" has the vectors of the attached table %', dropped.name, (
+            SELECT min(a.table_name) FROM pgblend_data.attached_table AS a
+            WHERE a.space = dropped.name)
+            USING ERRCODE = '55000',
+            HINT = 'Attach the table anew without embedding_column, or detach it.';
     END IF;
     IF NOT pgblend._drop_embedding_table(dropped) THEN
         RETURN false;

@@ -12,7 +12,7 @@ BEGIN
     UPDATE pgblend_data.embedding_space AS e
     SET active = given.active, ef_search = given.ef_search, recall = given.recall,
         tuned_at = given.tuned_at, probe = given.probe, probed_at = given.probed_at,
-        asked_dimensions = given.asked_dimensions
+        asked_dimensions = given.asked_dimensions, asks_model = given.asks_model
     WHERE e.name = given.name;
 END;
 $function$;

@@ -12,6 +12,9 @@ SELECT
     a.modified_column,  -- Column of the date.
     a.tenant_column,  -- Column of the tenant, whose rows alone are found; NULL: all are.
     a.row_filter,  -- Condition of rows that are documents; NULL: all.
+    a.embedding_column,  -- Column of the row's vector; NULL: a model makes vectors.
+    a.space,  -- Embedding space of these vectors.
+    a.embed_long_rows,  -- Whether its model embeds passages after a row's first.
     a.text_format,  -- plain, or html where tags are left out.
     -- Whether triggers fire for each row, also in an apply worker, not for each statement.
     a.row_level,

@@ -23,9 +23,10 @@ SELECT
     s.ef_search,
     s.recall,  -- Share of the nearest candidate_depth passages that the index found so.
     s.tuned_at,  -- When that was measured.
-    s.brings_vectors,  -- Whether callers bring its vectors: no model is asked, and nothing waits.
+    s.brings_vectors,  -- Whether callers bring its vectors: new chunks do not wait for one.
     -- Dimensions that the model is asked for; NULL: it gives those of the space by itself.
-    s.asked_dimensions
+    s.asked_dimensions,
+    s.asks_model  -- Whether its model is asked, for queries and for chunks that wait.
 FROM pgblend_data.embedding_space AS s;
 
 -- embedding_progress: how far each embedding space is, how fast it goes, and how long it takes.
@@ -37,6 +38,11 @@ WITH live AS (
 total AS (
     SELECT count(*) AS chunks
     FROM pgblend_data.chunk
+),
+
+attached AS (
+    SELECT count(a.space) > 0 AS has_vectors
+    FROM pgblend_data.attached_table AS a
 ),
 
 worker AS (
@@ -68,7 +74,8 @@ SELECT
     s.model,  -- Model that makes its vectors.
     -- Chunks that have a vector.
     CASE
-        WHEN s.brings_vectors THEN (SELECT c.vectors FROM blend.count_vectors(s.name) AS c)
+        WHEN s.brings_vectors OR attached.has_vectors
+            THEN (SELECT c.vectors FROM blend.count_vectors(s.name) AS c)
         ELSE total.chunks - coalesce(q.waiting, 0) - coalesce(q.dead, 0)
     END AS embedded,
     -- Chunks that wait for one, those at work and those to be tried again included.
@@ -85,6 +92,7 @@ SELECT
     END AS remaining  -- How long those that wait take at this speed; NULL where nobody works.
 FROM pgblend_data.embedding_space AS s
 CROSS JOIN total
+CROSS JOIN attached
 CROSS JOIN worker
 LEFT JOIN queue AS q ON s.name = q.space;
 

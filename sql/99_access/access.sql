@@ -156,10 +156,12 @@ pgblend._store_token_counts
 TO pgblend_writer;
 
 GRANT EXECUTE ON FUNCTION
-blend.add_collection, blend.attach_table, blend.check_attached_tables, blend.create_embedding_space,
+blend.add_collection, blend.attach_table, blend.attached_vectors, blend.check_attached_tables,
+blend.create_embedding_space,
 blend.create_hunspell_config,
 blend.create_unaccent_config, blend.detach_table, blend.drop_embedding_space, blend.drop_profile,
 blend.experiment_status, blend.fill_table, blend.grant_collection, blend.index_embedding_space,
+blend.probe_attached_table,
 blend.probe_embedding_space, blend.queue_missing_vectors, blend.remove_collection,
 blend.reset_setting, blend.revoke_collection, blend.set_collection_settings, blend.set_profile,
 blend.set_setting, blend.set_settings, blend.start_experiment, blend.stop_experiment,

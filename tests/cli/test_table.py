@@ -61,6 +61,36 @@ def test_attach_tells_the_rows_of_a_small_table(pgblend, articles):
     assert "looked at 200 rows; all are in" in result.stderr
 
 
+def test_attach_takes_vectors_over_and_tells_what_came_of_them(pgblend, parse_valid, articles):
+    articles.execute("ALTER TABLE articles ADD COLUMN embedding vector(3)")
+    articles.execute("UPDATE articles SET embedding = ARRAY[id, 1, 0]::real[]::vector WHERE id > 1")
+    long_text = " ".join(f"Sentence number {n}." for n in range(2000))
+    articles.execute("UPDATE articles SET body = %s WHERE id = 9", [long_text])
+    vectors = ("--embedding-column", "embedding", "--embedding-model", "openai/m")
+    result = pgblend("table", "attach", "articles", "--text", "body", *vectors)
+    assert result.exit_code == 0
+    for part in (
+        "took over 1,199 of 1,200 vectors into m\n",
+        "1 rows have none: that of row 1 is NULL",
+        "1 rows are longer than a passage",
+        "were not compared with those of the model",
+    ):
+        assert part in result.stderr
+    (listed,) = parse_valid(pgblend("table", "list", "--json"), "table-list")["tables"]
+    assert (listed["embedding_column"], listed["space"]) == ("embedding", "m")
+    checks = parse_valid(pgblend("doctor", "--json"), "doctor")["checks"]
+    (told,) = [check for check in checks if check["name"] == "vectors of articles"]
+    assert told["status"] == "warning"
+    assert "1,199 of 1,200 rows have a vector" in str(told)
+    assert "row 1 is NULL" in str(told)
+    articles.execute("UPDATE articles SET embedding = '[1,1,1]' WHERE id = 1")
+    checks = parse_valid(pgblend("doctor", "--json"), "doctor")["checks"]
+    (told,) = [check for check in checks if check["name"] == "vectors of articles"]
+    assert (told["status"], "1,200 of 1,200" in str(told)) == ("ok", True)
+    assert not [each for each in checks if "space m" in each["name"] and each["status"] != "ok"]
+    assert "longer" not in pgblend("table", "attach", "articles", "--text", "title").stderr
+
+
 def test_errors_name_what_is_wrong(pgblend, articles):
     result = pgblend("table", "attach", "articles", "--text", "nope")
     assert (result.exit_code, "has no column nope" in result.stderr) == (1, True)

@@ -111,7 +111,13 @@ $function$;
 -- its own among them, are edges of type foreign_key, whichever table is attached first. They
 -- must reference key_columns in the order of their index. A foreign key that is added later
 -- counts for new rows, and for all after fill_table(…, anew => true); check_attached_tables
--- tells. For members of pgblend_admin who own the table.
+-- tells. embedding_column holds vectors (of pgvector: vector or halfvec) that embedding_model made
+-- of the rows: no model is asked for them, and they follow each change in its transaction. They
+-- are of an embedding space of that model, which is made where there is none. The first passage of
+-- a row has its vector; further ones wait for the model with embed_long_rows alone. Rows without a
+-- vector that the space holds are told (attached_vectors). The model is asked for the vectors of
+-- twenty rows, and where these are others, that is an error; probe => false asks nothing. For
+-- members of pgblend_admin who own the table.
 CREATE OR REPLACE FUNCTION blend.attach_table(
     table_name text,
     text_columns text[],
@@ -124,7 +130,11 @@ CREATE OR REPLACE FUNCTION blend.attach_table(
     row_level boolean DEFAULT NULL,
     row_filter text DEFAULT NULL,
     text_format text DEFAULT 'plain',
-    tenant_column text DEFAULT NULL
+    tenant_column text DEFAULT NULL,
+    embedding_column text DEFAULT NULL,
+    embedding_model text DEFAULT NULL,
+    embed_long_rows boolean DEFAULT false,
+    probe boolean DEFAULT true
 )
 RETURNS TABLE (collection_name text, rows_filled bigint, filled boolean)
 LANGUAGE plpgsql
@@ -162,6 +172,8 @@ BEGIN
             WHERE n.conrelid = wanted.relation AND n.contype = 'p'), '{}');
     wanted.row_level := coalesce(row_level, pgblend._needs_row_triggers(wanted.relation));
     wanted.text_format := text_format;
+    wanted.embedding_column := embedding_column;
+    wanted.embed_long_rows := coalesce(embed_long_rows, false);
     judged := pgblend._row_filter(wanted.relation, row_filter);
     wanted.row_filter := judged.row_filter;
     wanted.filter_columns := judged.filter_columns;
@@ -179,8 +191,10 @@ BEGIN
             OR collection IS NULL AND pgblend._user_table(a.table_name) = wanted.relation)
     ORDER BY a.relation = wanted.relation DESC
     LIMIT 1;
+    wanted := pgblend._vector_space(wanted, embedding_model);
     wanted := pgblend._attachment_collection(wanted, old, collection);
     PERFORM pgblend._keep_attachment(wanted);
+    PERFORM pgblend._settle_vectors(wanted, old);
     SELECT c.name INTO STRICT collection_name
     FROM pgblend_data.collection AS c WHERE c.id = wanted.collection_id;
     rows_filled := blend.fill_table(table_name, most_rows);
@@ -193,6 +207,7 @@ BEGIN
             USING HINT = format('Call SELECT blend.fill_table(%L) until it returns 0, or run: '
                 'pgblend table fill', table_name);
     END IF;
+    PERFORM pgblend._tell_vectors(wanted, filled, coalesce(probe, true));
     RETURN NEXT;
 END;
 $function$;
