@@ -266,6 +266,12 @@ def fill(database_url: str | None, name: str, output_format: str) -> None:
     help="Judged set; `pgblend eval list` names those there are.",
 )
 @click.option(
+    "-c",
+    "--collection",
+    metavar="NAME",
+    help="The set's collection, where several have a set of the name.",
+)
+@click.option(
     "--arm",
     multiple=True,
     type=click.Choice(["vector", "hybrid"]),
@@ -286,6 +292,7 @@ def compare(
     a: str,
     b: str,
     judged_set: str,
+    collection: str | None,
     arm: tuple[str, ...],
     limit: int,
     output_format: str,
@@ -308,7 +315,7 @@ def compare(
         rows = fetch_rows(connection, _SPACES)
         spaces = [_space(rows, name) for name in (a, b)]
         comparisons = compare_spaces(
-            connection, judged_set, a, b, arm or ("vector", "hybrid"), limit, start_bar
+            connection, judged_set, a, b, arm or ("vector", "hybrid"), limit, start_bar, collection
         )
     if output_format == "json":
         output.echo_json(

@@ -22,22 +22,20 @@ _QUERIES = """
             FROM pgblend_data.judgement AS j WHERE j.query_id = q.id
         ) AS grades
     FROM pgblend_data.judged_query AS q
-    INNER JOIN pgblend_data.judged_set AS s ON s.id = q.set_id
-    WHERE s.id = (SELECT n.id FROM pgblend_data.judged_set AS n WHERE n.name = %(set)s)
+    WHERE q.set_id = (pgblend._judged_set(%(set)s::text, %(collection)s::text)).id
         AND EXISTS (SELECT FROM pgblend_data.judgement AS j WHERE j.query_id = q.id AND j.grade > 0)
     ORDER BY q.id
 """
 FOUND: LiteralString = """
     SELECT f.chunk_id, f.document_id, f.source_key, f.score,
         (f.arms -> %(arm)s ->> 'score')::double precision AS raw
-    FROM pgblend_data.judged_set AS s
+    FROM pgblend._judged_set(%(set)s::text, %(collection)s::text) AS s
     CROSS JOIN LATERAL pgblend._judged_search(
         jsonb_populate_record(NULL::pgblend_data.evaluation_run, jsonb_build_object(
             'arm', %(arm)s::text, 'collection_id', s.collection_id, 'options', %(options)s::jsonb,
             'result_limit', %(depth)s::integer)),
         %(query)s, %(embedding)s) AS f
-    WHERE s.id = (SELECT n.id FROM pgblend_data.judged_set AS n WHERE n.name = %(set)s)
-        AND f.arms ? %(arm)s
+    WHERE f.arms ? %(arm)s
     ORDER BY (f.arms -> %(arm)s ->> 'rank')::integer
 """
 # The text that a hybrid search of the query embeds.
@@ -80,18 +78,21 @@ def read_pools(
     settings: dict[str, Any],
     advance: Callable[[int], None],
     only_judged: bool = False,
+    collection: str | None = None,
 ) -> list[Pool]:
     """Search the queries whose key is kept by each arm alone; return what was found.
 
     Queries without a vector get one from the model; without vectors or a model it is an error.
     """
-    rows = fetch_rows(connection, _QUERIES, {"set": judged_set})
+    rows = fetch_rows(connection, _QUERIES, {"set": judged_set, "collection": collection})
     kept = [query for query in rows if keep(query["key"])]
     _embed(connection, [query for query in kept if query["embedding"] is None])
     pools = []
     for query in kept:
         found = {
-            arm: fetch_rows(connection, FOUND, found_parameters(judged_set, arm, settings, query))
+            arm: fetch_rows(
+                connection, FOUND, found_parameters(judged_set, arm, settings, query, collection)
+            )
             for arm in ARMS
         }
         stored = connection.execute(VECTORS, {"ids": found_chunks(found)})
@@ -113,11 +114,16 @@ def _embed(connection: Connection, queries: Sequence[dict[str, Any]]) -> None:
 
 
 def found_parameters(
-    judged_set: str, arm: str, settings: Mapping[str, Any], query: Mapping[str, Any]
+    judged_set: str,
+    arm: str,
+    settings: Mapping[str, Any],
+    query: Mapping[str, Any],
+    collection: str | None = None,
 ) -> dict[str, object]:
     """Return what FOUND takes to search one query by one arm."""
     return {
         "set": judged_set,
+        "collection": collection,
         "arm": arm,
         "options": json.dumps({"timeouts_ms": {"lexical": 60000, "total": 600000}}),
         "depth": settings["candidate_depth"],

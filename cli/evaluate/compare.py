@@ -11,10 +11,9 @@ from pgblend.cli.evaluate.reranking import reranking_verdict
 from pgblend.cli.evaluate.significance import compare_paired
 
 _RUN = """
-    SELECT r.run_id, r.judged_set, r.arm, r.profile, r.state, r.options, s.collection,
+    SELECT r.run_id, r.judged_set, r.arm, r.profile, r.state, r.options, r.collection,
         r.result_limit, r.settings, r.versions, r.metrics, r.queries, r.degraded_queries
     FROM blend.evaluation_runs AS r
-    INNER JOIN blend.judged_sets AS s ON s.name = r.judged_set
     WHERE r.run_id = %(run)s
 """
 _FACTS = ("run_id", "judged_set", "arm", "profile", "state", "options", "collection")
@@ -35,9 +34,9 @@ def compare(connection: Connection, run_a: int, run_b: int, metric: str) -> dict
     the runs differ in beside the way to search.
     """
     a, b = (_read_run(connection, run) for run in (run_a, run_b))
-    if a["judged_set"] != b["judged_set"]:
+    if (a["judged_set"], a["collection"]) != (b["judged_set"], b["collection"]):
         raise UserError(
-            f"run {run_a} is on {a['judged_set']!r}, run {run_b} on {b['judged_set']!r}",
+            f"run {run_a} is on {_set_name(a)}, run {run_b} on {_set_name(b)}",
             hint="two runs of one judged set can be compared",
         )
     rows = fetch_rows(connection, _QUERIES, {"a": run_a, "b": run_b})
@@ -79,6 +78,10 @@ def compare(connection: Connection, run_a: int, run_b: int, metric: str) -> dict
         "reranking": reranking_verdict(a, b, metrics),
         "warnings": _warnings(a, b, len(rows)),
     }
+
+
+def _set_name(run: dict[str, Any]) -> str:
+    return f"{run['judged_set']!r} of {run['collection'] or 'all collections'}"
 
 
 def _facts(run: dict[str, Any]) -> dict[str, Any]:

@@ -18,6 +18,7 @@ def compare_spaces(
     arms: Sequence[str],
     limit: int,
     start_bar: StartBar,
+    collection: str | None = None,
 ) -> list[dict[str, Any]]:
     """Search the set's queries in both spaces by each arm; return each arm's comparison."""
     comparisons = []
@@ -25,7 +26,7 @@ def compare_spaces(
         runs = [
             evaluate(
                 connection,
-                RunRequest(judged_set, arm, None, {"space": space}, limit),
+                RunRequest(judged_set, arm, None, {"space": space}, limit, collection),
                 partial(start_bar, f"{judged_set} {arm} {space}"),
             )
             for space in (a, b)

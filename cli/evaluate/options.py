@@ -18,6 +18,13 @@ judged_set = click.option(
     help="Judged set; `pgblend eval list` names those there are.",
 )
 
+collection = click.option(
+    "-c",
+    "--collection",
+    metavar="NAME",
+    help="The set's collection, where several have a set of the name.",
+)
+
 
 limit = click.option(
     "-n",

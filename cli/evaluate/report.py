@@ -21,21 +21,21 @@ WORST = 10
 # The runs that are named, or else the newest finished one of each way to search a set.
 _RUNS = """
     SELECT DISTINCT ON (
-        r.judged_set, r.arm, r.profile, r.options,
+        r.judged_set, r.collection, r.arm, r.profile, r.options,
         CASE WHEN %(runs)s::bigint[] IS NOT NULL THEN r.run_id END)
         r.run_id, r.judged_set, r.arm, r.profile, r.queries, r.degraded_queries, r.metrics,
-        r.options, r.versions, r.finished_at, s.collection,
+        r.options, r.versions, r.finished_at, r.collection,
         (
             SELECT k.figures FROM pgblend_data.calibration AS k
             INNER JOIN pgblend_data.collection AS c ON c.id = k.collection_id
             INNER JOIN pgblend_data.embedding_space AS e ON e.name = k.space AND e.active
-            WHERE c.name = s.collection
+            WHERE c.name = r.collection
         ) AS calibration
     FROM blend.evaluation_runs AS r
-    INNER JOIN blend.judged_sets AS s ON s.name = r.judged_set
     WHERE r.state = 'done' AND (%(sets)s::text[] IS NULL OR r.judged_set = ANY(%(sets)s))
         AND (%(runs)s::bigint[] IS NULL OR r.run_id = ANY(%(runs)s))
-    ORDER BY r.judged_set, r.arm, r.profile, r.options,
+        AND coalesce(r.collection, '') = coalesce(%(collection)s, r.collection, '')
+    ORDER BY r.judged_set, r.collection, r.arm, r.profile, r.options,
         CASE WHEN %(runs)s::bigint[] IS NOT NULL THEN r.run_id END, r.run_id DESC
 """
 _QUERIES = """
@@ -43,7 +43,8 @@ _QUERIES = """
         (
             SELECT jsonb_object_agg(j.source_key, j.grade)
             FROM blend.judgements AS j
-            WHERE j.judged_set = %(set)s AND j.query_key = e.query_key AND j.grade > 0
+            WHERE j.judged_set = %(set)s AND j.collection IS NOT DISTINCT FROM %(collection)s
+                AND j.query_key = e.query_key AND j.grade > 0
         ) AS relevant
     FROM blend.evaluation_queries AS e WHERE e.run_id = %(run)s ORDER BY e.query_key
 """
@@ -78,14 +79,18 @@ class Run:
         ]
 
 
-def read_runs(connection: Connection, sets: Sequence[str], run_ids: Sequence[int]) -> list[Run]:
+def read_runs(
+    connection: Connection,
+    sets: Sequence[str],
+    run_ids: Sequence[int],
+    collection: str | None = None,
+) -> list[Run]:
     """Read the named runs, or the newest finished one of each way, of these sets or else of all.
 
     A run or a set that is named and has nothing to report is an error.
     """
-    rows = fetch_rows(
-        connection, _RUNS, {"sets": list(sets) or None, "runs": list(run_ids) or None}
-    )
+    wanted = {"sets": list(sets) or None, "runs": list(run_ids) or None, "collection": collection}
+    rows = fetch_rows(connection, _RUNS, wanted)
     if not rows:
         raise UserError("there is no finished run to report", hint="start with: pgblend eval run")
     lacking = [f"run {run}" for run in run_ids if run not in {row["run_id"] for row in rows}]
@@ -96,18 +101,33 @@ def read_runs(connection: Connection, sets: Sequence[str], run_ids: Sequence[int
             hint="pgblend eval list --runs names those there are",
         )
     kinds = Counter(map(_kind, rows))
+    names = Counter(name for name, _ in {(row["judged_set"], row["collection"]) for row in rows})
     return [
         Run(
-            row,
-            fetch_rows(connection, _QUERIES, {"run": row["run_id"], "set": row["judged_set"]}),
+            row | {"judged_set": _told_set(row, names)},
+            fetch_rows(
+                connection,
+                _QUERIES,
+                {
+                    "run": row["run_id"],
+                    "set": row["judged_set"],
+                    "collection": row["collection"],
+                },
+            ),
             kinds[_kind(row)] > 1,
         )
         for row in rows
     ]
 
 
+def _told_set(facts: dict[str, Any], names: Counter[str]) -> str:
+    """Name a run's set, with its collection where several have one of the name."""
+    name = str(facts["judged_set"])
+    return f"{name} ({facts['collection'] or 'all collections'})" if names[name] > 1 else name
+
+
 def _kind(facts: dict[str, Any]) -> str:
-    return repr([facts[name] for name in ("judged_set", "arm", "profile", "options")])
+    return repr([facts[name] for name in ("judged_set", "collection", "arm", "profile", "options")])
 
 
 def write_explanations(connection: Connection, runs: Sequence[Run], folder: Path) -> Links:

@@ -16,12 +16,13 @@ _PAIRS = """
             r.settings - %(own)s::text[] AS other_settings
         FROM blend.evaluation_runs AS r WHERE r.state = 'done' AND r.arm = 'hybrid'
     )
-    SELECT DISTINCT ON (w.judged_set, w.profile) o.run_id AS without, w.run_id AS reranked
+    SELECT DISTINCT ON (w.judged_set, w.collection, w.profile)
+        o.run_id AS without, w.run_id AS reranked
     FROM run AS w
     INNER JOIN run AS o USING (
         judged_set, profile, result_limit, other_versions, other_settings)
-    WHERE w.is_reranked AND NOT o.is_reranked
-    ORDER BY w.judged_set, w.profile, w.run_id DESC, o.run_id DESC
+    WHERE w.collection IS NOT DISTINCT FROM o.collection AND w.is_reranked AND NOT o.is_reranked
+    ORDER BY w.judged_set, w.collection, w.profile, w.run_id DESC, o.run_id DESC
 """
 
 

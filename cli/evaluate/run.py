@@ -11,7 +11,10 @@ from pgblend.cli.evaluate.metric_names import measurable
 from pgblend.cli.evaluate.metrics import mean_metrics, relevance_metrics
 
 BATCH = 20
-_START = "SELECT pgblend._start_run(%(set)s, %(arm)s, %(profile)s, %(options)s, %(limit)s)"
+_START = (
+    "SELECT pgblend._start_run(%(set)s, %(arm)s, %(profile)s, %(options)s, %(limit)s,"
+    " %(collection)s)"
+)
 _LEFT = """
     SELECT count(*) FROM pgblend_data.judged_query AS q
     WHERE q.set_id = (SELECT r.set_id FROM pgblend_data.evaluation_run AS r WHERE r.id = %(run)s)
@@ -41,6 +44,7 @@ class RunRequest:
     profile: str | None
     options: dict[str, Any]
     limit: int
+    collection: str | None = None  # where several have a set of the name
 
 
 def evaluate(
@@ -59,6 +63,7 @@ def evaluate(
             "profile": request.profile,
             "options": json.dumps(request.options),
             "limit": request.limit,
+            "collection": request.collection,
         },
     )
     advance = start_bar(fetch_value(connection, _LEFT, {"run": run}))

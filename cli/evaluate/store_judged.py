@@ -10,33 +10,34 @@ from pgblend.cli.evaluate.judged_files import JudgedSet
 def refuse_other(connection: Connection, name: str, collection: str, judged: JudgedSet) -> bool:
     """Return whether this very set is there; refuse a name that another one has."""
     stored = connection.execute(
-        "SELECT collection FROM blend.judged_sets WHERE name = %s", [name]
+        "SELECT FROM blend.judged_sets WHERE name = %s AND collection = %s", [name, collection]
     ).fetchone()
     if stored is None:
         return False
-    different = _difference(connection, name, judged)
-    if stored[0] != collection:
-        different = f"on collection {stored[0]!r}" if stored[0] else "on all collections"
-    if different:
+    if different := _difference(connection, name, collection, judged):
         raise UserError(
-            f"there is a judged set {name!r} already, {different}",
+            f"collection {collection!r} has a judged set {name!r} already, {different}",
             hint="--replace puts this one in its place and deletes its runs; or choose another "
             "name",
         )
     return True
 
 
-def _difference(connection: Connection, name: str, judged: JudgedSet) -> str | None:
+def _difference(
+    connection: Connection, name: str, collection: str, judged: JudgedSet
+) -> str | None:
     """Say in what the stored set differs from this one; None where it does not."""
     rows = connection.execute(
-        "SELECT query_key, source_key, grade FROM blend.judgements WHERE judged_set = %s", [name]
+        "SELECT query_key, source_key, grade FROM blend.judgements"
+        " WHERE judged_set = %s AND collection = %s",
+        [name, collection],
     ).fetchall()
     if {(query, document): grade for query, document, grade in rows} != judged.judgements:
         return "with other judgements"
     queries = connection.execute(
         "SELECT q.key, q.query, q.embedding FROM pgblend_data.judged_query AS q"
-        " INNER JOIN pgblend_data.judged_set AS s ON s.id = q.set_id WHERE s.name = %s",
-        [name],
+        " WHERE q.set_id = (pgblend._judged_set(%s, %s)).id",
+        [name, collection],
     ).fetchall()
     if {key: query for key, query, _ in queries} != judged.queries:
         return "with other queries"
@@ -59,7 +60,7 @@ def rehearse(connection: Connection, name: str, collection: str, replace: bool) 
         if found is None:
             connection.execute("SELECT blend.add_collection(%s)", [collection])
         if replace:
-            connection.execute("SELECT blend.remove_judged_set(%s)", [name])
+            connection.execute("SELECT blend.remove_judged_set(%s, %s)", [name, collection])
         connection.execute("SELECT blend.add_judged_set(%s, %s)", [name, collection])
 
 
@@ -75,7 +76,7 @@ def store_judged(
     """Store a set that is not there, or put it in the place of another, in one transaction."""
     with connection.transaction(), connection.cursor() as cursor:
         if replace:
-            cursor.execute("SELECT blend.remove_judged_set(%s)", [name])
+            cursor.execute("SELECT blend.remove_judged_set(%s, %s)", [name, collection])
         made = cursor.execute(
             "SELECT blend.add_judged_set(%s, %s, %s, %s)", [name, collection, description, model]
         ).fetchone()

@@ -44,6 +44,7 @@ class TuneRequest:
     seed: int
     save: str | None
     learned: bool = False
+    collection: str | None = None  # where several have a set of the name
 
 
 def tune(connection: Connection, request: TuneRequest, start_bar: StartBar) -> dict[str, Any]:
@@ -64,6 +65,7 @@ def tune(connection: Connection, request: TuneRequest, start_bar: StartBar) -> d
         start,
         start_bar("Candidates", 1),
         request.learned,
+        request.collection,
     )
     if len(pools) < LEAST_QUERIES:
         raise UserError(
@@ -220,6 +222,7 @@ def _measure_again(
         start,
         start_bar("Held back", 1),
         request.learned,
+        request.collection,
     )
     ways = {
         "start": start,
@@ -243,7 +246,7 @@ def _measure(
     profile = request.profile if arm == "hybrid" else None
     result = evaluate(
         connection,
-        RunRequest(request.judged_set, arm, profile, options, 100),
+        RunRequest(request.judged_set, arm, profile, options, 100, request.collection),
         lambda total: start_bar(f"Runs ({'tuned' if options else profile or arm})", total),
     )
     values: dict[str, float] = fetch_value(connection, _VALUES, {"run": result["run_id"]})

@@ -53,15 +53,21 @@ _JUDGED = """
     SELECT j.query, j.source_key, j.grade
     FROM blend.judgements AS j
     INNER JOIN pgblend._known_documents(%(id)s, '{}', ARRAY(
-        SELECT DISTINCT o.source_key FROM blend.judgements AS o WHERE o.judged_set = %(set)s
+        SELECT DISTINCT o.source_key FROM blend.judgements AS o
+        WHERE o.judged_set = %(set)s AND o.collection = %(collection)s
     )) AS d ON j.source_key = d.source_key
-    WHERE j.judged_set = %(set)s
+    WHERE j.judged_set = %(set)s AND j.collection = %(collection)s
 """
 _COLLECTION = "SELECT c.id FROM pgblend_data.collection AS c WHERE c.name = %(collection)s"
-_HAS_SET = "SELECT EXISTS (SELECT FROM blend.judged_sets AS s WHERE s.name = %(set)s)"
+_HAS_SET = """
+    SELECT EXISTS (
+        SELECT FROM blend.judged_sets AS s
+        WHERE s.name = %(set)s AND s.collection = %(collection)s)
+"""
 _ADD = "SELECT blend.add_judged_set(%(set)s, %(collection)s, %(description)s)"
 _RECORD = """
-    SELECT count(blend.record_judgement(%(set)s, j.query, j.source_key, j.grade))
+    SELECT count(blend.record_judgement(
+        %(set)s, j.query, j.source_key, j.grade, %(collection)s))
     FROM jsonb_to_recordset(%(judgements)s::jsonb) AS j (
         query text, source_key text, grade integer)
 """
@@ -111,7 +117,7 @@ def learn(connection: Connection, collection: str) -> Learned:
         looked = propensities(rows)
         said = verdicts(rows, looked)
         of_clicks = {(one.query, one.source_key): one.grade for one in said}
-        judged = _grades(connection, f"{_FEEDBACK}{collection}"[:200], number)
+        judged = _grades(connection, f"{_FEEDBACK}{collection}"[:200], collection, number)
         if warnings:
             raise UserError(
                 f"not all of collection {collection!r} is known: {warnings[0]}",
@@ -154,8 +160,10 @@ def _nothing_known(collection: str, rows: Sequence[Shown], documents: int) -> Us
     return UserError(message, hint=hint)
 
 
-def _grades(connection: Connection, name: str, number: int) -> dict[tuple[str, str], int]:
-    rows = fetch_rows(connection, _JUDGED, {"set": name, "id": number})
+def _grades(
+    connection: Connection, name: str, collection: str, number: int
+) -> dict[tuple[str, str], int]:
+    rows = fetch_rows(connection, _JUDGED, {"set": name, "collection": collection, "id": number})
     return {(" ".join(row["query"].lower().split()), row["source_key"]): row["grade"]
             for row in rows}  # fmt: skip
 
@@ -171,10 +179,10 @@ def _store(
     values = {"set": name, "collection": collection, "description": _DESCRIPTION}
     if not fetch_value(connection, _HAS_SET, values):
         fetch_value(connection, _ADD, values)
-    before = _grades(connection, name, number)
+    before = _grades(connection, name, collection, number)
     changed = [
         {"query": query, "source_key": key, "grade": grades.get((query, key))}
         for query, key in sorted(before.keys() | grades.keys())
         if before.get((query, key)) != grades.get((query, key))
     ]
-    fetch_value(connection, _RECORD, {"set": name, "judgements": json.dumps(changed)})
+    fetch_value(connection, _RECORD, values | {"judgements": json.dumps(changed)})

@@ -3,20 +3,21 @@
 -- Numbers of documents, queries and judgements belong to it, and the models that a hybrid search
 -- asks: whatever moves a rank makes a new run. An arm other than 'hybrid' has no profile. Each
 -- stage gets time enough unless the options say how much, so that a busy server does not lower the
--- figures.
+-- figures. Where several collections have a set of the name, collection says which.
 CREATE OR REPLACE FUNCTION pgblend._start_run(
     judged_set text,
     arm text,
     profile text,
     options jsonb,
-    result_limit integer
+    result_limit integer,
+    collection text DEFAULT NULL
 )
 RETURNS bigint
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 AS $function$
 DECLARE
-    target pgblend_data.judged_set := pgblend._writable_judged_set(judged_set, NULL);
+    target pgblend_data.judged_set := pgblend._writable_judged_set(judged_set, collection);
     wanted pgblend_data.evaluation_run;
     space pgblend_data.embedding_space;
     stages jsonb;

@@ -21,6 +21,7 @@ GROUP BY s.id, c.name;
 CREATE OR REPLACE VIEW blend.judgements WITH (security_invoker = true) AS
 SELECT
     s.name AS judged_set,  -- Name of the judged set.
+    c.name AS collection,  -- Its collection; NULL means all.
     q.key AS query_key,  -- Key of the query within the set.
     q.query,  -- The query.
     j.source_key,  -- The judged document.
@@ -29,13 +30,15 @@ SELECT
     j.judged_at  -- When.
 FROM pgblend_data.judgement AS j
 INNER JOIN pgblend_data.judged_query AS q ON j.query_id = q.id
-INNER JOIN pgblend_data.judged_set AS s ON q.set_id = s.id;
+INNER JOIN pgblend_data.judged_set AS s ON q.set_id = s.id
+LEFT JOIN pgblend_data.collection AS c ON s.collection_id = c.id;
 
 -- evaluation_runs: the evaluation runs that the caller may read, with the main figures as columns.
 CREATE OR REPLACE VIEW blend.evaluation_runs WITH (security_invoker = true) AS
 SELECT
     r.id AS run_id,  -- Number of the run.
     s.name AS judged_set,  -- Name of the judged set.
+    c.name AS collection,  -- Its collection; NULL means all.
     r.arm,  -- hybrid, or the one arm that was searched.
     r.profile,  -- Profile of a hybrid search.
     r.state,  -- running (also: interrupted) or done.
@@ -59,6 +62,7 @@ SELECT
     r.finished_at  -- When it was done.
 FROM pgblend_data.evaluation_run AS r
 INNER JOIN pgblend_data.judged_set AS s ON r.set_id = s.id
+LEFT JOIN pgblend_data.collection AS c ON s.collection_id = c.id
 CROSS JOIN LATERAL (
     SELECT
         count(*) AS queries,
@@ -87,6 +91,7 @@ INNER JOIN pgblend_data.judged_query AS q ON e.query_id = q.id;
 CREATE OR REPLACE VIEW blend.quality_trend WITH (security_invoker = true) AS
 SELECT
     s.name AS judged_set,  -- Name of the judged set.
+    c.name AS collection,  -- Its collection; NULL means all.
     r.arm,  -- hybrid, or the one arm that was searched.
     r.profile,  -- Profile of a hybrid search.
     m.key AS metric,  -- Name of the metric, such as nDCG@10.
@@ -105,6 +110,7 @@ SELECT
     r.versions = lag(r.versions) OVER earlier AS same_versions
 FROM pgblend_data.evaluation_run AS r
 INNER JOIN pgblend_data.judged_set AS s ON r.set_id = s.id
+LEFT JOIN pgblend_data.collection AS c ON s.collection_id = c.id
 CROSS JOIN LATERAL jsonb_each_text(r.metrics) AS m
 WHERE r.state = 'done'
 WINDOW earlier AS (

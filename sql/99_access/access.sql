@@ -128,7 +128,8 @@ blend.lexical_search, blend.lexical_status, blend.mmr_select, blend.normalize_sc
 blend.rank_bonus, blend.recency_decay, blend.rerank_candidates, blend.rerank_passages, blend.rrf,
 blend.search_diagnose, blend.search_explain, blend.search_facets, blend.setting_catalog,
 blend.vector_search, blend.warm,
-pgblend._answer_shards, pgblend._carry_out, pgblend._has_edges, pgblend._search_plan,
+pgblend._answer_shards, pgblend._carry_out, pgblend._has_edges, pgblend._judged_set,
+pgblend._search_plan,
 pgblend._summary_counts
 TO pgblend_reader;
 

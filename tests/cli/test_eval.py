@@ -281,6 +281,39 @@ def test_a_set_that_cannot_be_made_stores_nothing(
     assert connection.execute("SELECT count(*) FROM blend.collections").fetchone() == (0,)
 
 
+def test_a_name_that_two_collections_have(
+    pgblend: Pgblend, connection: psycopg.Connection, folder: Path, tmp_path: Path
+) -> None:
+    load = ("eval", "import", str(folder), "--set", "mine")
+    ok(pgblend(*load))
+    ok(pgblend(*load, "--collection", "other"))
+    run = ("eval", "run", "--set", "mine", "--arm", "lexical", "--json")
+    refused = ok_not(pgblend(*run)).stderr
+    assert 'judged set "mine" is of several collections: mine, other' in refused
+    assert "--collection" in refused
+    gate = ("eval", "gate", "--set", "mine", "--arm", "lexical", "--min", "ndcg@10=0", "--json")
+    runs = [
+        json.loads(ok(pgblend(*command, "-c", name)).stdout)["run_id"]
+        for command, name in ((run, "mine"), (gate, "other"))
+    ]
+    listed = json.loads(ok(pgblend("eval", "list", "-c", "other", "--json")).stdout)["runs"]
+    assert [(one["run_id"], one["collection"]) for one in listed] == [(runs[1], "other")]
+    compared = ok_not(pgblend("eval", "compare", *map(str, runs))).stderr
+    assert f"run {runs[0]} is on 'mine' of mine, run {runs[1]} on 'mine' of other" in compared
+    page = tmp_path / "report.html"
+    ok(pgblend("eval", "report", "--set", "mine", "-o", str(page)))
+    text = page.read_text(encoding="utf-8")
+    assert "mine (mine)" in text
+    assert "mine (other)" in text
+    ok(pgblend("eval", "report", "-c", "other", "-o", str(page)))
+    assert "mine (mine)" not in page.read_text(encoding="utf-8")
+    tuned = pgblend("eval", "tune", "--set", "mine", "-c", "other")
+    assert tuned.exit_code != 0
+    assert "several" not in tuned.stderr  # but it has no vectors
+    ok(pgblend(*load, "--collection", "other", "--replace"))
+    assert connection.execute("SELECT count(*) FROM blend.evaluation_runs").fetchone() == (1,)
+
+
 def test_what_was_imported_before_is_not_taken_for_another(
     pgblend: Pgblend, connection: psycopg.Connection, folder: Path
 ) -> None:
@@ -288,8 +321,6 @@ def test_what_was_imported_before_is_not_taken_for_another(
     vectors = ("--vectors", str(folder / "vectors.npz"))
     ok(pgblend(*load))
     assert "already, without vectors" in ok_not(pgblend(*load, *vectors)).stderr
-    other = ok_not(pgblend(*load, "--collection", "elsewhere"))
-    assert "already, on collection 'mine'" in other.stderr
     ok(pgblend(*load, *vectors, "--replace"))
     ok(pgblend(*load, *vectors))
     assert "already, with vectors" in ok_not(pgblend(*load)).stderr

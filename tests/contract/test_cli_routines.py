@@ -27,7 +27,7 @@ ROUTINES = {
     "search with models": {"_search", "_search_plan"},
     "ask": {"_answer_reply", "_ask_passages", "_context_settings"},
     "eval": {
-        *("_finish_run", "_judged_search", "_plain_query", "_search_settings"),
+        *("_finish_run", "_judged_search", "_judged_set", "_plain_query", "_search_settings"),
         "_start_run",
     },
     "eval learn": {"_known_documents"},

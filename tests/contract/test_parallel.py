@@ -112,6 +112,7 @@ CALLS = {
     "_user_table": "('articles')",
     "_attachment": "('articles')",
     "_writable_collection": "('c')",
+    "_judged_set": "('s', NULL)",
     "_writable_judged_set": "('s', NULL)",
     "count_vectors": "()",
     "get_setting": "('k1')",

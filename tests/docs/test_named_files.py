@@ -40,3 +40,12 @@ def test_pages_that_files_name_are_there() -> None:
     names = tracked("*.py", "*.sql", "*.sh", "*.toml", "*.yml", "*.yaml", "Makefile")
     assert len(names) > 500
     assert missing(names, _PAGE) == set()
+
+
+def test_the_page_on_security_names_tests_that_are_there() -> None:
+    """A test is named by its file alone where it is one of tests/security, as the page says."""
+    page = (ROOT / "docs/security.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`((?:tests/[\w/]+/)?test_\w+\.py)`", page))
+    assert len(named) > 25
+    lost = {name for name in named if not (ROOT / name).exists()}
+    assert {name for name in lost if not (ROOT / "tests/security" / name).exists()} == set()

@@ -39,6 +39,7 @@ class MetricFigure(click.ParamType[tuple[str, float]]):
 
 @click.command("gate")
 @options.judged_set
+@options.collection
 @click.option("--profile", metavar="NAME", help="Search by this profile. Default: the default one.")
 @click.option("--arm", type=click.Choice(options.ARMS), help="Search by this arm alone.")
 @pairs_option("--option", 'A search option (repeatable), such as mode="thorough".')
@@ -68,6 +69,7 @@ class MetricFigure(click.ParamType[tuple[str, float]]):
 def command(
     ctx: click.Context,
     judged_set: str,
+    collection: str | None,
     profile: str | None,
     arm: str | None,
     option: tuple[tuple[str, Any], ...],
@@ -101,7 +103,9 @@ def command(
         raise click.UsageError("nothing is required: give --min, --min-stability or --max-p95-ms")
     if arm and profile:
         raise click.UsageError("--profile and --arm exclude each other")
-    request = RunRequest(judged_set, arm or "hybrid", profile, merge_pairs(option), limit)
+    request = RunRequest(
+        judged_set, arm or "hybrid", profile, merge_pairs(option), limit, collection
+    )
     with open_database(ctx.obj) as connection, progress_bars() as start_bar:
         run, checks = run_gate(connection, request, required, max_p95_ms, start_bar)
     options.warn_of_degraded(judged_set, run)

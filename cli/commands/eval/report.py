@@ -13,6 +13,7 @@ from pgblend.cli.files import writing
 @click.option(
     "--set", "judged_set", multiple=True, metavar="NAME", help="Only this set (repeatable)."
 )
+@click.option("-c", "--collection", metavar="NAME", help="Only sets of this collection.")
 @click.option("--run", "run_id", multiple=True, type=int, help="Only this run (repeatable).")
 @click.option(
     "-o",
@@ -31,6 +32,7 @@ from pgblend.cli.files import writing
 def command(
     database_url: str | None,
     judged_set: tuple[str, ...],
+    collection: str | None,
     run_id: tuple[int, ...],
     out: Path,
     explain: bool,
@@ -47,7 +49,7 @@ def command(
     from pgblend.cli.evaluate.report import read_runs, render_report, write_explanations
 
     with open_database(database_url) as connection:
-        runs = read_runs(connection, judged_set, run_id)
+        runs = read_runs(connection, judged_set, run_id, collection)
         folder = out.with_name(f"{out.stem}-explained")
         links = write_explanations(connection, runs, folder) if explain else {}
     page = render_report(runs, links)

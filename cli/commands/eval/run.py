@@ -15,6 +15,7 @@ from pgblend.cli.parameters import merge_pairs, pairs_option
 
 @click.command("run")
 @options.judged_set
+@options.collection
 @click.option(
     "--profile", multiple=True, metavar="NAME", help="Search by this profile (repeatable)."
 )
@@ -31,6 +32,7 @@ from pgblend.cli.parameters import merge_pairs, pairs_option
 def command(
     database_url: str | None,
     judged_set: str,
+    collection: str | None,
     profile: tuple[str, ...],
     arm: tuple[str, ...],
     option: tuple[tuple[str, Any], ...],
@@ -59,7 +61,7 @@ def command(
             label = f"{judged_set} {name or each}"
             result = evaluate(
                 connection,
-                RunRequest(judged_set, each, name, given, limit),
+                RunRequest(judged_set, each, name, given, limit, collection),
                 partial(start_bar, label),
             )
             rows.append(result)

@@ -30,9 +30,9 @@ _COMPARED_COLUMNS = (
     metavar="NAME",
     help="Judged set; `pgblend eval list` names those there are.",
 )
+@options.collection
 @click.option(
     "--feedback",
-    "collection",
     metavar="COLLECTION",
     help="In place of --set: what people opened and judged in a collection (`eval learn`).",
 )
@@ -59,6 +59,7 @@ def command(
     database_url: str | None,
     judged_set: str | None,
     collection: str | None,
+    feedback: str | None,
     profile: str | None,
     trials: int,
     share: float,
@@ -80,8 +81,10 @@ def command(
       pgblend eval tune --set mine --trials 100 --save tuned
       pgblend eval tune --feedback docs --save keen
     """
-    if (judged_set is None) == (collection is None):
+    if (judged_set is None) == (feedback is None):
         raise click.UsageError("one of --set and --feedback is needed")
+    if feedback is not None and collection is not None:
+        raise click.UsageError("--collection goes with --set: --feedback names one itself")
     require("eval")
     from pgblend.cli.evaluate.tune import TuneRequest
     from pgblend.cli.evaluate.tune import tune as tune_settings
@@ -89,9 +92,9 @@ def command(
     from pgblend.cli.learn.collection import learn
 
     with open_database(database_url) as connection, progress_bars() as start_bar:
-        name = judged_set or learn(connection, collection or "").set
-        learned = collection is not None
-        request = TuneRequest(name, profile, trials, share, seed, save, learned)
+        name = judged_set or learn(connection, feedback or "").set
+        learned, of = feedback is not None, feedback or collection
+        request = TuneRequest(name, profile, trials, share, seed, save, learned, of)
         result = tune_settings(connection, request, start_bar)
     if output_format == "json":
         output.echo_json(result)

@@ -22,6 +22,7 @@ _TUNE = closed_object(
     ["judged_set", "weights"],
     {
         "judged_set": {"type": "string"},
+        "collection": {"type": ["string", "null"]},
         "profile": request_schemas.SEARCH["properties"]["profile"],
         "weights": {
             "type": "object",

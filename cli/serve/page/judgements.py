@@ -10,9 +10,9 @@ _NOTE: LiteralString = """
         %(query)s::text, %(chunk_id)s::bigint, %(grade)s::integer) AS judged_query
 """
 _GRADES: LiteralString = """
-    SELECT substr(j.judged_set, 11) AS collection, j.source_key, j.grade
+    SELECT j.collection, j.source_key, j.grade
     FROM blend.judgements AS j
-    WHERE j.query = %(query)s::text AND starts_with(j.judged_set, 'feedback: ')
+    WHERE j.query = %(query)s::text AND j.judged_set = left('feedback: ' || j.collection, 200)
 """
 
 

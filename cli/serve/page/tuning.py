@@ -35,10 +35,10 @@ _SETTINGS: LiteralString = """
 """
 _QUESTIONS: LiteralString = """
     SELECT q.id, max(j.judged_at) AS judged_at
-    FROM pgblend_data.judged_set AS s
-    INNER JOIN pgblend_data.judged_query AS q ON q.set_id = s.id
+    FROM pgblend_data.judged_query AS q
     INNER JOIN pgblend_data.judgement AS j ON j.query_id = q.id
-    WHERE s.name = %(set)s
+    WHERE q.set_id = CASE WHEN %(set)s::text <> ''
+        THEN (pgblend._judged_set(%(set)s::text, %(collection)s::text)).id END
     GROUP BY q.id HAVING bool_or(j.grade > 0)
     ORDER BY q.id LIMIT 1000
 """
@@ -54,6 +54,7 @@ _VECTOR: LiteralString = """
     SELECT e.embedding::text FROM unnest(blend.embed_text(ARRAY[%(words)s::text])) AS e (embedding)
 """
 Settings = Mapping[str, Any]
+SetName = tuple[str, str | None]  # and its collection, where several have a set of the name
 Question = tuple[int, datetime]  # its number, and when it was last judged
 
 
@@ -69,15 +70,15 @@ class Tuner:
     """Keeps questions' candidates for some minutes, for each caller apart."""
 
     def __init__(self) -> None:
-        self._kept: dict[tuple[str, str, int, bool], _Kept] = {}
+        self._kept: dict[tuple[str, SetName, int, bool], _Kept] = {}
 
     async def tune(self, door: Door, caller: Caller, given: dict[str, Any]) -> dict[str, Any]:
         """Say what nDCG@10 weights give, as far as the questions are read; call again for more."""
-        name = given["judged_set"]
+        name = given["judged_set"], given.get("collection")
         (plan,), rows = await door.run(
             caller,
             Query(_SETTINGS, {"profile": given.get("profile")}),
-            Query(_QUESTIONS, {"set": name}),
+            Query(_QUESTIONS, {"set": name[0], "collection": name[1]}),
         )
         settings = plan["settings"]
         asked = [(row["id"], row["judged_at"]) for row in rows]
@@ -94,7 +95,7 @@ class Tuner:
             "degraded": [],
         }
 
-    def _of(self, token: str, name: str, settings: Settings) -> _Kept:
+    def _of(self, token: str, name: SetName, settings: Settings) -> _Kept:
         """Return what is kept for a caller; what nobody used for long is dropped."""
         now = time.monotonic()
         fresh = {key: one for key, one in self._kept.items() if now - one.used < _KEPT_SECONDS}
@@ -109,7 +110,7 @@ class Tuner:
 async def _read(
     door: Door,
     caller: Caller,
-    name: str,
+    name: SetName,
     settings: Settings,
     asked: Sequence[Question],
     kept: _Kept,
@@ -126,7 +127,7 @@ async def _read(
 
 
 async def _pool(
-    door: Door, caller: Caller, name: str, settings: Settings, question: Question
+    door: Door, caller: Caller, name: SetName, settings: Settings, question: Question
 ) -> Pool:
     """Search one question by each arm alone; the model gives a vector that is not there."""
     ((query,),) = await door.run(caller, Query(_QUESTION, {"id": question[0]}))
@@ -137,7 +138,7 @@ async def _pool(
     if query["embedding"] is None:  # the gateway is closed to this process
         ((row,),) = await door.run(caller, Query(_VECTOR, query))
         query |= row
-    parameters = [found_parameters(name, arm, settings, query) for arm in ARMS]
+    parameters = [found_parameters(name[0], arm, settings, query, name[1]) for arm in ARMS]
     rows = await door.run(caller, *(Query(FOUND, each) for each in parameters))
     found = dict(zip(ARMS, rows, strict=True))
     vectors = {}

@@ -45,20 +45,28 @@ function showWeight(sliders, arm, weight) {
 class Measured {
   constructor(overview) {
     this.figures = h("div", { class: "figures", role: "status" });
+    this.sets = overview.judged_sets;
     this.select = h("select", { change: () => this.ask() }, h("option", { value: "" }, "none"),
-      overview.judged_sets.map((set) => h("option", { value: set.name }, `${set.name} (${set.queries})`)));
+      this.sets.map((set) => h("option", { value: this.called(set) }, `${this.called(set)} (${set.queries})`)));
     this.element = overview.judged_sets.length
       ? h("div", {}, h("label", { class: "field" }, "Judged set", this.select), this.figures) : null;
     this.showWeights = () => {};
     this.asked = 0;
   }
 
+  /** A set's name, with its collection where several have a set of the name. */
+  called(set) {
+    const same = this.sets.filter((other) => other.name === set.name);
+    return same.length > 1 ? `${set.name}, ${set.collection ?? "all"}` : set.name;
+  }
+
   /** Ask for the figures under the weights as they are now, again until all questions are read. */
   async ask() {
     const turn = ++this.asked;
+    const set = this.sets.find((one) => this.called(one) === this.select.value);
     try {
       for (;;) {
-        const found = await post("/page/tune", { judged_set: this.select.value, profile: search.profile, weights: search.weights });
+        const found = await post("/page/tune", { judged_set: set?.name ?? "", collection: set?.collection ?? "", profile: search.profile, weights: search.weights });
         if (turn !== this.asked) return;
         this.showWeights(found.weights);
         this.show(found);
