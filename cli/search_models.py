@@ -10,8 +10,10 @@ from collections.abc import Callable, Collection, Generator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, LiteralString, TypeAlias
 
+import click
 import httpx
 
+from pgblend.cli.ask.stream import UnreachableGatewayError, check_is_open
 from pgblend.cli.bounded_answer import AnswerTooLargeError
 from pgblend.cli.database import Connection, fetch_rows
 from pgblend.cli.errors import ModelUnavailableError
@@ -92,7 +94,7 @@ def ask_models(
     """Return the request with all that models say for it, the query's vector among it.
 
     What the gateway does not give is left out of the search, and `warn` is told. No transaction is
-    open while a model is waited for.
+    open while a model is waited for. Where it is closed to this process, the database asks.
     """
     steps = model_steps(request, profile)
     answer: Any = None
@@ -105,8 +107,13 @@ def ask_models(
                 break
             if isinstance(step, Query):
                 answer = fetch_rows(connection, step.sql, step.parameters)
-            else:
+                continue
+            try:
                 answer = gateway.post(step)
+            except UnreachableGatewayError as error:
+                why = f"the gateway is closed to this process ({error})"
+                click.echo(f"pgblend: note: {why}: the database asks the models", err=True)
+                return ModelsAsked(request)
     for warning in asked.warnings:
         warn(warning)
     return asked
@@ -262,7 +269,7 @@ class _Gateway:
             self._client.close()
 
     def post(self, call: ModelCall) -> dict[str, Any]:
-        """Return {"answer"} or {"problem"}."""
+        """Return {"answer"} or {"problem"}; UnreachableGatewayError where it is closed."""
         if call.url is None:
             return dict(NO_GATEWAY)
         token = token_for(call.url)
@@ -275,12 +282,15 @@ class _Gateway:
                     json=call.body,
                     timeout=call.timeout_ms / 1000,
                 )
+            except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+                raise UnreachableGatewayError(str(error)) from None
             except httpx.TimeoutException:
                 raise TimeoutError from None
             except AnswerTooLargeError as error:
                 raise OverflowError(str(error)) from None
             except (httpx.HTTPError, httpx.InvalidURL) as error:
                 raise OSError(str(error)) from None
+            check_is_open(response)
             return response.status_code, response.text
 
         return gateway_answer(call.url, int(call.timeout_ms), exchange, [token])

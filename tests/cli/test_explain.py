@@ -1,6 +1,7 @@
 """--explain and --explain-html of the searches, and `diagnose`, on a real database."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -91,6 +92,28 @@ def test_the_page_shows_the_results(pgblend: Pgblend, tmp_path: Path) -> None:
     titles = [node.text() for node in tree.css(".result .who b")]
     assert titles == ["Wine | a *list*", "Deploy guide"]
     assert [node.text() for node in tree.css("svg.flow.wide g.lexical .name")] == ["lexical"]
+
+
+def test_the_page_shows_snippets_without_marks_of_markdown(
+    pgblend: Pgblend, connection: psycopg.Connection, tmp_path: Path
+) -> None:
+    text = (
+        "## Orchids\n\n- **Water** the [orchid](https://a.example/b_(c)) with `rain`, "
+        "see ![a pot](pot.png) and [[care|Care]].\n\n"
+        "| month | litres |\n|---|---|\n| May | ~~2~~ 3 |"
+    )
+    for key in ("orchid.md", "orchid.py"):
+        connection.execute("SELECT ingest_document('library', %s, %s)", [key, text])
+    page = tmp_path / "page.html"
+    options = ("--filter", '{"$source_key": {"prefix": "orchid"}}', "--option", "dedup=off")
+    result = pgblend("query", "orchid", *options, "--explain-html", str(page))
+    assert result.exit_code == 0, result.stderr
+    tree = LexborHTMLParser(page.read_text(encoding="utf-8"))
+    results = tree.css(".result")
+    shown = {each.css_first(".who b").text(): " ".join(each.text().split()) for each in results}
+    assert "Water the orchid with rain, see a pot and Care" in shown["orchid.md"]
+    assert not re.search(r"\*\*|\]\(|~~|\|--|##|`", shown["orchid.md"]), shown["orchid.md"]
+    assert "**Water**" in shown["orchid.py"]  # a program's own marks stay
 
 
 def test_hostile_documents(

@@ -62,9 +62,13 @@ def test_the_database_and_the_commands_show_it(up: PrivateServer, tmp_path: Path
     (tmp_path / "fox.txt").chmod(0o644)
     report = json.loads(up.run("ingest", str(tmp_path), "-c", "c", "--json").stdout)
     assert (report["embedded"], report["degraded"]) == (1, [])
-    for options in ((), ("--client-models",)):
-        found = json.loads(up.run("query", "a sly animal", "--json", *options).stdout)
+    wrong = {"PGBLEND_GATEWAY_TOKEN": "wrong"}  # then the database asks
+    for options, more in (((), {}), (("--client-models",), {}), (("--client-models",), wrong)):
+        asked = up.run("query", "a sly animal", "--json", *options, **more)
+        found = json.loads(asked.stdout)
         assert [each["source_key"] for each in found["results"]] == ["fox.txt"]
+        assert found["results"][0]["arms"].keys() == {"vector"}
+        assert ("the database asks the models" in asked.stderr) == bool(more)
 
 
 @pytest.mark.slow
