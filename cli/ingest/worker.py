@@ -251,6 +251,8 @@ class Worker:
             raise error
         if isinstance(error, MemoryError):
             return f"reading it takes more than {self._limits.memory_bytes >> 20:,} MB of memory"
+        if isinstance(error, RecursionError):
+            return "its parts nest too deep to be read"
         text = " ".join(str(error).split())[:200]
         return f"its parser failed: {type(error).__name__}{': ' if text else ''}{text}"
 

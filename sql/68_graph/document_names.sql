@@ -1,5 +1,6 @@
 -- _document_names: what links may call a document by, normalised: its path, the last part of it,
 -- its address in the web, its aliases (metadata: aliases or alias) and its title.
+-- 22023 where metadata has a number that Python does not read, as other programs would not.
 CREATE OR REPLACE FUNCTION pgblend._document_names(
     source_key text,
     title text,
@@ -14,7 +15,12 @@ AS $python$
 import json
 from pgblend.plpy.graph.names import document_names
 
-about = json.loads(metadata)
+try:
+    about = json.loads(metadata)
+except ValueError:
+    plpy.error(
+        "metadata has a number of more than 4,300 digits", sqlstate="22023",
+        hint="Store it as a text.")
 aliases = []
 for key in ("alias", "aliases"):
     value = about.get(key)

@@ -61,6 +61,7 @@ def test_home_made_bombs(run, connection, tmp_path):
         "slip.epub": zip_of(**{"..__..__evil.txt": b"x"}),
         "deep.json": b"[" * MEGABYTE,
         "deep.html": b"<div>" * 100_000,
+        "deep.eml": b"Content-Type: message/rfc822\n\n" * 3000 + b"\nhello\n",
         "a good one.txt": b"Here is text.",
         "zebra.txt": b"And here.",
     }
@@ -74,6 +75,7 @@ def test_home_made_bombs(run, connection, tmp_path):
     assert sorted(found) == sorted([*(set(files) - set(stored(connection))), "line.txt"])
     assert found["line.txt"] == "larger than 256 MB: split it, or use JSONL"
     assert found["deep.json"] == "not readable JSON: nested too deep"
+    assert found["deep.eml"] == "its parts nest too deep to be read"
     assert found["slip.epub"] == "its archive lacks 'META-INF/container.xml'"
     assert not (tmp_path.parent / "evil.txt").exists()
     assert all("\n" not in message for message in found.values())

@@ -325,3 +325,14 @@ def test_rules_show_what_the_caller_may_read_alone(door: Any, post: Post) -> Non
     assert len(own) == len({*own}) > 1
     assert all({"pinned": "*"} in row["details"]["rules"] for row in found)
     assert all(row["score"] == 1 for row in found)
+
+
+@pytest.mark.parametrize("depth", [150, 5000, 100_000])
+@pytest.mark.parametrize("path", BODIES)
+def test_a_body_that_nests_too_deep_is_refused(client: httpx.Client, path: str, depth: int) -> None:
+    nested = '{"a":' * depth + "1" + "}" * depth
+    begun = json.dumps(BODIES[path]).removesuffix("}")
+    for name in ("filter", "options", "query", "collections", "query_embedding"):
+        answer = client.post(path, content=f'{begun}, "{name}": {nested}}}')
+        assert 400 <= answer.status_code < 500, (name, answer.text[:200])
+        assert "Recursion" not in answer.text
