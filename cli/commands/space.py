@@ -1,4 +1,4 @@
-"""`pgblend space`: embedding spaces: plan, make, fill, index, compare, switch, tune, drop."""
+"""`pgblend space`: embedding spaces: plan, make, fill, adopt, index, compare, switch, drop."""
 
 from functools import partial
 from typing import Any
@@ -12,7 +12,7 @@ from pgblend.cli.database import (
     open_database,
     resolve_database_url,
 )
-from pgblend.cli.errors import UserError
+from pgblend.cli.errors import ExitCode, UserError
 from pgblend.cli.extras import require
 from pgblend.cli.shards.front import change, changing_front
 
@@ -252,6 +252,78 @@ def fill(database_url: str | None, name: str, output_format: str) -> None:
             f"pgblend: warning: the model refused {filled.refused:,} chunks: {filled.reason}; "
             "pgblend worker tries them again",
             err=True,
+        )
+
+
+@command.command()
+@click.argument("name")
+@click.argument("table")
+@click.option("--vectors", required=True, metavar="COLUMN", help="Of vectors (vector or halfvec).")
+@click.option(
+    "--key",
+    required=True,
+    metavar="COLUMN",
+    help="Of ids of passages (chunk_id), or with --collection of source keys.",
+)
+@click.option(
+    "-c",
+    "--collection",
+    metavar="NAME",
+    help="Of the source keys: the first passage of each document gets the vector.",
+)
+@click.option("--replace", is_flag=True, help="Also where a passage has a vector.")
+@output.output_options("json")
+@click.pass_obj
+def adopt(
+    database_url: str | None,
+    name: str,
+    table: str,
+    vectors: str,
+    key: str,
+    collection: str | None,
+    replace: bool,
+    output_format: str,
+) -> None:
+    """Take over vectors that a table of the database has; no model is asked.
+
+    They go batch by batch, each in a transaction of its own; interrupted, it goes on with those
+    that are not there yet. Rows that cannot be stored are counted and named, with exit code 4.
+    Many are stored several times faster while the space has no index (pgblend space index).
+    The table is read with your own rights. Where each of its rows is a document that changes,
+    let a collection follow it: pgblend table attach --embedding-column.
+
+    \b
+    Examples:
+      pgblend space adopt second public.old_vectors --key chunk_id --vectors embedding
+      pgblend space adopt second articles -c docs --key path --vectors embedding
+    """
+    from pgblend.cli.ingest.adopt_vectors import Adopted, adopt_vectors
+    from pgblend.cli.ingest.progress import progress_bars
+
+    given = {
+        "space": name,
+        "table": table,
+        "key": key,
+        "vectors": vectors,
+        "collection": collection,
+        "replace": replace,
+    }
+    adopted = Adopted()
+    with open_database(database_url) as connection, progress_bars() as start_bar:
+        adopt_vectors(connection, given, start_bar, adopted)
+    if output_format == "json":
+        output.echo_json(vars(adopted))
+    else:
+        click.echo(
+            f"{name}: {adopted.stored:,} of {adopted.found:,} vectors taken over, "
+            f"{adopted.present:,} were there",
+            err=True,
+        )
+    if adopted.wrong:
+        raise UserError(
+            f"{adopted.wrong:,} rows of {table} were left out: {'; '.join(adopted.examples)}",
+            hint=f"SELECT model, dimensions FROM blend.embedding_spaces WHERE name = '{name}'",
+            exit_code=ExitCode.PARTIAL,
         )
 
 
