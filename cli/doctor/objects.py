@@ -44,7 +44,7 @@ _OTHER_WORDS = """
     INNER JOIN pgblend_data.chunk AS c ON c.document_id = d.id AND c.chunk_index = 0
     CROSS JOIN LATERAL pgblend._chunk_lexemes(
         pgblend._regconfig(c.text_search_config), d.source_key, d.title, c.heading, false,
-        c.content, c.own_start, 0, c.context) AS l
+        c.content, c.own_start, 0, c.context, c.own_headings) AS l
     WHERE l.lexemes <> c.lexemes
     GROUP BY n.name
     ORDER BY n.name

@@ -1,5 +1,6 @@
 """From a document to its chunks, each with its headings, context and place in the source."""
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -14,6 +15,8 @@ from pgblend.cli.ingest.settings import ChunkSettings
 from pgblend.cli.ingest.table_context import TableContext
 from pgblend.cli.ingest.token_spans import TokenSpans
 from pgblend.cli.tokens import count_tokens
+from pgblend.plpy.text.headings import Heading as ShownHeading
+from pgblend.plpy.text.headings import levelled, marked
 from pgblend.plpy.text.split import split_text
 
 Chunk = dict[str, Any]
@@ -25,6 +28,8 @@ _CONTEXT_CHARACTERS = 10_000
 # A window's end changes how the paragraph around it is split, which the chunk before may begin.
 _SPLIT_AGAIN = 2
 _LONGEST_INDENTATION = 1000
+_LONGEST_MARKUP = 200
+_WORD = re.compile(r"\w+")
 
 
 def split_document(document: Document, settings: ChunkSettings) -> list[Chunk]:
@@ -148,6 +153,7 @@ class _Placer:
         self._place_offsets = [place.offset for place in document.places]
         self._places = document.places
         self._kind = document.kind
+        self._shown = _shown_headings(document) if document.headings else None
         self._tables = TableContext(document.tables)
         self._code = CodeContext(document) if document.kind == "code" else None
 
@@ -164,6 +170,8 @@ class _Placer:
         )
         if context:
             chunk["context"] = context
+        if self._shown is not None:
+            chunk["own_headings"] = marked(self._shown, own_start, chunk["end_offset"])
         if self._places:
             self._add_places(chunk)
         if self._kind != "doc":
@@ -185,6 +193,21 @@ class _Placer:
             chunk["metadata"] = {"rows": [min(rows), max(rows)]}
             if touched[0].sheet:
                 chunk["metadata"]["sheet"] = touched[0].sheet
+
+
+def _shown_headings(document: Document) -> list[ShownHeading]:
+    """Return the headings that stand in the text as such; rows and code have none there."""
+    if document.whole_lines:
+        return []
+    headings = [ShownHeading(each.offset, each.level, each.text) for each in document.headings]
+    return [each for each in levelled(headings) if _begins_with(document.text, each)]
+
+
+def _begins_with(text: str, heading: ShownHeading) -> bool:
+    """Whether a heading's words stand where it is said to begin; markup may be among them."""
+    words = _WORD.findall(heading.text.casefold())
+    shown = text[heading.offset : heading.offset + 2 * len(heading.text) + _LONGEST_MARKUP]
+    return words == _WORD.findall(shown.casefold())[: len(words)]
 
 
 def _heading_paths(headings: Sequence[Heading], title: str) -> list[str]:

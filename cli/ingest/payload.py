@@ -19,6 +19,7 @@ DOCUMENT_COLUMNS = (
 CHUNK_COLUMNS = (
     *("document", "content", "heading", "kind", "own_start", "start_offset", "end_offset"),
     *("start_line", "end_line", "pages", "token_count", "piece_tokens", "metadata", "context"),
+    "own_headings",
 )
 
 

@@ -39,7 +39,8 @@ CREATE TYPE pgblend_data.given_chunk AS (
     token_count integer,
     piece_tokens smallint[],
     metadata jsonb,
-    context text
+    context text,
+    own_headings text
 );
 COMMENT ON TYPE pgblend_data.given_chunk IS
 'A chunk on its way into the database, with the columns of chunk that its source tells.';
@@ -58,3 +59,4 @@ COMMENT ON COLUMN pgblend_data.given_chunk.token_count IS 'Tokens; NULL: to be e
 COMMENT ON COLUMN pgblend_data.given_chunk.piece_tokens IS 'As in chunk.';
 COMMENT ON COLUMN pgblend_data.given_chunk.metadata IS 'JSON object; NULL: an empty one.';
 COMMENT ON COLUMN pgblend_data.given_chunk.context IS 'As in chunk; NULL: none.';
+COMMENT ON COLUMN pgblend_data.given_chunk.own_headings IS 'As in chunk.';

@@ -102,6 +102,7 @@ CREATE TABLE pgblend_data.chunk (
     lexemes tsvector NOT NULL,
     own_position integer NOT NULL,
     context text,
+    own_headings text,
     CONSTRAINT chunk_pkey PRIMARY KEY (id),
     CONSTRAINT chunk_document_id_collection_id_id_key UNIQUE (document_id, collection_id, id),
     CONSTRAINT chunk_document_id_chunk_index_key UNIQUE (document_id, chunk_index, collection_id),
@@ -133,3 +134,5 @@ COMMENT ON COLUMN pgblend_data.chunk.own_position IS
 COMMENT ON COLUMN pgblend_data.chunk.context IS
 'What a table''s rows are to be read with: caption, header, labels of rows. It is embedded before '
 'content, and its words are in lexemes; NULL: there is none.';
+COMMENT ON COLUMN pgblend_data.chunk.own_headings IS
+'Headings in its own text, a line each with # for its level; NULL: those Markdown marks there.';

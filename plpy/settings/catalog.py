@@ -366,7 +366,8 @@ class SearchSettings:
     node_limit the most nodes. combine sum is cosine + weight / (1 + depth), from all candidates."""
 
     heading_weight: float = setting(2, Number(0, 100))
-    """BM25F: how many times a word in a heading counts; the length counts it once."""
+    """BM25F: how many times a word in a heading above a passage counts; the length counts it once.
+    One in a heading within it counts 2 to 4 times, by level."""
 
     hidden: Sequence[ForQuery] = setting([], FOR_QUERIES)
     """Leave documents out of the search for some queries: [{"query": "*refund*", "documents":

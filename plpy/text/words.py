@@ -5,6 +5,7 @@ from collections import Counter
 from itertools import pairwise
 
 from pgblend.plpy.text.forms import word_form
+from pgblend.plpy.text.headings import heading_words, markdown_headings, marked
 from pgblend.plpy.text.identifiers import identifiers
 
 # A syllable: a base with its marks, vowels that are written before it and conjuncts.
@@ -82,14 +83,24 @@ def syllables(text: str, least: int) -> Counter[str]:
 
 
 def index_parts(
-    title: str, heading: str, content: str, own_start: int, config: str = ""
+    title: str,
+    heading: str,
+    content: str,
+    own_start: int,
+    config: str = "",
+    own_headings: str | None = None,
 ) -> list[str]:
     """Return title, heading, content, and content before own_start as the parser gets them.
+
+    Then comes what the headings within add to the text (heading_words); without own_headings they
+    are those that Markdown marks in content.
 
     Last come, as a tsvector's text of weight C, which counts for no length, the identifiers of the
     first three, with "=" before each, and the single syllables of what is their own: of runs the
     others have pairs. Identifiers have position 1, so they have places in no phrase.
     """
+    if own_headings is None:
+        own_headings = marked(markdown_headings(content), own_start, len(content))
     text = f"{title} {heading} {content}"
     quoted = [
         "'=" + name.replace("\\", "\\\\").replace("'", "''") + "':1C"
@@ -100,7 +111,8 @@ def index_parts(
         for one, count in syllables(own, 1 if own_start else 2).items():
             places = ",".join(f"{place}C" for place in range(1, min(count, MOST_PLACES) + 1))
             quoted.append(f"'{one}':{places}")
-    parts = (title, heading, content, content[:own_start])
+    above, within = heading_words(title, heading, own_headings)
+    parts = (title, above, content, content[:own_start], within)
     return [*(indexable_text(part, config) for part in parts), " ".join(quoted)]
 
 

@@ -1,21 +1,23 @@
--- _index_parts: title, heading, content and its part before own_start as the parser gets them, and
--- identifiers and single syllables of all as a tsvector's text.
--- One call for a chunk, where five cost more than to_tsvector itself. NULL gives NULL.
+-- _index_parts: title, heading, content and its part before own_start as the parser gets them,
+-- what the headings within add to it, and identifiers and single syllables of all as a tsvector's
+-- text.
+-- One call for a chunk, where six cost more than to_tsvector itself. NULL own_headings are those
+-- that Markdown marks in content; NULL of others gives an error.
 CREATE OR REPLACE FUNCTION pgblend._index_parts(
     title text,
     heading text,
     content text,
     own_start integer,
-    config_name text
+    config_name text,
+    own_headings text
 )
 RETURNS text[]
 LANGUAGE plpython3u
 IMMUTABLE PARALLEL UNSAFE
-STRICT
 AS $python$
 from pgblend.plpy.text.words import index_parts
 
-return index_parts(title, heading, content, own_start, config_name)
+return index_parts(title, heading, content, own_start, config_name, own_headings)
 $python$;
 
 -- _name_lexemes: the lexemes of a document's names, for its first chunk: weight C, whole names with
@@ -57,9 +59,11 @@ $python$;
 -- gives, and single syllables of scripts without word spaces. Words that its context alone has
 -- stand before all others, with weight C: they count for no length. Up to own_position stands what
 -- the document has already from the chunks before: the context, the title, a heading that goes on,
--- and the text before own_start. A document's names (_name_lexemes) are its first chunk's alone.
--- NULL, but of heading and context, gives NULL lexemes. Words too long to be indexed are left out
--- with a NOTICE, which the caller keeps back.
+-- and the text before own_start. What own_headings add (heading_words) stands after the text, with
+-- weight C; NULL are the headings that Markdown marks in content. A document's names
+-- (_name_lexemes) are its first chunk's alone.
+-- NULL, but of heading, context and own_headings, gives NULL lexemes. Words too long to be indexed
+-- are left out with a NOTICE, which the caller keeps back.
 CREATE OR REPLACE FUNCTION pgblend._chunk_lexemes(
     config regconfig,
     source_key text,
@@ -70,6 +74,7 @@ CREATE OR REPLACE FUNCTION pgblend._chunk_lexemes(
     own_start integer,
     chunk_index integer,
     context text,
+    own_headings text,
     OUT lexemes tsvector,
     OUT own_position integer
 )
@@ -78,13 +83,16 @@ LANGUAGE plpgsql
 STABLE PARALLEL UNSAFE
 AS $function$
 DECLARE
-    texts text[] := pgblend._index_parts(
-        title, coalesce(heading, ''), content, own_start, config::text);
+    texts text[] := CASE WHEN num_nulls(config, title, content, own_start) = 0 THEN
+        pgblend._index_parts(
+            title, coalesce(heading, ''), content, own_start, config::text, own_headings)
+        END;
     title_words tsvector := setweight(to_tsvector(config, texts[1]), 'A');
     heading_words tsvector := '';
     body_words tsvector := to_tsvector(config, texts[3]);
     names tsvector := '';
     around tsvector := '';
+    within tsvector := '';
     repeated tsvector;
 BEGIN
     IF texts[2] <> '' THEN
@@ -113,6 +121,12 @@ BEGIN
     ELSE
         names := pgblend._name_lexemes(config, source_key, title_words);
     END IF;
-    lexemes := around || title_words || heading_words || body_words || texts[5]::tsvector || names;
+    -- No phrase goes from the text into them: "=" leaves its place empty.
+    IF texts[5] <> '' THEN
+        within := ts_delete(
+            '=:1'::tsvector || setweight(to_tsvector(config, texts[5]), 'C'), '=');
+    END IF;
+    lexemes := around || title_words || heading_words || body_words || within
+        || texts[6]::tsvector || names;
 END;
 $function$;

@@ -47,7 +47,7 @@ BEGIN
         coalesce(d.title, ''), NEW.heading, NEW.chunk_index > 0 AND NEW.heading = (
             SELECT c.heading FROM pgblend_data.chunk AS c
             WHERE c.document_id = NEW.document_id AND c.chunk_index = NEW.chunk_index - 1),
-        NEW.content, NEW.own_start, NEW.chunk_index, NEW.context) AS l;
+        NEW.content, NEW.own_start, NEW.chunk_index, NEW.context, NEW.own_headings) AS l;
     IF TG_OP = 'UPDATE' AND to_jsonb(NEW) - 'content_hash' = to_jsonb(OLD) - 'content_hash' THEN
         RETURN NULL;
     END IF;

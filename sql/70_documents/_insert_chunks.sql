@@ -44,6 +44,9 @@ BEGIN
             pgblend._uncontrolled(n.content) AS text,
             pgblend._uncontrolled(n.heading) AS own_heading,
             pgblend._uncontrolled(n.context) AS own_context,
+            coalesce(
+                pgblend._uncontrolled(n.own_headings),
+                CASE WHEN n.kind = 'code' THEN '' END) AS headings_within,
             coalesce(length(pgblend._uncontrolled(left(n.content, n.own_start))), 0) AS text_start
         FROM unnest(chunks) WITH ORDINALITY AS n
         INNER JOIN target AS t ON t.place = n.document
@@ -52,13 +55,13 @@ BEGIN
     INSERT INTO pgblend_data.chunk (
         document_id, chunk_index, collection_id, bucket, content, heading, kind, own_start,
         start_offset, end_offset, start_line, end_line, pages, token_count, piece_tokens, metadata,
-        text_search_config, context)
+        text_search_config, context, own_headings)
     SELECT
         n.id, n.chunk_index, n.collection_id, n.bucket, n.text, n.own_heading,
         coalesce(n.kind, 'doc'), n.text_start, n.start_offset, n.end_offset, n.start_line,
         n.end_line, n.pages, coalesce(n.token_count, pgblend._approximate_tokens(n.text)),
         n.piece_tokens, coalesce(pgblend._uncontrolled_json(n.metadata), '{}'),
-        n.text_search_config, n.own_context
+        n.text_search_config, n.own_context, n.headings_within
     FROM new AS n
     ORDER BY n.id, n.ordinality;
     GET DIAGNOSTICS added = ROW_COUNT;

@@ -9,6 +9,7 @@ STRICT
 ROWS 10
 AS $python$
 import json
+from pgblend.plpy.text.headings import markdown_headings, marked
 from pgblend.plpy.text.split import split_text
 from pgblend.plpy.text.tokens import approximate_tokens
 
@@ -21,7 +22,12 @@ chunks = split_text(
     sizes["min_chunk_size_tokens"],
 )
 unknown = dict.fromkeys(("heading", "kind", "pages", "piece_tokens", "metadata", "context"))
-return [unknown | chunk | {"document": document} for chunk in chunks]
+headings = markdown_headings(content)
+for chunk in chunks:
+    own_start = chunk["start_offset"] + chunk["own_start"]
+    within = marked(headings, own_start, chunk["end_offset"])
+    chunk |= unknown | {"document": document, "own_headings": within}
+return chunks
 $python$;
 
 -- _followed_metadata: a document's metadata once its source says `source`, under what was set by

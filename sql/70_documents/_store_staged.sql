@@ -11,7 +11,8 @@ BEGIN
         SELECT ROW(
             array_position(places, s.document), s.content, s.heading, s.kind, s.own_start,
             s.start_offset, s.end_offset, s.start_line, s.end_line, s.pages, s.token_count,
-            s.piece_tokens, s.metadata, s.context)::pgblend_data.given_chunk
+            s.piece_tokens, s.metadata, s.context,
+            s.own_headings)::pgblend_data.given_chunk
         FROM pg_temp.chunk_stage AS s
         WHERE s.document = ANY(places)
         ORDER BY s.number);

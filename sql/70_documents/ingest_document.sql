@@ -59,9 +59,11 @@ $function$;
 -- content_hash is the sha256 of the content. language is a text search configuration; NULL means
 -- that of the text's script (zh, ja, ko, th, lo, km, my), else the collection's. chunks: an array
 -- of {content, own_start, start_offset, end_offset, start_line, end_line, pages, heading, kind,
--- token_count, piece_tokens, metadata, context}; context is what a table's rows are to be read
--- with. links: what the text links to, as add_links takes it; they replace those it had, and NULL
--- leaves an unchanged document's alone. What set_metadata set stays over the metadata given here.
+-- token_count, piece_tokens, metadata, context, own_headings}; context is what a table's rows are
+-- to be read with, own_headings the headings in a chunk's own text (a line each: ## and its words),
+-- which are those that Markdown marks there where they are left out. links: what the text links
+-- to, as add_links takes it; they replace those it had, and NULL leaves an unchanged document's
+-- alone. What set_metadata set stays over the metadata given here.
 -- The text is findable at once; vectors follow (embedding_queue).
 CREATE OR REPLACE FUNCTION blend.ingest_document(
     collection text,

@@ -57,7 +57,7 @@ class Deployed:
     def split_text(self, text: str, *sizes: int) -> Any:
         """As _split_content gives it, without columns that a split does not fill."""
         settings = Jsonb(dict(zip(SIZES, sizes, strict=True)))
-        row = "jsonb_strip_nulls(to_jsonb(s)) - 'document'"
+        row = "jsonb_strip_nulls(to_jsonb(s)) - '{document,own_headings}'::text[]"
         rows = (
             f"SELECT coalesce(jsonb_agg({row}), '[]') FROM pgblend._split_content(1, %s, %s) AS s"
         )

@@ -88,7 +88,8 @@ def test_the_context_is_embedded_before_the_text(
 def test_chunks_without_a_context_have_the_lexemes_of_ever(db: Database) -> None:
     lexemes = (
         "SELECT l.lexemes::text, l.own_position FROM pgblend._chunk_lexemes("
-        "'english', 'k', 'The title', 'A heading', %s, 'a text of ERR-1042', 2, %s, NULL) AS l"
+        "'english', 'k', 'The title', 'A heading', %s, 'a text of ERR-1042', 2, %s, NULL, NULL)"
+        " AS l"
     )
     assert db.rows(lexemes, False, 0) == [
         ("'1042':9 '==k':11C '=err-1042':10C 'err':8 'head':4B 'text':6 'titl':2A", 0)

@@ -225,5 +225,7 @@ def test_a_repeated_word_weighs_more(db: Database) -> None:
 )
 @pytest.mark.parametrize("config", ["english", "turkish"])
 def test_chunks_and_queries_reach_the_parser_alike(db: Database, text: str, config: str) -> None:
-    query = "SELECT (pgblend._index_parts(%s, '', '', 0, %s))[1] = pgblend._indexable_text(%s, %s)"
+    query = (
+        "SELECT (pgblend._index_parts(%s, '', '', 0, %s, ''))[1] = pgblend._indexable_text(%s, %s)"
+    )
     assert db.value(query, text, config, text, config)

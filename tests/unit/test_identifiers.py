@@ -79,7 +79,8 @@ def test_index_parts_are_what_the_parser_gets() -> None:
         "",
         "see ERR 1042, it's x y_z ",
         "see ",
+        "",
         "'=err-1042':1C '=x.y_z':1C '=y_z':1C",
     ]
-    assert index_parts("", "C:\\tmp\\a_b", "", 0)[4] == "'=a_b':1C '=c:\\\\tmp\\\\a_b':1C"
+    assert index_parts("", "C:\\tmp\\a_b", "", 0)[-1] == "'=a_b':1C '=c:\\\\tmp\\\\a_b':1C"
     assert index_parts("", "", "東京都", 0)[2] != "東京都"
