@@ -7,7 +7,7 @@ import click
 
 from pgblend.cli import output
 from pgblend.cli.database import Connection, fetch_rows, fetch_value, open_database
-from pgblend.cli.errors import UserError
+from pgblend.cli.errors import UserError, echo_hint
 from pgblend.cli.shards.front import changing_front, push_changes
 from pgblend.cli.shards.outbox import deliver_changes
 
@@ -34,6 +34,12 @@ _ATTACH = """
         %(row_level)s::boolean, %(row_filter)s::text, %(text_format)s::text,
         %(tenant)s::text, %(embedding_column)s::text, %(embedding_model)s::text,
         %(embed_long_rows)s::boolean, %(probe)s::boolean)
+"""
+_IS_VIEW = """
+    SELECT a.is_view FROM pgblend_data.attached_table AS a
+    WHERE a.relation = to_regclass(
+        CASE cardinality(parse_ident(%(table)s::text)) WHEN 1 THEN 'public.' ELSE '' END
+        || %(table)s::text)
 """
 _FILL = "SELECT blend.fill_table(%(table)s::text, %(batch_size)s::integer, %(anew)s::boolean)"
 _VECTORS = """
@@ -136,6 +142,9 @@ def attach(database_url: str | None, /, table: str, **columns: Any) -> None:
         (attached,) = fetch_rows(connection, _ATTACH, {"table": table, **columns})
         click.echo(f"attached {table} to collection {attached['collection_name']}", err=True)
         _fill(connection, table, rows_in=attached["rows_filled"])
+        if fetch_value(connection, _IS_VIEW, {"table": table}):
+            click.echo(f"{table} is a view: nothing tells of its changes", err=True)
+            echo_hint(f"after changes, or every hour: pgblend table fill {table}")
         if columns["embedding_column"]:
             _tell_vectors(connection, table)
 
@@ -145,14 +154,15 @@ def attach(database_url: str | None, /, table: str, **columns: Any) -> None:
 @click.option("--anew", is_flag=True, help="Look at all rows again; what is right is left alone.")
 @click.pass_obj
 def fill(database_url: str | None, table: str, anew: bool) -> None:
-    """Bring in rows that are not indexed yet, and take away what is gone.
+    """Bring in rows that are not indexed yet, and take away what is gone; of a view, look at all.
 
     \b
     Examples:
       pgblend table fill articles --anew
     """
     with open_database(database_url) as connection:
-        _fill(connection, table, anew=anew)
+        is_view = bool(fetch_value(connection, _IS_VIEW, {"table": table}))
+        _fill(connection, table, anew=anew or is_view)
 
 
 @command.command()

@@ -23,6 +23,7 @@ CREATE TABLE pgblend_data.attached_table (
     embed_long_rows boolean NOT NULL DEFAULT false,
     table_owner name NOT NULL,
     row_level boolean NOT NULL,
+    is_view boolean NOT NULL DEFAULT false,
     shape text NOT NULL DEFAULT '',
     key_of text NOT NULL DEFAULT '',
     relevant text NOT NULL DEFAULT '',
@@ -70,6 +71,8 @@ COMMENT ON COLUMN pgblend_data.attached_table.relevant IS
 'SQL over rows t for all that the index takes of a row, kept for triggers.';
 COMMENT ON COLUMN pgblend_data.attached_table.row_level IS
 'Whether its triggers fire for each row, also in a subscriber''s apply worker, not each statement.';
+COMMENT ON COLUMN pgblend_data.attached_table.is_view IS
+'Whether it is a view, whose changes nothing tells: rows come by fill_table alone.';
 COMMENT ON COLUMN pgblend_data.attached_table.foreign_keys IS
 'Names of the foreign keys that all rows were read with.';
 COMMENT ON COLUMN pgblend_data.attached_table.partitions IS

@@ -70,9 +70,13 @@ BEGIN
     IF types IS NULL THEN
         problem := format('the table %s is gone', attached.table_name);
         RETURN;
-    ELSIF (SELECT c.relkind NOT IN ('r', 'p') FROM pg_class AS c WHERE c.oid = attached.relation) THEN
+    ELSIF (
+        SELECT CASE attached.is_view WHEN true THEN c.relkind <> 'v' ELSE c.relkind NOT IN ('r', 'p') END
+        FROM pg_class AS c WHERE c.oid = attached.relation)
+    THEN
         -- It would be read with its owner's rights.
-        problem := format('%s is no table (any more)', attached.relation);
+        problem := format('%s is no %s (any more)', attached.relation,
+            CASE attached.is_view WHEN true THEN 'view' ELSE 'table' END);
         RETURN;
     ELSIF attached.row_filter IS NOT NULL AND attached.table_owner <> (
         SELECT pg_get_userbyid(c.relowner) FROM pg_class AS c WHERE c.oid = attached.relation)

@@ -69,7 +69,8 @@ BEGIN
     PERFORM pgblend._drop_table_triggers(wanted);
     wanted.table_owner := (
         SELECT pg_get_userbyid(c.relowner) FROM pg_class AS c WHERE c.oid = wanted.relation);
-    -- What lesser roles say of the kept SQL is not believed.
+    -- What lesser roles say of the kept SQL, or of the kind of relation, is not believed.
+    wanted.is_view := (SELECT c.relkind = 'v' FROM pg_class AS c WHERE c.oid = wanted.relation);
     how := pgblend._attachment_queries(wanted);
     IF how.problem IS NOT NULL THEN
         RAISE EXCEPTION '%', how.problem USING ERRCODE = '42703';
@@ -77,18 +78,20 @@ BEGIN
     INSERT INTO pgblend_data.attached_table (
         relation, table_name, collection_id, made_collection, key_columns, text_columns,
         title_column, metadata_columns, uri_column, modified_column, tenant_column, row_filter,
-        filter_columns, text_format, embedding_column, space, embed_long_rows, table_owner, row_level,
+        filter_columns, text_format, embedding_column, space, embed_long_rows, table_owner, row_level, is_view,
         shape, key_of, relevant, foreign_keys, partitions)
     VALUES (
         wanted.relation, wanted.table_name, wanted.collection_id, wanted.made_collection,
         wanted.key_columns, wanted.text_columns, wanted.title_column, wanted.metadata_columns,
         wanted.uri_column, wanted.modified_column, wanted.tenant_column, wanted.row_filter,
         wanted.filter_columns, wanted.text_format, wanted.embedding_column, wanted.space,
-        coalesce(wanted.embed_long_rows, false), wanted.table_owner, wanted.row_level,
+        coalesce(wanted.embed_long_rows, false), wanted.table_owner, wanted.row_level, wanted.is_view,
         pgblend._table_shape(wanted.relation), how.key_of, how.relevant,
         pgblend._foreign_key_names(wanted.relation), pgblend._partitions(wanted.relation))
     RETURNING id INTO wanted.id;
-    PERFORM pgblend._create_table_triggers(wanted);
+    IF NOT wanted.is_view THEN
+        PERFORM pgblend._create_table_triggers(wanted);
+    END IF;
     RETURN wanted.id;
 END;
 $function$;

@@ -1,6 +1,7 @@
 -- _not_attachable: why a role cannot attach a relation, whatever its columns; NULL where it can.
--- It is read with its owner's rights, and gets triggers: so it is a table, plain or partitioned, of
--- an owner that the role may become. A view would show what its owner may see.
+-- It is read with its owner's rights, and a table gets triggers: so it is a table, plain or
+-- partitioned, or a view, of an owner that the role may become. Others' views would show what their
+-- owners may see.
 CREATE OR REPLACE FUNCTION pgblend._not_attachable(who name, wanted regclass)
 RETURNS text
 LANGUAGE plpgsql
@@ -11,11 +12,12 @@ DECLARE
     relation pg_class;
 BEGIN
     SELECT c.* INTO relation FROM pg_class AS c WHERE c.oid = wanted;
-    IF NOT FOUND OR relation.relkind NOT IN ('r', 'p') OR relation.relpersistence = 't'
+    IF NOT FOUND OR relation.relkind NOT IN ('r', 'p', 'v') OR relation.relpersistence = 't'
         OR relation.relnamespace::regnamespace::text IN (
             'blend', 'pgblend', 'pgblend_data', 'pg_catalog', 'information_schema')
     THEN
-        RETURN format('%s is not a user''s table: expected a plain or a partitioned table', wanted);
+        RETURN format('%s is not a user''s table: expected a plain or a partitioned table, or a '
+            'view', wanted);
     ELSIF relation.relkind = 'r' AND NOT relation.relispartition AND EXISTS (
         SELECT FROM pg_inherits AS i WHERE wanted IN (i.inhrelid, i.inhparent))
     THEN

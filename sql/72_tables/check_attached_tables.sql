@@ -11,6 +11,7 @@ BEGIN
         SELECT attached.relation::oid AS relation, w.name
         FROM unnest(CASE WHEN attached.row_level THEN ARRAY['pgblend_rows']
             ELSE ARRAY['pgblend_delete', 'pgblend_insert', 'pgblend_update'] END) AS w (name)
+        WHERE NOT attached.is_view
         UNION ALL
         SELECT c.oid, 'pgblend_truncate'
         FROM unnest(attached.relation || attached.partitions) AS p (relid)

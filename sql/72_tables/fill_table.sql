@@ -75,6 +75,33 @@ BEGIN
 END;
 $function$;
 
+-- _check_view_keys: raise where rows of an attached view have no key, or share one.
+-- keys are those of the next rows; with NULL, after the last, all rows are looked at.
+CREATE OR REPLACE FUNCTION pgblend._check_view_keys(
+    attached pgblend_data.attached_table,
+    keys text[]
+)
+RETURNS void
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+AS $function$
+DECLARE
+    wrong record;
+BEGIN
+    SELECT k.key, count(*) AS times INTO wrong
+    FROM unnest(coalesce(keys, ARRAY(
+        SELECT r.key FROM pgblend._attached_rows(attached, 'keys', NULL, NULL) AS r))) AS k (key)
+    GROUP BY k.key
+    HAVING k.key IS NULL OR count(*) > 1
+    LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION '% rows of the view % have the key %: expected one row for each key',
+            wrong.times, attached.relation, coalesce(quote_literal(left(wrong.key, 200)), 'NULL')
+            USING ERRCODE = '23505', HINT = 'Name key_columns that tell the rows apart.';
+    END IF;
+END;
+$function$;
+
 -- fill_table: store the next rows of an attached table, at most batch_size; returns how many.
 -- Call it again, each time in a transaction of its own, until it returns 0. Then all rows are
 -- stored, and documents without a row are gone. Writers of the table are not stopped. Where one
@@ -120,6 +147,9 @@ BEGIN
             WITH ORDINALITY AS r (
                 key, parts, title, content, metadata, uri, modified_at, targets, embedding,
                 place);
+    END IF;
+    IF attached.is_view THEN
+        PERFORM pgblend._check_view_keys(attached, keys);
     END IF;
     attached.filled := keys IS NULL;
     attached.filled_to := last_key;

@@ -72,10 +72,13 @@ BEGIN
             left(wanted.tenant_column, 200));
     ELSIF (pgblend._attachment_queries(wanted)).problem IS NOT NULL THEN
         RETURN (pgblend._attachment_queries(wanted)).problem;
+    ELSIF wanted.is_view AND coalesce(cardinality(wanted.key_columns), 0) = 0 THEN
+        RETURN format('%s is a view: expected key_columns that tell its rows apart',
+            wanted.relation);
     ELSIF coalesce(cardinality(wanted.key_columns), 0) = 0 THEN
         RETURN format('%s has no primary key: expected key_columns with a unique index',
             wanted.relation);
-    ELSIF NOT EXISTS (
+    ELSIF NOT wanted.is_view AND NOT EXISTS (
         SELECT FROM pg_index AS i
         WHERE i.indrelid = wanted.relation AND i.indisunique AND i.indisvalid AND i.indpred IS NULL
             AND i.indexprs IS NULL AND i.indnkeyatts = cardinality(wanted.key_columns)
@@ -105,9 +108,10 @@ $function$;
 -- documents, such as NOT deleted. Rows come and go with it in the transaction that changes them.
 -- It may hold immutable operators and functions of PostgreSQL's own. text_format is plain, or
 -- html for text_columns whose tags are left out. tenant_column says whom a row belongs to: searches
--- then find the rows of one tenant alone, that of the option tenant or of SET pgblend.tenant.
--- NULL row_level means true for partitioned
--- tables, partitions and subscribers of a replication. A row's foreign keys to attached tables,
+-- then find the rows of one tenant alone, that of the option tenant or of SET pgblend.tenant. A
+-- view is read with its owner's rights, needs key_columns, and is not followed: fill_table with
+-- anew brings its changes, or pgblend table fill. NULL row_level means true for partitioned tables,
+-- partitions and subscribers of a replication. A row's foreign keys to attached tables,
 -- its own among them, are edges of type foreign_key, whichever table is attached first. They
 -- must reference key_columns in the order of their index. A foreign key that is added later
 -- counts for new rows, and for all after fill_table(…, anew => true); check_attached_tables
@@ -170,7 +174,10 @@ BEGIN
             CROSS JOIN LATERAL unnest(n.conkey) WITH ORDINALITY AS k (number, place)
             INNER JOIN pg_catalog.pg_attribute AS c ON c.attrelid = n.conrelid AND c.attnum = k.number
             WHERE n.conrelid = wanted.relation AND n.contype = 'p'), '{}');
-    wanted.row_level := coalesce(row_level, pgblend._needs_row_triggers(wanted.relation));
+    wanted.is_view := (
+        SELECT c.relkind = 'v' FROM pg_catalog.pg_class AS c WHERE c.oid = wanted.relation);
+    wanted.row_level := NOT wanted.is_view
+        AND coalesce(row_level, pgblend._needs_row_triggers(wanted.relation));
     wanted.text_format := text_format;
     wanted.embedding_column := embedding_column;
     wanted.embed_long_rows := coalesce(embed_long_rows, false);
@@ -206,6 +213,11 @@ BEGIN
         RAISE NOTICE 'the first % rows of % are in', rows_filled, wanted.relation
             USING HINT = format('Call SELECT blend.fill_table(%L) until it returns 0, or run: '
                 'pgblend table fill', table_name);
+    END IF;
+    IF wanted.is_view THEN
+        RAISE NOTICE '% is a view, whose changes nothing tells', wanted.relation
+            USING HINT = format('After changes, or every hour: pgblend table fill %s',
+                wanted.relation);
     END IF;
     PERFORM pgblend._tell_vectors(wanted, filled, coalesce(probe, true));
     RETURN NEXT;

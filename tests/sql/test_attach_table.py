@@ -368,7 +368,7 @@ def test_a_collection_that_was_there_stays(db: Database) -> None:
         ("'articles', '{body}', key_columns => '{title}'", "expected columns that are NOT NULL"),
         ("'pg_catalog.pg_class', '{relname}'", "is not a user's table"),
         ("'pgblend_data.chunk', '{content}'", "is not a user's table"),
-        ("'a_view', '{body}'", "is not a user's table"),
+        ("'a_view', '{body}'", "is a view: expected key_columns"),
         ("'keyless', '{body}'", "has no primary key"),
         ("'zoned', '{body}'", "key column k is of type timestamp with time zone"),
         ("'parent', '{body}'", "inherits or is inherited"),
