@@ -1,4 +1,4 @@
-"""Who may call: the bearer token, the names a loopback gateway answers to, and private files."""
+"""Who may call, and how often strangers may: token, names of a loopback gateway, private files."""
 
 import hmac
 from pathlib import Path
@@ -9,8 +9,14 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from pgblend.cli.errors import UserError
 from pgblend.cli.gateway.errors import GatewayError
+from pgblend.cli.serve.limits import Limiter
+from pgblend.cli.serve.policy import CallLimits
+from pgblend.cli.serve.problems import Problem
 
 _LOOPBACK_NAMES = {"127.0.0.1", "localhost", "[::1]"}
+# Of one address: as many calls at a time as it has connections.
+_GUESSES = CallLimits(concurrency=1_000_000, rate=10, burst=50)
+_LOOKS = CallLimits(concurrency=1_000_000, rate=50, burst=200)
 
 
 class AccessMiddleware:
@@ -18,12 +24,16 @@ class AccessMiddleware:
 
     A page in a browser on this machine can reach loopback: under a name of its own (DNS rebinding),
     which the Host header shows, or with a form, whose content type is never JSON.
+    An address guesses tokens, and looks whether the gateway is there, at a rate. Who has the token
+    is not held up by other callers of its address.
     """
 
     def __init__(self, app: ASGIApp, token: str | None, loopback: bool) -> None:
         self._app = app
         self._expected = None if token is None else f"Bearer {token}".encode()
         self._check_host = loopback and token is None
+        self._guesses = Limiter(_GUESSES, who="an address without the token")
+        self._looks = Limiter(_LOOKS, who="an address")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a call on, or answer with what is wrong."""
@@ -35,13 +45,16 @@ class AccessMiddleware:
             given = headers.get("authorization", "").encode()
             if not hmac.compare_digest(given, self._expected):
                 message = "send the gateway's token: Authorization: Bearer …"
-                return GatewayError(401, "invalid_token", message)
+                refusal = GatewayError(401, "invalid_token", message)
+                return _too_often(self._guesses, scope) or refusal
         if self._check_host and _host(headers) not in _LOOPBACK_NAMES:
             message = "this gateway answers to 127.0.0.1, localhost and [::1] only"
             return GatewayError(403, "host_not_allowed", message)
         if scope["method"] == "POST" and not _is_json(headers):
             message = "send the body as Content-Type: application/json"
             return GatewayError(415, "unsupported_media_type", message)
+        if self._expected is None and scope["path"] == "/health":
+            return _too_often(self._looks, scope)
         return None
 
 
@@ -76,6 +89,16 @@ def _read_private_file(path: Path) -> str:
             hint=f"chmod 600 {path}",
         )
     return text
+
+
+def _too_often(limiter: Limiter, scope: Scope) -> GatewayError | None:
+    """Count a call of its address; the refusal where it is one too many. A socket is one address."""
+    address = str(scope["client"][0]) if scope.get("client") else ""
+    try:
+        with limiter.call(address):
+            return None
+    except Problem as problem:
+        return GatewayError(429, "rate_limit", str(problem), retry_after="1")
 
 
 def _host(headers: Headers) -> str:

@@ -239,3 +239,32 @@ def test_a_deadline_holds_while_a_local_model_loads(tmp_path: Path) -> None:
         ready.write_text("")
         assert client.post("/v1/embeddings", json=call).status_code == 200
         assert client.get("/health").json()["models"][call["model"]] == "ready"
+
+
+def client_of(gateway: GatewayProcess, source: str, token: str = "") -> httpx.Client:
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    transport = httpx.HTTPTransport(local_address=source)
+    return httpx.Client(base_url=gateway.url, transport=transport, headers=headers, timeout=60)
+
+
+def test_an_address_guesses_tokens_at_a_rate() -> None:
+    """Who has the token is served meanwhile, at the same address and at others."""
+    with GatewayProcess(token="t" * 32) as gateway:
+        paths = {"127.0.0.1": "/health", "127.0.0.2": "/v1/models", "127.0.0.3": "/openapi.json"}
+        for address, path in paths.items():
+            with client_of(gateway, address, "guess") as stranger:
+                answers = [stranger.get(path) for _ in range(150)]
+            assert {answer.status_code for answer in answers} == {401, 429}, path
+            refused = next(answer for answer in answers if answer.status_code == 429)
+            assert refused.json()["error"]["code"] == "rate_limit"
+            assert refused.headers["retry-after"]
+            with client_of(gateway, address, "t" * 32) as known:
+                assert {known.get("/health").status_code for _ in range(150)} == {200}
+        with client_of(gateway, "127.0.0.9") as other:
+            assert other.get("/health").status_code == 401
+
+
+def test_an_address_looks_at_a_rate(limited: GatewayProcess) -> None:
+    with client_of(limited, "127.0.0.7") as stranger:
+        assert {stranger.get("/health").status_code for _ in range(800)} == {200, 429}
+    assert_serves(limited)
