@@ -92,7 +92,7 @@ def _read_private_file(path: Path) -> str:
 
 
 def _too_often(limiter: Limiter, scope: Scope) -> GatewayError | None:
-    """Count a call of its address; the refusal where it is one too many. A socket is one address."""
+    """Count a call of its address, which a socket is too; the refusal where it is one too many."""
     address = str(scope["client"][0]) if scope.get("client") else ""
     try:
         with limiter.call(address):
