@@ -31,11 +31,41 @@ BEGIN
 END;
 $function$;
 
+-- _keep_own_spaces: have searches of collections whose attached tables have vectors in another
+-- space than this go on in it; a WARNING names the tables.
+CREATE OR REPLACE FUNCTION pgblend._keep_own_spaces(space text)
+RETURNS void
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+AS $function$
+DECLARE
+    other record;
+BEGIN
+    FOR other IN
+        SELECT a.table_name, a.space, c.name, c.settings
+        FROM pgblend_data.attached_table AS a
+        INNER JOIN pgblend_data.collection AS c ON a.collection_id = c.id
+        WHERE a.space <> _keep_own_spaces.space
+        ORDER BY a.table_name
+    LOOP
+        IF NOT other.settings ? 'space' THEN
+            PERFORM blend.set_collection_settings(
+                other.name, jsonb_build_object('space', other.space));
+        END IF;
+        RAISE WARNING 'the vectors of the attached table % are in the embedding space "%"',
+            other.table_name, other.space
+            USING HINT = format('Searches of the collection "%s" alone use that one; among others '
+                'its rows are found by their words.', other.name);
+    END LOOP;
+END;
+$function$;
+
 -- switch_embedding_space: let searches use another embedding space, from the commit on; returns the
 -- name of the one before.
 -- A search keeps the space that it began with. A space in which chunks wait for their vector is
 -- refused (55000) unless even_incomplete is true; an unknown one is an error. Switching to the
--- active space changes nothing. For members of pgblend_admin.
+-- active space changes nothing. Collections whose attached tables have vectors keep their space,
+-- and a WARNING names them. For members of pgblend_admin.
 CREATE OR REPLACE FUNCTION blend.switch_embedding_space(
     name text,
     even_incomplete boolean DEFAULT false
@@ -56,6 +86,7 @@ BEGIN
                 HINT = 'Fill it (pgblend space fill), or say even_incomplete => true.';
         END IF;
     END IF;
+    PERFORM pgblend._keep_own_spaces(name);
     RETURN pgblend._activate_space(name);
 END;
 $function$;

@@ -169,6 +169,19 @@ def test_beside_other_vectors(db: Database) -> None:
     assert db.value("SELECT drop_embedding_space(%s)", SPACE) is True
 
 
+def test_switching_leaves_the_rows_their_space_and_says_so(db: Database) -> None:
+    make_table(db)
+    db.rows(ATTACH)
+    db.rows("SELECT create_embedding_space('next', 'm', 2, active => false, probe => false)")
+    assert db.rows("SELECT missing, waiting FROM count_vectors('next')") == [(0, 0)]
+    db.warnings()
+    assert db.value("SELECT switch_embedding_space('next')") == SPACE
+    assert [f'"{SPACE}"' in warning for warning in db.warnings()] == [True]
+    assert nearest(db, "[0,0,1]") == "3"
+    assert db.value("SELECT switch_embedding_space(%s)", SPACE) == "next"
+    assert db.warnings() == []
+
+
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
