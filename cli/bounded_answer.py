@@ -3,6 +3,7 @@
 A packed answer of 12 MB unpacks to 12 GB. So it is unpacked here, up to the limit, and never there.
 """
 
+import re
 import zlib
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
@@ -13,6 +14,11 @@ import httpx
 MAX_ANSWER_BYTES = 64 * 1024 * 1024  # 2,048 vectors of 3,072 numbers, in base64, are 33
 # What a call at hand may be answered, where that is known to be less.
 _most_bytes: ContextVar[int] = ContextVar("most_bytes", default=MAX_ANSWER_BYTES)
+# Whether lists of the answer to a call at hand have numbers alone. A provider's library makes 1.0
+# of `true`: only here it can be seen.
+_only_numbers: ContextVar[bool] = ContextVar("only_numbers", default=False)
+_TRUTH = re.compile(rb"[\[,]\s*(?:true|false)\s*[,\]]")
+_TRUTH_BYTES = 64  # so many of one part are looked at together with the next
 _ENCODING = "content-encoding"
 _PACKED = ("gzip", "x-gzip", "deflate")
 _ANY_HEADER = zlib.MAX_WBITS | 32  # of gzip or zlib
@@ -20,6 +26,10 @@ _ANY_HEADER = zlib.MAX_WBITS | 32  # of gzip or zlib
 
 class AnswerTooLargeError(httpx.DecodingError):
     """The other side sent more than is taken."""
+
+
+class TruthValueError(httpx.DecodingError):
+    """A truth value stands in a list where numbers are to be."""
 
 
 class RedirectedError(httpx.DecodingError):
@@ -32,6 +42,8 @@ class _Count:
     def __init__(self, encoding: str) -> None:
         self._most = self._left = _most_bytes.get()
         self._packed = zlib.decompressobj(_ANY_HEADER) if encoding in _PACKED else None
+        self._checks = _only_numbers.get()
+        self._end = b""  # of the parts before
 
     def take(self, part: bytes) -> bytes:
         if self._packed is not None:
@@ -42,7 +54,15 @@ class _Count:
         self._left -= len(part)
         if self._left < 0:
             raise AnswerTooLargeError(f"the answer has more than {self._most} bytes")
+        if self._checks:
+            self._check_numbers(part)
         return part
+
+    def _check_numbers(self, part: bytes) -> None:
+        seen = self._end + part
+        if (b"true" in seen or b"false" in seen) and _TRUTH.search(seen):
+            raise TruthValueError("the answer has a truth value in a list of numbers")
+        self._end = seen[-_TRUTH_BYTES:]
 
 
 class _Stream(httpx.SyncByteStream):
@@ -101,6 +121,16 @@ def at_most(size: int) -> Iterator[None]:
         yield
     finally:
         _most_bytes.reset(before)
+
+
+@contextmanager
+def only_numbers() -> Iterator[None]:
+    """Take no answer meanwhile that has a truth value in a list."""
+    before = _only_numbers.set(True)
+    try:
+        yield
+    finally:
+        _only_numbers.reset(before)
 
 
 class BoundedTransport(httpx.HTTPTransport):

@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 
-from pgblend.cli.bounded_answer import AnswerTooLargeError, RedirectedError
+from pgblend.cli.bounded_answer import AnswerTooLargeError, RedirectedError, TruthValueError
 from pgblend.cli.gateway.errors import GatewayError, bad_answer
 from pgblend.plpy.models.answer import whole_letters
 from pgblend.plpy.models.secrets import mask_secrets
@@ -38,7 +38,7 @@ def to_gateway_error(
     causes = list(_causes(error))
     reason = _reason(error, key)
     for cause in causes:
-        if isinstance(cause, AnswerTooLargeError):
+        if isinstance(cause, AnswerTooLargeError | TruthValueError):
             return bad_answer(f"{provider} is not read: {cause}")
         if isinstance(cause, RedirectedError):
             hint = "name the address that it leads to, if it is to be trusted with the key"

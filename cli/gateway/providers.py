@@ -4,10 +4,10 @@ import asyncio
 import os
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from typing import Any, Literal, TypeVar
 
-from pgblend.cli.bounded_answer import at_most
+from pgblend.cli.bounded_answer import at_most, only_numbers
 from pgblend.cli.gateway.breaker import Breaker
 from pgblend.cli.gateway.call_record import CallRecord
 from pgblend.cli.gateway.deadline import Deadline
@@ -152,7 +152,8 @@ class Providers:
         litellm = await self.load()
         function: Callable[..., Any] = getattr(litellm, _FUNCTIONS[kind])
         try:
-            with at_most(_largest_answer(kind, arguments)):
+            numbers = only_numbers() if kind == "embedding" else nullcontext()
+            with at_most(_largest_answer(kind, arguments)), numbers:
                 async with asyncio.timeout(deadline.remaining):
                     return await function(
                         **self._address(model, provider, kind),

@@ -140,6 +140,8 @@ def test_the_gateway_follows_no_redirect(
     ("vectors", "indexes"),
     [
         ([["1.0", "2.0"]], None),
+        ([[True, 0.5]], None),
+        ([[0.5] * 7_000 + [False] + [0.5] * 7_000], None),
         ([[None, 1.0]], None),
         ([[10**400]], None),
         ([[1.0], [2.0]], [0, 0]),
@@ -148,7 +150,18 @@ def test_the_gateway_follows_no_redirect(
         ([[1.0], [2.0]], [1, 2]),
         ([[0.5] * 100_000], None),
     ],
-    ids=["texts", "none", "digits", "one index", "true", "text", "from 1", "long"],
+    ids=[
+        "texts",
+        "truth",
+        "far truth",
+        "none",
+        "digits",
+        "one index",
+        "true",
+        "text",
+        "from 1",
+        "long",
+    ],
 )
 def test_what_is_no_vector_is_refused(
     gateway: GatewayProcess, provider: Provider, vectors: list[Any], indexes: list[Any] | None
