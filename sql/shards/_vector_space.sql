@@ -10,7 +10,7 @@ VOLATILE PARALLEL UNSAFE
 AS $function$
 BEGIN
     IF wanted.embedding_column IS NOT NULL OR model IS NOT NULL THEN
-        RAISE EXCEPTION 'embedding_column does not work on a coordinator of shards yet'
+        RAISE EXCEPTION 'a coordinator of shards takes no vectors of a table over (embedding_column)'
             USING ERRCODE = 'feature_not_supported',
             HINT = 'Without it, pgblend worker makes the vectors.';
     END IF;
