@@ -2,31 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from pgblend.plpy.ports import CandidateList
 from pgblend.plpy.session import Json
 from pgblend.plpy.text.vocabulary import Meaning
-
-
-class WordList(NamedTuple):
-    """Candidates by words.
-
-    `every_word`: passages have every word of the query, names aside; not looked at for documents
-    and several languages. `known` is the share of its words, by idf, that passages have, of several
-    languages the largest. `may_be_named` is false where no document is called as the query asks.
-    `corrections` of each row say in JSON what stands for which lexeme, `synonyms` what words of the
-    query stand for. `one_word`: it asks for one word or identifier, which all candidates have.
-    """
-
-    found: CandidateList
-    every_word: bool = False
-    may_be_named: bool = True
-    corrections: Sequence[str | None] = ()
-    meanings: Mapping[str, Meaning] = {}
-    synonyms: Sequence[Mapping[str, Sequence[str]]] = ()
-    known: float = 0.0
-    one_word: bool = False
 
 
 @dataclass(slots=True, eq=False, repr=False)

@@ -5,7 +5,6 @@ from itertools import chain
 from time import monotonic
 from typing import NamedTuple
 
-from pgblend.plpy.fusion.pool import WordList
 from pgblend.plpy.lexical.corrections import (
     Guess,
     Lexeme,
@@ -24,6 +23,7 @@ from pgblend.plpy.lexical.terms import (
     with_synonyms,
     words_of_lexemes,
 )
+from pgblend.plpy.lexical.word_list import WordList
 from pgblend.plpy.ports import (
     CandidateList,
     CountRequest,

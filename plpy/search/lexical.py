@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from pgblend.plpy.fusion.pool import WordList
+from pgblend.plpy.lexical.word_list import WordList
 from pgblend.plpy.ports import CandidateList, LiteralRequest, Sample
 from pgblend.plpy.search.store import StorePort
 from pgblend.plpy.session import Database, UserError

@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Any
 
-from pgblend.plpy.fusion.pool import WordList
 from pgblend.plpy.lexical.arm import LexicalArm
 from pgblend.plpy.lexical.terms import PARSED
+from pgblend.plpy.lexical.word_list import WordList
 from pgblend.plpy.ports import (
     CandidateList,
     CountRequest,
