@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Generator, Mapping
 from typing import Any, LiteralString
 
 from pgblend.cli.database import Connection, fetch_value
-from pgblend.plpy.settings.catalog import CATALOG, LSN
+from pgblend.plpy.base.catalog import CATALOG, LSN
 
 IS_REPLAYED: LiteralString = """
     SELECT NOT pg_is_in_recovery() OR pg_last_wal_replay_lsn() >= %(lsn)s::pg_lsn AS is_replayed

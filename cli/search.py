@@ -18,7 +18,7 @@ from pgblend.cli.replica import wait_for_changes
 from pgblend.cli.search_models import ask_models, with_model_times
 from pgblend.cli.search_output import echo_results
 from pgblend.cli.search_request import SearchRequest as SearchRequest
-from pgblend.plpy.text.query import excluded_texts
+from pgblend.plpy.lexical.query import excluded_texts
 
 # What all search functions are made of; it says as well how it came to its rows.
 _TRACED_SEARCH: LiteralString = """

@@ -23,7 +23,7 @@ from pgblend.cli.server.gateway_token import token_for
 from pgblend.plpy.models.answer import gateway_answer
 from pgblend.plpy.models.embedding import checked_vectors
 from pgblend.plpy.models.expansion import checked_expansion, expansion_question
-from pgblend.plpy.models.rerank import checked_scores
+from pgblend.plpy.search.rerank import checked_scores
 
 PLAN: LiteralString = """
     WITH plan AS MATERIALIZED (

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from pgblend.cli import output
-from pgblend.plpy.context.parts import passage_label
+from pgblend.plpy.answers.parts import passage_label
 
 RESULT_COLUMNS = (
     "rank",

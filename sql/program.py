@@ -15,8 +15,8 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from itertools import pairwise
 
-from pgblend.plpy.program import MARK, PACKAGE
-from pgblend.plpy.settings import catalog
+from pgblend.plpy.base import catalog
+from pgblend.plpy.base.program import MARK, PACKAGE
 
 _BODY = re.compile(
     r"(AS \$python\$\n)(?=(?:(?!\$python\$).)*?(?:^from pgblend\.|\bdb\.))", re.S | re.M

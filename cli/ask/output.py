@@ -8,7 +8,7 @@ import click
 
 from pgblend.cli import output
 from pgblend.cli.terminal_text import trusted
-from pgblend.plpy.context.parts import passage_label
+from pgblend.plpy.answers.parts import passage_label
 
 
 def echo_answer(document: dict[str, Any], output_format: str, answer: bool | None) -> None:

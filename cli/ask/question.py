@@ -11,7 +11,7 @@ from pgblend.cli.ask.stream import AnswerError, UnreachableGatewayError, stream_
 from pgblend.cli.database import Connection, fetch_rows, fetch_value
 from pgblend.cli.errors import UserError
 from pgblend.cli.search_statements import PASSAGES
-from pgblend.plpy.context.answer import ask_document
+from pgblend.plpy.answers.answer import ask_document
 
 _ASK = """
     SELECT blend.ask(

@@ -18,8 +18,7 @@ from pgblend.cli.calibrate.judged import judged_queries, search_judged
 from pgblend.cli.database import Connection, fetch_rows
 from pgblend.cli.errors import UserError
 from pgblend.cli.evaluate.held_back import is_tuned_on
-from pgblend.plpy.refine.priors import PRIORS
-from pgblend.plpy.refine.relevance import COVERAGES
+from pgblend.plpy.search.relevance import COVERAGES, PRIORS
 
 LEAST_QUERIES = 30
 _LEAST_HALF = 10

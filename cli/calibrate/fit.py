@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from pgblend.plpy.refine.relevance import COVERAGES, NO_GATE, Curve, Gate, Signals, gains
+from pgblend.plpy.search.relevance import COVERAGES, NO_GATE, Curve, Gate, Signals, gains
 
 SHOWN = 10  # rows of a search that a curve is fitted on
 BINS = 10

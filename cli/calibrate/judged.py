@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 from pgblend.cli.calibrate.fit import JudgedSearch
 from pgblend.cli.database import Connection, fetch_rows, fetch_value
 from pgblend.cli.learn.collection import PREFIX
-from pgblend.plpy.refine.priors import RANKED_BY
-from pgblend.plpy.refine.relevance import Signals
+from pgblend.plpy.search.relevance import RANKED_BY, Signals
 
 MOST_QUERIES = 1000  # more say little more
 DEPTH = 50  # rows of a search, which a list of a coverage can have

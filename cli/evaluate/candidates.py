@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pgblend.cli.database import Connection, fetch_rows
-from pgblend.plpy.fusion.pool import ArmList
-from pgblend.plpy.ports import CandidateList
+from pgblend.plpy.base.ports import CandidateList
+from pgblend.plpy.search.candidates import ArmList
 
 # Words first, as the search has them. The fuzzy arm, which runs only where a word is misspelt, is
 # left out; the runs that confirm a choice have it.

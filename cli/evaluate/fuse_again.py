@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from pgblend.cli.evaluate.candidates import Pool
-from pgblend.plpy.fusion.lists import fuse_lists
-from pgblend.plpy.fusion.pool import Fused
-from pgblend.plpy.settings.catalog import SearchSettings, defaults
+from pgblend.plpy.base.catalog import SearchSettings, defaults
+from pgblend.plpy.search.candidates import Fused
+from pgblend.plpy.search.fusion import fuse_lists
 
 CUT = 10
 

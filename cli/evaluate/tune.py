@@ -15,7 +15,7 @@ from pgblend.cli.evaluate.held_back import is_tuned_on
 from pgblend.cli.evaluate.run import RunRequest, evaluate
 from pgblend.cli.evaluate.significance import compare_paired
 from pgblend.cli.ingest.progress import StartBar
-from pgblend.plpy.settings.catalog import CATALOG, NORMALIZATION_METHODS
+from pgblend.plpy.base.catalog import CATALOG, NORMALIZATION_METHODS
 
 METRIC = "nDCG@10"
 LEAST_QUERIES = 10

@@ -16,8 +16,7 @@ from pgblend.cli.gateway.errors import GatewayError, bad_answer
 from pgblend.cli.gateway.fallback import first_answer
 from pgblend.cli.gateway.observer import Observer
 from pgblend.cli.gateway.providers import Providers
-from pgblend.plpy.models.answer import whole_letters
-from pgblend.plpy.models.secrets import mask_secrets
+from pgblend.plpy.models.answer import mask_secrets, whole_letters
 
 _MOST_REFUSAL = 200  # characters
 

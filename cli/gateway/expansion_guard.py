@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from pgblend.plpy.text.identifiers import identifiers
+from pgblend.plpy.lexical.forms import identifiers
 
 MAX_VARIANTS = 4
 MAX_VARIANT_CHARACTERS = 200

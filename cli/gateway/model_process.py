@@ -140,6 +140,5 @@ if __name__ == "__main__":
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     # As the gateway knows it: what is defined here is sent to it by name.
-    from pgblend.cli.gateway.model_process import _serve as serve
 
-    serve(Connection(int(sys.argv[1])))
+    _serve(Connection(int(sys.argv[1])))

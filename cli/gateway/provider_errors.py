@@ -13,8 +13,7 @@ import httpx
 
 from pgblend.cli.bounded_answer import AnswerTooLargeError, RedirectedError, TruthValueError
 from pgblend.cli.gateway.errors import GatewayError, bad_answer
-from pgblend.plpy.models.answer import whole_letters
-from pgblend.plpy.models.secrets import mask_secrets
+from pgblend.plpy.models.answer import mask_secrets, whole_letters
 
 _MAX_MESSAGE = 300
 _SECRET_NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS)$")

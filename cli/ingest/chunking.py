@@ -15,9 +15,9 @@ from pgblend.cli.ingest.settings import ChunkSettings
 from pgblend.cli.ingest.table_context import TableContext
 from pgblend.cli.ingest.token_spans import TokenSpans
 from pgblend.cli.tokens import count_tokens
-from pgblend.plpy.text.headings import Heading as ShownHeading
-from pgblend.plpy.text.headings import levelled, marked
-from pgblend.plpy.text.split import split_text
+from pgblend.plpy.lexical.headings import Heading as ShownHeading
+from pgblend.plpy.lexical.headings import levelled, marked
+from pgblend.plpy.lexical.split import split_text
 
 Chunk = dict[str, Any]
 

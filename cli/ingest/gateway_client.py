@@ -14,8 +14,13 @@ from pgvector import Vector
 from pgblend.cli.gateway_http import answer_json, gateway_client
 from pgblend.cli.server.gateway_token import TOKEN_VARIABLE, token_for
 from pgblend.cli.server.state import DATA_DIRECTORY_VARIABLE
-from pgblend.plpy.models.answer import is_numbered, numbered_vectors, one_line, storable
-from pgblend.plpy.models.secrets import mask_secrets
+from pgblend.plpy.models.answer import (
+    is_numbered,
+    mask_secrets,
+    numbered_vectors,
+    one_line,
+    storable,
+)
 
 _TIMEOUT = httpx.Timeout(120, connect=5)
 _ATTEMPTS = 4

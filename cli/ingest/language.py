@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 from pgblend.cli.errors import UserError
-from pgblend.plpy.text.words import script_language
+from pgblend.plpy.lexical.words import script_language
 
 AUTO = "auto"
 # With fewer letters a guess is often wrong; the collection's configuration serves.

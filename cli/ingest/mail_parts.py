@@ -5,7 +5,7 @@ import mimetypes
 import re
 from contextlib import suppress
 from dataclasses import dataclass, field
-from email.message import Message
+from email.message import Message as RawPart
 from pathlib import PurePath
 
 from striprtf.striprtf import rtf_to_text
@@ -91,14 +91,14 @@ class MailParts:
         return ""
 
 
-def mail_parts(message: Message) -> MailParts:
+def mail_parts(message: RawPart) -> MailParts:
     """Return the parts of a mail."""
     parts = MailParts()
     _add(parts, message, 0)
     return parts
 
 
-def _add(parts: MailParts, part: Message, depth: int) -> None:
+def _add(parts: MailParts, part: RawPart, depth: int) -> None:
     kind = part.get_content_type()
     if depth > _MOST_DEPTH:
         parts.leave_out("a part", f"parts nest deeper than {_MOST_DEPTH} levels", "save it alone")
@@ -117,7 +117,7 @@ def _add(parts: MailParts, part: Message, depth: int) -> None:
         _add_leaf(parts, part, kind)
 
 
-def _add_message(parts: MailParts, part: Message, kind: str) -> None:
+def _add_message(parts: MailParts, part: RawPart, kind: str) -> None:
     """Add a part that is a mail, or says something about one."""
     if kind == "message/delivery-status":
         parts.add_text("\n\n".join(_fields(each) for each in _children(part)))
@@ -130,7 +130,7 @@ def _add_message(parts: MailParts, part: Message, kind: str) -> None:
         _attach_mail(parts, part)
 
 
-def _add_leaf(parts: MailParts, part: Message, kind: str) -> None:
+def _add_leaf(parts: MailParts, part: RawPart, kind: str) -> None:
     """Add what holds no parts: a text that is shown in its place, or a file."""
     name = file_name(part)
     if kind in _SIGNATURES:
@@ -143,13 +143,13 @@ def _add_leaf(parts: MailParts, part: Message, kind: str) -> None:
         parts.attach(name or _name_by_type(part, kind), data, kind)
 
 
-def _is_shown(part: Message, kind: str, name: str) -> bool:
+def _is_shown(part: RawPart, kind: str, name: str) -> bool:
     """Whether a part is a text in its place; broken ones without a boundary are as well."""
     is_file = bool(name) or part.get_content_disposition() == "attachment"
     return (kind in _SHOWN and not is_file) or kind.startswith("multipart/")
 
 
-def _add_alternatives(parts: MailParts, part: Message, depth: int) -> None:
+def _add_alternatives(parts: MailParts, part: RawPart, depth: int) -> None:
     """Add the plain one of several texts, unless it has too few words of the HTML one."""
     found: list[tuple[bool, MailParts]] = []
     for child in _children(part):
@@ -183,7 +183,7 @@ def _words(text: str) -> set[str]:
     return set(_WORD.findall(_ADDRESS.sub(" ", text).casefold()))
 
 
-def _add_signed(parts: MailParts, part: Message, depth: int) -> None:
+def _add_signed(parts: MailParts, part: RawPart, depth: int) -> None:
     try:
         inner = signed_mail(part_bytes(part))
     except ParseError as error:
@@ -207,7 +207,7 @@ def _add_tnef(parts: MailParts, data: bytes) -> None:
         parts.attach(name, file)
 
 
-def _attach_mail(parts: MailParts, part: Message) -> None:
+def _attach_mail(parts: MailParts, part: RawPart) -> None:
     """Add a mail within the mail, under its subject; a part of headers alone is one as well."""
     children = _children(part)
     data = children[0].as_bytes() if children else part_bytes(part)
@@ -219,37 +219,37 @@ def _attach_mail(parts: MailParts, part: Message) -> None:
         parts.attach(name, data)
 
 
-def _children(part: Message) -> list[Message]:
+def _children(part: RawPart) -> list[RawPart]:
     """Return the parts of a part that has some."""
     payload = part.get_payload()
-    return [each for each in payload if isinstance(each, Message)] if part.is_multipart() else []
+    return [each for each in payload if isinstance(each, RawPart)] if part.is_multipart() else []
 
 
-def _fields(message: Message) -> str:
+def _fields(message: RawPart) -> str:
     return "\n".join(f"{name}: {' '.join(str(value).split())}" for name, value in message.items())
 
 
-def is_signed(part: Message) -> bool:
+def is_signed(part: RawPart) -> bool:
     """Whether an S/MIME part is signed, and not encrypted."""
     with suppress(ValueError, LookupError, TypeError, AttributeError, IndexError):
         return "signed" in str(part.get("Content-Type", "")) or "p7s" in file_name(part)
     return False
 
 
-def file_name(part: Message) -> str:
+def file_name(part: RawPart) -> str:
     """Return the name of a file that a part is; empty where it says none."""
     with suppress(ValueError, LookupError, TypeError, AttributeError, IndexError):
         return storable_text(str(part.get_filename() or ""))
     return ""
 
 
-def _name_by_type(part: Message, kind: str) -> str:
+def _name_by_type(part: RawPart, kind: str) -> str:
     if kind == "text/calendar":
         return "invitation.ics"
     return f"{part.get_content_maintype()}{mimetypes.guess_extension(kind) or ''}"
 
 
-def part_text(part: Message) -> str:
+def part_text(part: RawPart) -> str:
     """Return the text of a part as it is shown."""
     return shown_text(decoded(part), part.get_content_type())
 
@@ -265,7 +265,7 @@ def shown_text(text: str, kind: str) -> str:
     return text
 
 
-def decoded(part: Message) -> str:
+def decoded(part: RawPart) -> str:
     """Decode a part by its charset; one that is missing, unknown or wrong is guessed."""
     data = part_bytes(part)
     charset = str(part.get_content_charset() or "")
@@ -275,7 +275,7 @@ def decoded(part: Message) -> str:
     return decode(data, html=part.get_content_type() == "text/html")
 
 
-def part_bytes(part: Message) -> bytes:
+def part_bytes(part: RawPart) -> bytes:
     """Return the bytes of a part, its transfer encoding undone as far as it goes."""
     with suppress(LookupError, ValueError, KeyError, AttributeError, AssertionError):
         payload = part.get_payload(decode=True)

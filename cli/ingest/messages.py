@@ -7,7 +7,7 @@ from typing import Any
 from pgblend.cli.ingest.document import Message
 from pgblend.cli.ingest.token_ends import token_ends
 from pgblend.cli.tokens import count_tokens
-from pgblend.plpy.text.split import split_text
+from pgblend.plpy.lexical.split import split_text
 
 _GAP = "\n\n"
 _GAP_TOKENS = 2

@@ -3,7 +3,7 @@
 from itertools import pairwise
 
 from pgblend.cli.ingest.token_spans import TokenSpans
-from pgblend.plpy.text.tokens import text_pieces
+from pgblend.plpy.lexical.split import text_pieces
 
 
 def piece_tokens(

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import date
 from typing import Any
 
-from pgblend.plpy.filter.parse import FIELDS, METADATA
+from pgblend.plpy.base.filters import FIELDS, METADATA
 
 Filter = dict[str, Any]
 

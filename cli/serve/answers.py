@@ -15,7 +15,7 @@ from pgblend.cli.serve.body import search_request
 from pgblend.cli.serve.checked_sentences import CheckedSentences
 from pgblend.cli.serve.door import Caller, Door
 from pgblend.cli.serve.problems import Problem
-from pgblend.plpy.context.answer import ask_document
+from pgblend.plpy.answers.answer import ask_document
 
 
 @dataclass(frozen=True)

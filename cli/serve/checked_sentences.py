@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pgblend.plpy.context.answer import checked_sentence, cited_sentence
-from pgblend.plpy.context.sentences import CITATION, answer_sentences, is_abstention
+from pgblend.plpy.answers.answer import checked_sentence, cited_sentence
+from pgblend.plpy.answers.quotations import CITATION, answer_sentences, is_abstention
 
 # What may still become a citation.
 _OPEN = re.compile(r"\[\s*(?:\d|$)")

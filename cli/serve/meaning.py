@@ -6,7 +6,7 @@ from jsonschema_rs import validator_for
 
 from pgblend.cli.parameters import parse_json
 from pgblend.cli.serve.request_schemas import Schema
-from pgblend.plpy.settings.catalog import CATALOG
+from pgblend.plpy.base.catalog import CATALOG
 
 # Values of these options are texts themselves.
 _TEXTS = ("text", "date", "pg_lsn", "text_search_config")

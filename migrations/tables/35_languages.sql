@@ -1,4 +1,4 @@
--- Languages that their script tells: those of plpy/text/words.py; none has a stemmer.
+-- Languages that their script tells: those of plpy/lexical/words.py; none has a stemmer.
 
 CREATE TEXT SEARCH CONFIGURATION pgblend.ja (COPY = pg_catalog.simple);
 COMMENT ON TEXT SEARCH CONFIGURATION pgblend.ja IS

@@ -1,1 +1,1 @@
-"""Links, names and walks."""
+"""Links, names and the walk along edges."""

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from itertools import takewhile
 from urllib.parse import unquote, urljoin
 
+from pgblend.plpy.base.session import Row, Rows
 from pgblend.plpy.graph.names import link_name, path_name, uri_name
-from pgblend.plpy.session import Row, Rows
 
 
 def link_target(

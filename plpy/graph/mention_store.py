@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from pgblend.plpy.base.session import Database, Rows
 from pgblend.plpy.graph.mentions import (
     Mention,
     NameFinder,
@@ -11,7 +12,6 @@ from pgblend.plpy.graph.mentions import (
     mentions,
     most_documents,
 )
-from pgblend.plpy.session import Database, Rows
 
 BATCH = 10000
 

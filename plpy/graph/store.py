@@ -4,8 +4,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from pgblend.plpy.base.session import Database, Rows, UserError
 from pgblend.plpy.graph.links import link_target, meant_by
-from pgblend.plpy.session import Database, Rows, UserError
 
 KINDS = ("path", "wiki", "uri", "key", "name")
 MOST_TYPE_BYTES = 200

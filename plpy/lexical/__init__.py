@@ -1,1 +1,1 @@
-"""BM25 over segments and pending chunks."""
+"""Search by words: the index, BM25, spelling, and what text is made of."""

@@ -5,26 +5,8 @@ from itertools import chain
 from time import monotonic
 from typing import NamedTuple
 
-from pgblend.plpy.lexical.corrections import (
-    Guess,
-    Lexeme,
-    chosen_guesses,
-    corrected_weights,
-    guesses_of,
-    told_corrections,
-)
-from pgblend.plpy.lexical.deadline import Deadline, arm_deadline
-from pgblend.plpy.lexical.idf import own_df, query_idf
-from pgblend.plpy.lexical.terms import (
-    QueryTerms,
-    lexemes_of_words,
-    query_terms,
-    with_stand_ins,
-    with_synonyms,
-    words_of_lexemes,
-)
-from pgblend.plpy.lexical.word_list import WordList
-from pgblend.plpy.ports import (
+from pgblend.plpy.base.catalog import Synonyms
+from pgblend.plpy.base.ports import (
     CandidateList,
     CountRequest,
     Counts,
@@ -36,8 +18,27 @@ from pgblend.plpy.ports import (
     Sample,
     SimilarRequest,
 )
-from pgblend.plpy.session import Database
-from pgblend.plpy.settings.catalog import Synonyms
+from pgblend.plpy.base.session import Database
+from pgblend.plpy.lexical.corrections import (
+    Guess,
+    Lexeme,
+    chosen_guesses,
+    corrected_weights,
+    guesses_of,
+    told_corrections,
+)
+from pgblend.plpy.lexical.deadline import Deadline, arm_deadline
+from pgblend.plpy.lexical.terms import (
+    QueryTerms,
+    lexemes_of_words,
+    own_df,
+    query_idf,
+    query_terms,
+    with_stand_ins,
+    with_synonyms,
+    words_of_lexemes,
+)
+from pgblend.plpy.lexical.word_list import WordList
 
 NOTHING = CandidateList([], [], [], [], [], None)
 MOST_UNKNOWN = 64
@@ -349,7 +350,7 @@ def told_synonyms(terms: QueryTerms, found: CandidateList) -> Sequence[Mapping[s
     """Return for each candidate what words of the query stood for in its language."""
     if not any(terms.stand_ins):
         return ()
-    from pgblend.plpy.rules.synonyms import told_stand_ins  # of few searches
+    from pgblend.plpy.lexical.synonyms import told_stand_ins  # of few searches
 
     told = [told_stand_ins(of_part) for of_part in terms.stand_ins]
     return [told[place] for place in found.parts]

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pgblend.plpy.base.ports import SimilarLexeme
 from pgblend.plpy.lexical.rows import Floats, Integers
-from pgblend.plpy.ports import SimilarLexeme
 
 MOST_SIMILAR = 24
 MOST_ALIKE = 50

@@ -3,7 +3,7 @@
 import time
 from typing import NamedTuple
 
-from pgblend.plpy.session import UserError
+from pgblend.plpy.base.session import UserError
 
 
 class Deadline(NamedTuple):

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NoReturn
 
-from pgblend.plpy.session import Database, UserError
+from pgblend.plpy.base.session import Database, UserError
 
 _DAMAGED = """
     SELECT c.name FROM pgblend_data.collection AS c WHERE c.id IN (

@@ -7,14 +7,21 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pgblend.plpy.base.catalog import LEXICAL_CACHE_BYTES
+from pgblend.plpy.base.ports import SimilarLexeme
+from pgblend.plpy.base.session import Database
 from pgblend.plpy.lexical.failures import report_damage
 from pgblend.plpy.lexical.pending import Pending, PendingCache
 from pgblend.plpy.lexical.rows import ROW, Floats, Integers, Mask, Pair, find_rows
-from pgblend.plpy.lexical.sealed import SealedRows, apart, held_bytes, join_sealed, seal_rows
-from pgblend.plpy.lexical.segment import Segment, unpack_segment
-from pgblend.plpy.ports import SimilarLexeme
-from pgblend.plpy.session import Database
-from pgblend.plpy.settings.catalog import LEXICAL_CACHE_BYTES
+from pgblend.plpy.lexical.segment import (
+    SealedRows,
+    Segment,
+    apart,
+    held_bytes,
+    join_sealed,
+    seal_rows,
+    unpack_segment,
+)
 
 
 @dataclass(slots=True, eq=False, repr=False)

@@ -5,27 +5,8 @@ from time import monotonic
 
 import numpy as np
 
-from pgblend.plpy.filter.candidates import CandidateFilter, candidate_filter
-from pgblend.plpy.lexical.deadline import Deadline
-from pgblend.plpy.lexical.documents import (
-    DocumentRows,
-    chunks_of_documents,
-    count_documents,
-    joined_rows,
-    score_documents,
-)
-from pgblend.plpy.lexical.failures import check_index
-from pgblend.plpy.lexical.index import OpenIndex, open_index
-from pgblend.plpy.lexical.records import term_ids
-from pgblend.plpy.lexical.score import ID_OF, Hit, Scoring, exact_norms, hits_of
-from pgblend.plpy.lexical.terms import PARSED
-from pgblend.plpy.lexical.vocabulary import (
-    count_chunks,
-    count_languages,
-    known_lexemes,
-    similar_lexemes,
-)
-from pgblend.plpy.ports import (
+from pgblend.plpy.base.catalog import LEXICAL_CACHE_BYTES
+from pgblend.plpy.base.ports import (
     CandidateList,
     CountRequest,
     Counts,
@@ -37,9 +18,52 @@ from pgblend.plpy.ports import (
     SimilarLexeme,
     SimilarRequest,
 )
-from pgblend.plpy.session import Database, Rows
-from pgblend.plpy.settings.catalog import LEXICAL_CACHE_BYTES
-from pgblend.plpy.text.parse import asked_of
+from pgblend.plpy.base.session import Database, Rows
+from pgblend.plpy.lexical.candidates import CandidateFilter, Ids, candidate_filter
+from pgblend.plpy.lexical.deadline import Deadline
+from pgblend.plpy.lexical.documents import (
+    DocumentRows,
+    chunks_of_documents,
+    count_documents,
+    joined_rows,
+    score_documents,
+)
+from pgblend.plpy.lexical.failures import check_index
+from pgblend.plpy.lexical.index import OpenIndex, open_index
+from pgblend.plpy.lexical.pending import pending_postings
+from pgblend.plpy.lexical.postings import view_postings
+from pgblend.plpy.lexical.query import asked_of
+from pgblend.plpy.lexical.records import term_ids
+from pgblend.plpy.lexical.score import ID_OF, Hit, Scoring, exact_norms, hits_of
+from pgblend.plpy.lexical.terms import PARSED
+from pgblend.plpy.lexical.vocabulary import (
+    count_chunks,
+    count_languages,
+    known_lexemes,
+    similar_lexemes,
+)
+
+# The chunks that have any of some terms, whatever they score.
+
+
+def matching_chunks(scoring: Scoring) -> Ids:
+    """Return the chunks of the scoring's configuration that have any of its terms."""
+    opened, terms, config = scoring.opened, scoring.terms, scoring.config
+    view, pending = opened.view, opened.pending
+    found: list[Ids] = [np.empty(0, np.int64)]
+    if terms and config in view.ranges:
+        start, end = view.ranges[config]
+        lists = [rows for rows, _ in view_postings(scoring.db, view, terms)]
+        rows = np.unique(np.concatenate(lists)).astype(np.intp)
+        rows = rows[(rows >= start) & (rows < end)]
+        alive = rows[opened.live.alive[rows]]
+        found.append(view.rows.chunk_ids[alive].astype(np.int64))
+    if terms and pending is not None and config in pending.ranges:
+        postings, _ = pending_postings(pending, terms, *pending.ranges[config])
+        rows = np.unique(np.concatenate([rows for rows, _ in postings])).astype(np.intp)
+        found.append(pending.rows.chunk_ids[rows].astype(np.int64))
+    return np.concatenate(found)
+
 
 _TERMS = PARSED.format(
     used="""
@@ -109,7 +133,7 @@ class Node:
 
     def sample(self, request: ListRequest) -> Sample:
         """Take a sample of what could be found; PB009 where the time is over."""
-        from pgblend.plpy.lexical.matching import matching_chunks  # of facets alone, as sampled
+        # of facets alone, as sampled
         from pgblend.plpy.lexical.sample import sampled
 
         opened, check = self._begin(request.collection_ids, request.timeout_ms)

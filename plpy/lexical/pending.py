@@ -6,10 +6,10 @@ from itertools import groupby
 
 import numpy as np
 
+from pgblend.plpy.base.session import Database, Row, keep_value
 from pgblend.plpy.lexical.failures import report_damage
 from pgblend.plpy.lexical.rows import COLUMN_TYPES, ROW, ChunkRows, Integers, Pair, stored_rows
 from pgblend.plpy.lexical.segment import Source
-from pgblend.plpy.session import Database, Row, keep_value
 
 
 @dataclass(slots=True, eq=False, repr=False)

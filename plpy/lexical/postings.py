@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pgblend.plpy.base.session import Database, Row, keep_value
 from pgblend.plpy.lexical.failures import report_damage
 from pgblend.plpy.lexical.index import (
     BLOCK_TERMS,
@@ -16,7 +17,6 @@ from pgblend.plpy.lexical.index import (
 )
 from pgblend.plpy.lexical.rows import ROW, Floats, Integers, Pair
 from pgblend.plpy.lexical.segment import block_size, read_block
-from pgblend.plpy.session import Database, Row, keep_value
 
 Span = tuple[int, int, int, int]
 Blocks = dict[tuple[int, int], tuple[Integers, Integers]]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pgblend.plpy.session import Row
+from pgblend.plpy.base.session import Row
 
 Integers = np.ndarray[tuple[int, ...], np.dtype[np.integer]]
 Floats = np.ndarray[tuple[int, ...], np.dtype[np.floating]]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pgblend.plpy.ports import Sample
+from pgblend.plpy.base.ports import Sample
 
 Ids = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 Hashes = np.ndarray[tuple[int, ...], np.dtype[np.uint64]]

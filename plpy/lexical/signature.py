@@ -3,8 +3,8 @@
 import hmac
 from collections.abc import Sequence
 
+from pgblend.plpy.base.session import Database, Row
 from pgblend.plpy.lexical.rows import COLUMN_TYPES
-from pgblend.plpy.session import Database, Row
 
 _SIGNED = (*COLUMN_TYPES, "code_book", "terms", "document_frequencies")
 

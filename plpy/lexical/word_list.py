@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from pgblend.plpy.ports import CandidateList
-from pgblend.plpy.text.vocabulary import Meaning
+from pgblend.plpy.base.ports import CandidateList
+from pgblend.plpy.lexical.configuration import Meaning
 
 
 class WordList(NamedTuple):

@@ -1,1 +1,1 @@
-"""What models are asked, and what they answer."""
+"""Calls of models through the gateway."""

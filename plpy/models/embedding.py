@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from math import hypot
 from typing import Any
 
-from pgblend.plpy.models.answer import is_numbered
-from pgblend.plpy.models.secrets import mask_secrets
+from pgblend.plpy.models.answer import is_numbered, mask_secrets
 from pgblend.plpy.models.stages import IS_IT, problem
 
 MOST = 3.4028234e38  # a float of 4 bytes holds no more

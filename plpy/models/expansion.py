@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pgblend.plpy.base.catalog import GivenExpansion, Said, SearchSettings
+from pgblend.plpy.base.session import Json
+from pgblend.plpy.base.stages import Progress
 from pgblend.plpy.models.stages import IS_IT, ModelStages, Outcome
-from pgblend.plpy.session import Json
-from pgblend.plpy.settings.catalog import GivenExpansion, Said, SearchSettings
-from pgblend.plpy.stages import Progress
 
 
 def checked_expansion(answer: Any) -> GivenExpansion | None:

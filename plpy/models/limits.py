@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from pgblend.plpy.models.secrets import mask_secrets
+from pgblend.plpy.models.answer import mask_secrets
 from pgblend.plpy.models.stages import problem
 
 FOLDER = "pgblend_model_calls"

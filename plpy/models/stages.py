@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from pgblend.plpy.session import Database
+from pgblend.plpy.base.session import Database
 
 _REQUEST = "SELECT pgblend._request_model($1, $2, $3, $4) AS sent"
 # Where a session notes that a request is a stage's, whose answer is taken later. SQL cannot.

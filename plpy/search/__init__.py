@@ -1,1 +1,1 @@
-"""The plot of a search and its parts."""
+"""One search: its plan, arms, fusion, refinement, page and explanation."""

@@ -5,14 +5,14 @@ import re
 from collections.abc import Sequence
 from time import monotonic
 
-from pgblend.plpy.fusion.pool import ArmList
+from pgblend.plpy.base.catalog import SearchSettings
+from pgblend.plpy.base.ports import CandidateList, Sample, Space, VectorRequest
+from pgblend.plpy.base.session import Json, error_state
 from pgblend.plpy.models.stages import Outcome
-from pgblend.plpy.ports import CandidateList, Sample, Space, VectorRequest
+from pgblend.plpy.search.candidates import ArmList
 from pgblend.plpy.search.lexical import WordLists
 from pgblend.plpy.search.lists import corrected_notes
 from pgblend.plpy.search.stages import Search
-from pgblend.plpy.session import Json, error_state
-from pgblend.plpy.settings.catalog import SearchSettings
 
 LIKE_A_NAME = re.compile(r"\w[^\w\s]\w|_")
 

@@ -5,14 +5,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import shake_256
 from typing import NamedTuple
 
-from pgblend.plpy.search.found import Found, Ranked
+from pgblend.plpy.base.catalog import Cursor
+from pgblend.plpy.base.session import Json, UserError
+from pgblend.plpy.base.settings import read_json, write_json
 from pgblend.plpy.search.page import page_end, page_of, page_start
 from pgblend.plpy.search.plan import check_cursor
-from pgblend.plpy.search.rows import page_rows
+from pgblend.plpy.search.rows import Found, Ranked, page_rows
 from pgblend.plpy.search.stages import Search
-from pgblend.plpy.session import Json, UserError
-from pgblend.plpy.settings.catalog import Cursor
-from pgblend.plpy.settings.check import read_json, write_json
 
 # Evaluations measure one profile at a time.
 _READ = """

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from pgblend.plpy.base.catalog import LEXICAL_CACHE_BYTES, SearchSettings
+from pgblend.plpy.base.ports import CandidateList, LiteralRequest, Sample
+from pgblend.plpy.base.session import Database, UserError
+from pgblend.plpy.lexical.query import query_groups
 from pgblend.plpy.lexical.word_list import WordList
-from pgblend.plpy.ports import CandidateList, LiteralRequest, Sample
 from pgblend.plpy.search.store import StorePort
-from pgblend.plpy.session import Database, UserError
-from pgblend.plpy.settings.catalog import LEXICAL_CACHE_BYTES, SearchSettings
-from pgblend.plpy.text.query import query_groups
 
 if TYPE_CHECKING:
     from pgblend.plpy.lexical.arm import LexicalArm

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from math import exp
 from typing import NamedTuple, Protocol
 
-from pgblend.plpy.fusion.pool import ArmList
+from pgblend.plpy.base.catalog import GivenExpansion, SearchSettings
+from pgblend.plpy.base.session import Json
+from pgblend.plpy.base.stages import Progress
+from pgblend.plpy.lexical.query import query_groups
 from pgblend.plpy.models.stages import ModelStages, Outcome
+from pgblend.plpy.search.candidates import ArmList
 from pgblend.plpy.search.plan import Plan
-from pgblend.plpy.session import Json
-from pgblend.plpy.settings.catalog import GivenExpansion, SearchSettings
-from pgblend.plpy.stages import Progress
-from pgblend.plpy.text.query import query_groups
 
 
 def is_strong_signal(

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from pgblend.plpy.ports import (
+from pgblend.plpy.base.ports import (
     AgesRequest,
     CandidateList,
     CosinesRequest,
@@ -28,12 +28,12 @@ from pgblend.plpy.ports import (
     VectorRequest,
     VectorsRequest,
 )
+from pgblend.plpy.base.session import Database, Rows, error_state
 from pgblend.plpy.search.vectors import vector_list
-from pgblend.plpy.session import Database, Rows, error_state
 
 if TYPE_CHECKING:
     from pgblend.plpy.lexical.arm import LexicalArm, Scope
-    from pgblend.plpy.search.snippets import Highlights
+    from pgblend.plpy.search.store import Highlights
 
 _DOCUMENT = "SELECT d.* FROM pgblend_data.document AS d WHERE d.id = c.document_id OFFSET 0"
 # Most texts stand once, which a look tells for each collection; many take longer than to read all.
@@ -223,7 +223,7 @@ class StoreNode:
 
     def literal(self, request: LiteralRequest) -> CandidateList:
         """Return a list by words without the lexical index."""
-        from pgblend.plpy.search.literal import literal_list  # of few profiles
+        from pgblend.plpy.search.vectors import literal_list  # of few profiles
 
         return literal_list(self.db, request)
 

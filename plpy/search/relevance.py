@@ -1,93 +1,159 @@
-"""Which meaning relevance has in a search."""
+"""What a passage's relevance means, and where a list may end."""
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from math import ceil, erfc, exp, sqrt
 from typing import NamedTuple
 
-from pgblend.plpy.fusion.pool import ArmList
-from pgblend.plpy.refine.priors import PRIORS, RANKED_BY, RANKING
-from pgblend.plpy.refine.relevance import MOST_KNOWN, Curve, Scale, Signals
-from pgblend.plpy.search.pool import Pool, Ranking
-from pgblend.plpy.search.stages import Search
-from pgblend.plpy.session import Json
+from pgblend.plpy.base.catalog import defaults
 
-_FIT = "pgblend calibrate fits a curve of a collection"
+COVERAGES = range(50, 100)  # percent
+MOST_KNOWN = 0.5  # who misspells a word asks no less for what is there
 
 
-class Fit(NamedTuple):
-    """What was fitted for a collection in a space (pgblend_data.calibration)."""
+class Signals(NamedTuple):
+    """What the lists of a search say of how well it is answered.
 
-    space: str
-    model: str
-    mean: float
-    deviation: float
-    coefficients: Sequence[float] | None
-    ranking: Mapping[str, Json] | None
-    thresholds: Sequence[float | None] | None
-
-
-def relevance_scale(search: Search, pool: Pool, has_vector: bool) -> Scale:
-    """Return the best scale that is known; none without a query's vector.
-
-    A curve of the only collection searched comes first, then that of the model, each where the
-    lists are ranked as those that it was made of; then chance; else relevance is the cosine.
+    `first` and `second` are the two best fused scores, `cosine` the best cosine, `words` the best
+    BM25 as a share of what no passage can reach, `known` the share of the query's words, by idf,
+    that passages have, up to MOST_KNOWN.
     """
-    space, lists = search.space, pool.lists
-    if space is None or not has_vector:
-        return Scale(None)
-    fit = known_fit(search.state.calibrations, space.name, space.model)
-    signals = signals_of(pool) if is_plain(search, lists) else None
-    if signals is not None:
-        ranking = {name: getattr(search.settings, name) for name in RANKED_BY}
-        if fit and fit.coefficients and fit.ranking == ranking:
-            curve = Curve(*fit.coefficients)
-            return Scale("calibrated", signals, curve, thresholds=fit.thresholds or ())
-        if space.model in PRIORS and ranking == RANKING:
-            return Scale("prior", signals, PRIORS[space.model])
-    if fit:
-        return Scale("p_value", signals, chance=(fit.mean, fit.deviation))
-    return Scale("cosine", signals)
+
+    first: float
+    second: float
+    cosine: float
+    words: float
+    known: float
+
+    def lead(self, score: float) -> float:
+        """Return the first row's score over the second's, of other rows that over the first's."""
+        return score - (self.second if score >= self.first else self.first)
 
 
-def known_fit(texts: Sequence[str], space: str, model: str) -> Fit | None:
-    """Return what was fitted in a space; None where that has had another model since."""
-    fits = (Fit(**json.loads(text)) for text in texts)
-    return next((one for one in fits if (one.space, one.model) == (space, model)), None)
+class Gate(NamedTuple):
+    """The chance that a question is one for the collection, by a logistic curve."""
+
+    intercept: float
+    cosine: float
+    words: float
+    known: float
+
+    def chance(self, signals: Signals) -> float:
+        """Return it for a search."""
+        by_words = self.words * signals.words + self.known * signals.known
+        return _logistic(self.intercept + self.cosine * signals.cosine + by_words)
 
 
-def is_plain(search: Search, lists: Sequence[ArmList]) -> bool:
-    """Tell whether both arms gave all that they have, for the query as it stands."""
-    arms = {one.arm for one in lists}
-    is_whole = search.had_time and search.lexical_state.reach is None
-    return is_whole and arms >= {"lexical", "vector"} and not search.plan.expands
+NO_GATE = Gate(30.0, 0.0, 0.0, 0.0)  # that lets all questions pass
 
 
-def signals_of(pool: Pool) -> Signals:
-    """Return what the lists say of how well the query is answered."""
-    best = {one.arm: max(one.found.scores, default=0.0) for one in pool.lists}
-    perfect = next((one.found.perfect for one in pool.lists if one.arm == "lexical"), None)
-    first, second = ([pool.own_points[item] for item in pool.own_order[:2]] + [0.0, 0.0])[:2]
-    known = next((one.known for one in pool.lists if one.arm == "lexical"), 0.0)
-    words = best["lexical"] / (perfect or 1.0)
-    return Signals(first, second, best["vector"], words, min(known, MOST_KNOWN))
+class Curve(NamedTuple):
+    """A logistic curve (Platt 1999) that rises with a row's score and lead, cosine and words.
+
+    A gate comes before it. Within a list its chances fall as the scores do.
+    """
+
+    intercept: float
+    score: float
+    lead: float
+    cosine: float
+    words: float
+    gate_intercept: float
+    gate_cosine: float
+    gate_words: float
+    gate_known: float
+
+    @property
+    def gate(self) -> Gate:
+        """Return the gate."""
+        return Gate(self.gate_intercept, self.gate_cosine, self.gate_words, self.gate_known)
+
+    def chances(self, scores: Sequence[float], signals: Signals) -> list[float]:
+        """Return the probability that each passage is relevant."""
+        base = self.intercept + self.cosine * signals.cosine + self.words * signals.words
+        passed = self.gate.chance(signals)
+        return [
+            passed * _logistic(base + self.score * score + self.lead * signals.lead(score))
+            for score in scores
+        ]
 
 
-def tell_ending(search: Search, ranking: Ranking, needed: int) -> None:
-    """Name where a list does not end as it was asked; one row more than a page was `needed`."""
-    settings, basis = search.settings, ranking.basis
-    meant = {"cosine": f"is compared with cosines; {_FIT}", None: "has no vectors to go by"}
-    for name in ("min_relevance", "abstain_below"):
-        if getattr(settings, name) is not None and basis in meant:
-            search.degraded.append(f"relevance: {name} {meant[basis]}")
-    if settings.coverage is None:
-        return
-    coverage = f"coverage {settings.coverage:g}"
-    if basis != "calibrated":
-        told = f"{coverage} is not known where relevance is {basis}; {_FIT}"
-    elif ranking.least_gain(settings.coverage) is None:
-        told = f"no list holds the relevant passage of its judged queries so often as {coverage}"
-    elif len(ranking.best) >= needed:
-        told = f"the list of {coverage} has more rows than were asked for"
-    else:
-        return
-    search.degraded.append(f"relevance: {told}")
+def _logistic(x: float) -> float:
+    return 1 / (1 + exp(-min(max(x, -700), 700)))
+
+
+class Scale(NamedTuple):
+    """What relevance is in a search: its `basis`, and what it is made by.
+
+    `signals` are None where an arm did not run as it should. With a `curve` relevance is a
+    probability (calibrated), or an estimate of one (prior). `chance` has mean and deviation of
+    cosines of random pairs (p_value). `thresholds` are by COVERAGES; None where not to be reached.
+    """
+
+    basis: str | None
+    signals: Signals | None = None
+    curve: Curve | None = None
+    chance: tuple[float, float] | None = None
+    thresholds: Sequence[float | None] = ()
+
+    def threshold(self, coverage: float) -> float | None:
+        """Return the gain at which a list of this coverage ends; None where none is known."""
+        place = max(ceil(coverage * 100 - 1e-9) - COVERAGES.start, 0)
+        return self.thresholds[place] if place < len(self.thresholds) else None
+
+
+def chance_of_less(cosine: float | None, mean: float, deviation: float) -> float | None:
+    """Return 1 - p, p being the share of random pairs at least so near, by the normal curve."""
+    return None if cosine is None else 1 - erfc((cosine - mean) / deviation / sqrt(2)) / 2
+
+
+def gains(chances: Sequence[float]) -> list[float]:
+    """Return the chance that a row is the first relevant one, of rows in their order.
+
+    It never rises, so that the rows of at least some gain are the first of the list: of all lists
+    that hold a relevant passage as often, the shortest.
+    """
+    left, least, found = 1.0, 1.0, []
+    for chance in chances:
+        least = min(least, chance * left)
+        left *= 1 - chance
+        found.append(least)
+    return found
+
+
+# Curves that are shipped with a model, for collections that nobody has judged.
+#
+# Made by tests/benchmarks/fit_prior.py of judged sets; these numbers are all that is taken from
+# them. docs/decisions/search.md says how well they hold on sets left out.
+
+# What scores depend on: a curve holds for searches that have these settings as it was made with.
+RANKED_BY = (
+    "b",
+    "bonus",
+    "feedback",
+    "fusion",
+    "graph",
+    "heading_weight",
+    "k1",
+    "level",
+    "lexical_method",
+    "normalization",
+    "recency_half_life_days",
+    "title_weight",
+    "weights",
+)
+# Those of the profile balanced.
+RANKING = {name: defaults("search")[name] for name in RANKED_BY} | {
+    "fusion": "convex",
+    "normalization": {"method": "spread"},
+    "weights": {
+        "lexical": 1,
+        "vector": 2,
+        "fuzzy": 1,
+        "lexical_variant": 0.5,
+        "vector_variant": 1,
+        "hyde": 1.4,
+    },
+}
+PRIORS = {
+    "local/all-minilm-l6-v2": Curve(-4.07, 2.87, 3.9, 1.94, 0.613, -11.0, 13.3, 8.08, 8.17),
+}

@@ -1,22 +1,19 @@
 """The columns of a page's rows."""
 
 import json
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypedDict
 
-from pgblend.plpy.ports import Passage
+from pgblend.plpy.base.ports import Passage
+from pgblend.plpy.base.session import Json
+from pgblend.plpy.base.session import Row as ChunkRow
+from pgblend.plpy.lexical.query import excluded_texts
 from pgblend.plpy.search.lists import Gathered
 from pgblend.plpy.search.page import Page, copies_on_page, near_copies
-from pgblend.plpy.search.passages import StoredPassages
-from pgblend.plpy.search.pool import Pool, Ranking
-from pgblend.plpy.search.snippets import shown_snippets
+from pgblend.plpy.search.pool import Pool, Ranking, StoredPassages
 from pgblend.plpy.search.stages import Search
-from pgblend.plpy.session import Json
-from pgblend.plpy.session import Row as ChunkRow
-from pgblend.plpy.text.query import excluded_texts
-
-if TYPE_CHECKING:
-    from pgblend.plpy.search.found import Ranked
+from pgblend.plpy.search.store import Highlights, shown_snippets
 
 _FIRST = 10
 _CURSOR = ("score", "document_id", "chunk_index", "depth")
@@ -99,7 +96,7 @@ def with_text_around(search: Search, rows: list[Row]) -> list[Row]:
     before, after = int(sizes["before"]), int(sizes["after"])
     if not rows or not before + after:
         return rows
-    from pgblend.plpy.context.around import text_around  # of few searches
+    from pgblend.plpy.answers.assemble import text_around  # of few searches
 
     found = search.store.around([row.chunk_id for row in rows], sizes)
     chunks: dict[int, list[ChunkRow]] = {}
@@ -190,3 +187,50 @@ def details_of_all(search: Search, gathered: Gathered, basis: str | None) -> dic
     if plan.expands or "expand" in plan.not_run:
         of_all["expansion"] = gathered.expansion
     return {**of_all, "relevance_basis": basis}
+
+
+# What a search found.
+
+
+class Ranked(NamedTuple):
+    """All candidates of a search in their order, and what they were made of.
+
+    `found` is how many the arms and the graph found; rules pin others and hide some. `highlights`
+    is what their snippets mark.
+    """
+
+    gathered: Gathered
+    stored: StoredPassages
+    pool: Pool
+    ranking: Ranking
+    found: int
+    highlights: Highlights
+
+
+@dataclass(eq=False, repr=False)
+class Found:
+    """The rows of a page, and how they came to be; without a query nothing was looked for.
+
+    `candidate_count` is None where the words were out of time; `by_vector`: vectors stand in for
+    words that are nowhere. Of an `experiment` {id, profile, rival}, `sides` are the searches by
+    both profiles and what each found, and `drafted` is what details say of chunk ids.
+    """
+
+    pool: Pool
+    page: Page
+    ranking: Ranking | None
+    stored: StoredPassages
+    rows: list[Row] = field(default_factory=list)
+    candidate_count: int | None = 0
+    by_vector: bool = False
+    experiment: Mapping[str, Json] = field(default_factory=dict)
+    sides: "Sequence[tuple[Search, Found]]" = ()
+    drafted: Mapping[int, dict[str, Json]] = field(default_factory=dict)
+
+
+class Answer(TypedDict):
+    """The columns of _run_search; trace and report are JSON."""
+
+    results: list[Row]
+    trace: str | None
+    report: str | None

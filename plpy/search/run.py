@@ -2,25 +2,20 @@
 
 from collections.abc import Sequence
 
-from pgblend.plpy.fusion.lists import documents_once, fuse_lists
-from pgblend.plpy.fusion.pool import ArmList, Fused
-from pgblend.plpy.fusion.scores import scale_fused
-from pgblend.plpy.models.rerank import RerankStage
-from pgblend.plpy.refine.choose import OrderOf, choose_passages
+from pgblend.plpy.base.session import Database, UserError
 from pgblend.plpy.search.arms import Arms
-from pgblend.plpy.search.found import Answer, Found, Ranked
+from pgblend.plpy.search.candidates import ArmList, Fused
+from pgblend.plpy.search.choose import OrderOf, choose_passages
+from pgblend.plpy.search.fusion import documents_once, fuse_lists
 from pgblend.plpy.search.lists import Gathered, ListSearch, gathered_lists
-from pgblend.plpy.search.page import Page, cut_page, start_of
-from pgblend.plpy.search.passages import StoredPassages
-from pgblend.plpy.search.pool import Pool, Ranking
-from pgblend.plpy.search.relevance import relevance_scale, tell_ending
-from pgblend.plpy.search.request import Request
-from pgblend.plpy.search.rows import page_rows
-from pgblend.plpy.search.snippets import Highlights
-from pgblend.plpy.search.stages import Search
-from pgblend.plpy.search.store import StorePort
-from pgblend.plpy.search.told import last_facts, note_last, note_logged, told_trace
-from pgblend.plpy.session import Database, UserError
+from pgblend.plpy.search.page import Page, cut_page, relevance_scale, start_of, tell_ending
+from pgblend.plpy.search.pool import Pool, Ranking, StoredPassages
+from pgblend.plpy.search.report import last_facts, note_last, note_logged, told_trace
+from pgblend.plpy.search.rerank import RerankStage
+from pgblend.plpy.search.rows import Answer, Found, Ranked, page_rows
+from pgblend.plpy.search.scores import scale_fused
+from pgblend.plpy.search.stages import Request, Search
+from pgblend.plpy.search.store import Highlights, StorePort
 
 LEAST_MOST = 0.5  # a smaller best sum counts less than half of what a best score does
 
@@ -164,7 +159,7 @@ def fuse(search: Search, lists: Sequence[ArmList], stored: StoredPassages) -> Po
         return stored.moved_cosines(search.db, first, passages, settings.feedback["weight"])
 
     def language_factors(documents: Sequence[int]) -> Sequence[float] | None:
-        from pgblend.plpy.fusion.languages import other_language_factors
+        from pgblend.plpy.search.fusion import other_language_factors
 
         query, factor = search.request.query or "", settings.other_languages
         return other_language_factors(query, stored.languages(documents), factor, search.db)
@@ -182,7 +177,7 @@ def add_graph(search: Search, pool: Pool, stored: StoredPassages) -> Pool:
     if search.settings.graph["weight"] == 0:
         search.skip("graph", "its weight is 0")
         return pool
-    from pgblend.plpy.graph.fuse import graph_stage  # of few searches
+    from pgblend.plpy.search.graph import graph_stage  # of few searches
 
     return Pool(*graph_stage(pool.lists, pool.fused, search.settings, stored, search))
 
@@ -192,7 +187,7 @@ def apply_rules(search: Search, pool: Pool, stored: StoredPassages) -> Pool:
     settings = search.settings
     if not (settings.boosts or settings.decays or settings.pinned):
         return pool
-    from pgblend.plpy.rules.stage import rules_stage  # of few searches
+    from pgblend.plpy.search.rules import rules_stage  # of few searches
 
     fused, ruled = rules_stage(pool.fused, settings, search.request.query, stored, search)
     return pool._replace(fused=fused, ruled=ruled)
@@ -303,7 +298,7 @@ def diversify(search: Search, pool: Pool, ranking: Ranking, stored: StoredPassag
     if mmr["lambda"] >= 1:
         search.skip("mmr", "lambda is 1")
         return ranking
-    from pgblend.plpy.refine.diversity import diverse_items  # of few searches
+    from pgblend.plpy.search.choose import diverse_items  # of few searches
 
     scaled = ranking.points
     if not ranking.reranker.scores:

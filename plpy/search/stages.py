@@ -2,21 +2,102 @@
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from os import urandom
 from time import monotonic, perf_counter, time
+from typing import NamedTuple
 
+from pgblend.plpy.base.catalog import SearchSettings
+from pgblend.plpy.base.ports import Held, Sample, Space
+from pgblend.plpy.base.session import Database, UserError, error_fields, error_message
+from pgblend.plpy.base.stages import StageLog
 from pgblend.plpy.models.stages import ModelStages
-from pgblend.plpy.ports import Held, Sample, Space
-from pgblend.plpy.search.degraded import go_on_without
 from pgblend.plpy.search.lexical import IndexState
-from pgblend.plpy.search.plan import arm_depth, check_cursor, of_arm, search_plan
-from pgblend.plpy.search.request import Request, Tries
-from pgblend.plpy.search.state import read_state
+from pgblend.plpy.search.plan import arm_depth, check_cursor, of_arm, read_state, search_plan
 from pgblend.plpy.search.store import StorePort
-from pgblend.plpy.session import Database, UserError, error_fields, error_message
-from pgblend.plpy.settings.catalog import SearchSettings
-from pgblend.plpy.stages import StageLog
+
+# What a search is asked, and how often it was tried.
+
+
+class Tries(NamedTuple):
+    """How often a search was begun, for whom the lexical index was not there.
+
+    `attempts` counts this one; `problem` is the SQLSTATE of what was in the way last, `status` what
+    the index was then (error, building, uninitialized). `waits` are the pauses that are left,
+    `pause_s` the one before this attempt.
+    """
+
+    attempts: int = 1
+    problem: str | None = None
+    status: str | None = None
+    waits: Sequence[float] = (0.05, 0.1)
+    pause_s: float = 0.0
+    looked_again: bool = False
+
+    @classmethod
+    def read(cls, text: str | None) -> "Tries":
+        """Return what a JSON text of `write` says; None is the first attempt."""
+        return cls(**json.loads(text)) if text else cls()
+
+    def write(self) -> str:
+        """Return this as JSON."""
+        return json.dumps(self._asdict())
+
+
+class Request(NamedTuple):
+    """What _run_search is called with; JSON and vectors are texts, times seconds since 1970.
+
+    `only_arm` is lexical, vector, fuzzy or None, `traced` none, page, pool, facets or rerank.
+    Nothing in it is trusted: anybody who may search can write one.
+    """
+
+    query: str | None
+    result_limit: int
+    collections: Sequence[str | None] | None
+    filter: str | None
+    profile: str | None
+    options: str | None
+    query_embedding: str | None
+    only_arm: str | None
+    traced: str
+    started_at: float
+    tries: Tries = Tries()
+
+    @property
+    def is_blank(self) -> bool:
+        """Tell whether there is no query."""
+        return not (self.query or "").strip(" \t\r\n")
+
+
+# What a search goes on without.
+
+_CALLED = {
+    **{arm: f"the {arm} arm" for arm in ("lexical", "vector", "fuzzy")},
+    "replica": "the last changes",
+    "shards": "some shards",
+}
+
+
+def go_on_without(
+    db: Database, stage: str, problem: str, hint: str | None, sqlstate: str, strict: bool
+) -> str:
+    """Warn that a search goes on without a stage, and return the text for `degraded`.
+
+    By the setting strict it is an error instead. The hint says what to do; it follows as a sentence
+    of its own where the problem is one, else after a semicolon.
+    """
+    if strict:
+        raise UserError(
+            f"{stage}: {problem}", "Leave out the option strict to go on without it.", sqlstate
+        )
+    reason = problem
+    if hint is not None:
+        reason += f" {hint}" if problem.endswith((".", "!", "?")) else f"; {hint}"
+    without = _CALLED.get(stage, f"the {stage} stage")
+    db.warn(f"searching without {without}: {reason}")
+    return f"{stage}: {reason}"
+
 
 _FILTER = "SELECT pgblend._search_filter($1, $2, $3)::text AS filter"
 _SEES_ALL = "SELECT pg_has_role('pgblend_admin', 'USAGE') AS found"
@@ -92,7 +173,7 @@ class Search(StageLog):
         """Return the filter: the caller's, checked, with since, until, hidden and tenants."""
         settings, given = self.plan.settings, self.request.filter
         if settings.hidden:
-            from pgblend.plpy.rules.patterns import without_hidden  # of few searches
+            from pgblend.plpy.search.rules import without_hidden  # of few searches
 
             given = without_hidden(given, settings.hidden, self.request.query)
         dates = settings.since, settings.until

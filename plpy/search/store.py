@@ -1,21 +1,25 @@
 """What a search asks of the store, where passages, vectors and the lexical index are."""
 
 from collections.abc import Mapping, Sequence
+from itertools import count
 from typing import TYPE_CHECKING, Protocol
 
-from pgblend.plpy.ports import (
+from pgblend.plpy.base.ports import (
     CandidateList,
     Held,
     LiteralRequest,
+    Passage,
     PassagePort,
     Space,
     VectorRequest,
 )
-from pgblend.plpy.session import Rows
+from pgblend.plpy.base.session import Database, Rows
+from pgblend.plpy.lexical.snippets import Sought, page_snippets
+from pgblend.plpy.search.candidates import ArmList
+from pgblend.plpy.search.lists import corrected_lexemes
 
 if TYPE_CHECKING:
     from pgblend.plpy.lexical.arm import LexicalArm, Scope
-    from pgblend.plpy.search.snippets import Highlights
 
 
 class StorePort(PassagePort, Protocol):
@@ -67,3 +71,51 @@ class StorePort(PassagePort, Protocol):
 
     def around(self, chunk_ids: Sequence[int], sizes: Mapping[str, float]) -> Rows:
         """Return passages and those around them in their documents (_chunks_around)."""
+
+
+# The snippets of a page: those that came with their passages, and the rest.
+
+
+class Highlights:
+    """What snippets of one search mark: its query, and what the fuzzy arm took for its words.
+
+    `meanings` has what the query looks for in each configuration, where a list by words knows it.
+    """
+
+    def __init__(self, query: str | None, lists: Sequence[ArmList]) -> None:
+        named = {one.arm: one for one in lists}
+        lexical, fuzzy = named.get("lexical"), named.get("fuzzy")
+        self.query = query
+        self.meanings = lexical.meanings if lexical else {}
+        self.notes = {}
+        if fuzzy:
+            notes = map(fuzzy.notes.get, count(1))
+            self.notes = dict(zip(fuzzy.found.chunk_ids, notes, strict=False))  # counts are endless
+
+    def corrections(self, chunk_id: int) -> tuple[str, ...]:
+        """Return the lexemes that the fuzzy arm took for unknown words where it found a passage."""
+        return corrected_lexemes(self.notes.get(chunk_id) or {})
+
+    def sought(self, passage: Passage) -> Sought:
+        """Return what a passage was found by."""
+        meaning = self.meanings.get(passage.text_search_config)
+        return Sought(self.query, self.corrections(passage.chunk_id), meaning)
+
+
+def shown_snippets(
+    db: Database, store: StorePort, highlights: Highlights, passages: Sequence[Passage]
+) -> Mapping[int, str]:
+    """Return the snippets of passages by chunk id; those that the store made are taken."""
+    ready = store.snippets(highlights)
+    rest = [one for one in passages if one.chunk_id not in ready]
+    return {**ready, **made_snippets(db, rest, list(map(highlights.sought, rest)))}
+
+
+def made_snippets(
+    db: Database, passages: Sequence[Passage], sought: Sequence[Sought]
+) -> dict[int, str]:
+    """Make the snippets of passages, each with what it was found by; return them by chunk id."""
+    contents = [one.content for one in passages]
+    configs = [one.text_search_config for one in passages]
+    snippets = page_snippets(db, contents, sought, configs)
+    return {one.chunk_id: made for one, made in zip(passages, snippets, strict=True)}

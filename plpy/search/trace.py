@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from pgblend.plpy.fusion.lists import fuse_ranks
-from pgblend.plpy.fusion.pool import ArmList, Fused
-from pgblend.plpy.refine.choose import Dropped
-from pgblend.plpy.session import Json
+from pgblend.plpy.base.session import Json
+from pgblend.plpy.search.candidates import ArmList, Fused
+from pgblend.plpy.search.choose import Dropped
+from pgblend.plpy.search.fusion import fuse_ranks
 
 
 def fused_parts(lists: Sequence[ArmList], fused: Fused, rrf_k: float) -> dict[str, list[float]]:

@@ -11,8 +11,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from pgblend.plpy.lexical.node import Node
-from pgblend.plpy.ports import (
+from pgblend.plpy.base.ports import (
     AgesRequest,
     CandidateList,
     CosinesRequest,
@@ -35,10 +34,7 @@ from pgblend.plpy.ports import (
     VectorRequest,
     VectorsRequest,
 )
-from pgblend.plpy.search.node import StoreNode
-from pgblend.plpy.search.snippets import made_snippets
-from pgblend.plpy.search.state import read_state
-from pgblend.plpy.session import (
+from pgblend.plpy.base.session import (
     CANCELLED,
     Database,
     UserError,
@@ -46,10 +42,14 @@ from pgblend.plpy.session import (
     error_message,
     error_state,
 )
+from pgblend.plpy.lexical.configuration import Meaning, config_version
+from pgblend.plpy.lexical.node import Node
+from pgblend.plpy.lexical.snippets import Sought
+from pgblend.plpy.search.node import StoreNode
+from pgblend.plpy.search.plan import read_state
+from pgblend.plpy.search.store import made_snippets
 from pgblend.plpy.shards.routines import ROUTINES, VIEWS
 from pgblend.plpy.shards.wire import WIRE, Step, built, packed, packed_list
-from pgblend.plpy.text.snippets import Sought
-from pgblend.plpy.text.vocabulary import Meaning, config_version
 
 _SELF = "SELECT s.front_version AS version FROM pgblend_data.shard_self AS s"
 _LACKS = "it lacks the last changes of settings, grants or collections: pgblend shards push"

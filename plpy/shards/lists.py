@@ -6,7 +6,7 @@ from math import comb
 from operator import neg
 from typing import Any
 
-from pgblend.plpy.ports import CandidateList
+from pgblend.plpy.base.ports import CandidateList
 
 ONE_OF = 10_000  # searches
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from pgblend.plpy.ports import (
+from pgblend.plpy.base.ports import (
     AgesRequest,
     CandidateList,
     CosinesRequest,
@@ -29,15 +29,15 @@ from pgblend.plpy.ports import (
     VectorRequest,
     VectorsRequest,
 )
-from pgblend.plpy.session import Database, Rows
+from pgblend.plpy.base.session import Database, Rows
 from pgblend.plpy.shards.lists import cut_short, merged_lists, share_of
 from pgblend.plpy.shards.trips import Call, Trips
 from pgblend.plpy.shards.wire import Step, unpacked, unpacked_list
 
 if TYPE_CHECKING:
     from pgblend.plpy.lexical.arm import LexicalArm, Scope
-    from pgblend.plpy.search.snippets import Highlights
-    from pgblend.plpy.shards.absent import Absence
+    from pgblend.plpy.search.store import Highlights
+    from pgblend.plpy.shards.trips import Absence
 
 _BINDS = (
     "SELECT EXISTS (SELECT FROM unnest($2) AS l (name)"
@@ -88,7 +88,7 @@ class ShardStore:
 
     def arm(self, scope: "Scope", cache_bytes: int) -> "LexicalArm":
         """Return the lexical arm over the shards' indexes; each shard keeps what it is set to."""
-        from pgblend.plpy.shards.arm import ShardArm, ShardIndex
+        from pgblend.plpy.shards.search import ShardArm, ShardIndex
 
         return ShardArm(self.db, ShardIndex(self), scope)
 

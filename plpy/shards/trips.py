@@ -9,11 +9,12 @@ LeftOut is raised, and the search begins again without them (absent.py).
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from time import monotonic
-from typing import Any
+from typing import Any, NamedTuple
 
-from pgblend.plpy.session import (
+from pgblend.plpy.base.session import (
     CANCELLED,
     Database,
     UserError,
@@ -21,10 +22,123 @@ from pgblend.plpy.session import (
     error_state,
     keep_value,
 )
-from pgblend.plpy.shards.absent import Absence, Absences, told_absent
-from pgblend.plpy.shards.shapes import misfit
-from pgblend.plpy.shards.spread import EVERYWHERE, Spread, spread_of
-from pgblend.plpy.shards.wire import WIRE
+from pgblend.plpy.shards.wire import WIRE, misfit
+
+# Which shards have passages of the collections that are asked about, and how many of them.
+
+MOST_KEPT = 100
+EVERYWHERE = "{[0,4096)}"
+_OWNED = """
+    SELECT s.place - 1 AS place, b.shard, count(*) AS buckets
+    FROM unnest($1) WITH ORDINALITY AS s (span, place)
+    INNER JOIN pgblend_data.shard_bucket AS b ON b.bucket::integer <@ s.span::int4multirange
+    GROUP BY s.place, b.shard
+"""
+
+
+class Spread(NamedTuple):
+    """How passages are spread over the shards that have any, if collections are of one size.
+
+    `shares` has about which part of them each shard has. `evenly`: over so many shards a collection
+    is spread, if all were like the one that has the largest part of it.
+    """
+
+    shares: Mapping[int, float]
+    evenly: int
+
+    def missing_percent(self, absent: Sequence[int]) -> int:
+        """Return about how many of a hundred passages some of the shards have."""
+        return round(100 * sum(self.shares[number] for number in absent))
+
+
+def spread_of(db: Database, shards: Sequence[int], spans: Sequence[str]) -> Spread:
+    """Return the spread of collections of some spans: JSON lists of buckets and how many have them.
+
+    None at all: of the whole store. A split gives shards new numbers, and never one again: so the
+    numbers of all `shards` tell which map this is, of which a session keeps what it read.
+    """
+    kept: dict[tuple[str, ...], Spread] = db.kept("shard_spreads")
+    key = ",".join(map(str, shards)), *spans
+    if key not in kept:
+        keep_value(kept, key, _read(db, spans), MOST_KEPT)
+    return kept[key]
+
+
+def _read(db: Database, spans: Sequence[str]) -> Spread:
+    buckets, counts = zip(*map(json.loads, spans or [json.dumps([EVERYWHERE, 1])]), strict=True)
+    rows = db.run(_OWNED, ["text[]"], list(buckets))
+    sizes: Counter[int] = Counter()
+    for row in rows:
+        sizes[row["place"]] += row["buckets"]
+    shares: Counter[int] = Counter()
+    parts = [row["buckets"] / sizes[row["place"]] for row in rows]
+    weights = [counts[row["place"]] / sum(counts) for row in rows]
+    for row, part, weight in zip(rows, parts, weights, strict=True):
+        shares[row["shard"]] += part * weight
+    return Spread(shares, round(1 / max(parts)))
+
+
+# Shards that do not answer: how long they are left out, and what is said of it.
+
+LEAST_S = 5.0
+TIMES = 10
+MOST_SHOWN = 200
+_HINT = (
+    "pgblend shards status tells which ones answer; a role goes to shards by a login of its own:"
+    " pgblend shards grant ROLE"
+)
+
+
+class Absence(NamedTuple):
+    """What a search lacks, and what to do."""
+
+    problem: str
+    hint: str
+
+
+class Absences:
+    """The shards that a session leaves out for a role: each with the reason, and until when."""
+
+    def __init__(self, kept: dict[tuple[str, int], tuple[str, float]], role: str) -> None:
+        self.kept, self.role = kept, role
+
+    def note(self, number: int, reason: str, took_s: float) -> str:
+        """Leave a shard out: so a tenth of the time at most is spent on waiting for it."""
+        told = shortened(reason)
+        self.kept[self.role, number] = told, monotonic() + max(LEAST_S, TIMES * took_s)
+        return told
+
+    def forget(self, number: int) -> None:
+        """Take a shard as one that answers."""
+        self.kept.pop((self.role, number), None)
+
+    def due(self, numbers: Iterable[int]) -> Sequence[int]:
+        """Return those of all shards to ask again: their time is over, or all are left out."""
+        all_ = [*numbers]
+        left_out = {number: self.kept[self.role, number][1] for number in self.lasting(all_)}
+        now = monotonic() if len(left_out) < len(all_) else float("inf")
+        return [number for number, until in left_out.items() if until <= now]
+
+    def lasting(self, numbers: Iterable[int]) -> dict[int, str]:
+        """Return why shards are left out."""
+        found = {number: self.kept.get((self.role, number)) for number in numbers}
+        return {number: one[0] for number, one in found.items() if one is not None}
+
+
+def shortened(reason: str) -> str:
+    """Return what PL/Proxy says of a failure in one line, without the name of the routine."""
+    told = " ".join(reason.rpartition("_ask_shards(3): ")[2].split())
+    return told if len(told) <= MOST_SHOWN else f"{told[:MOST_SHOWN]}…"
+
+
+def told_absent(names: Mapping[int, str], absent: Mapping[int, str], percent: int) -> Absence:
+    """Return what is missing where some shards are left out; PB014 where all of them are."""
+    told = "; ".join(f"{names[number]}: {absent[number]}" for number in sorted(absent))
+    if len(absent) == len(names):
+        raise UserError(f"no shard answered ({told})", _HINT, "PB014")
+    count = f"{len(absent)} of {len(names)} did not answer ({told})"
+    return Absence(f"{count}; about {percent} % of the passages are missing", _HINT)
+
 
 MOST_FACTS = 1000
 MOST_TURNS = 5

@@ -3,15 +3,29 @@
 Columns of numbers are packed, which takes a third of the time of JSON's digits.
 """
 
+import json
 from binascii import a2b_base64, b2a_base64
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
+from math import isfinite
 from struct import Struct
+from struct import error as layout_error
 from types import UnionType
 from typing import Any, NamedTuple
 
-from pgblend.plpy.ports import CandidateList
+from pgblend.plpy.base.ports import (
+    CandidateList,
+    Counts,
+    Distance,
+    Held,
+    Holder,
+    NamedDocument,
+    NodePassage,
+    Passage,
+    Sample,
+    SimilarLexeme,
+)
 
 # Of trips and their answers: a coordinator of a newer one than its shard gets none.
 WIRE = 4
@@ -81,3 +95,292 @@ def unpacked_list(value: Sequence[Any]) -> CandidateList:
     text, parts, perfect = value
     chunk_ids, document_ids, chunk_indexes, scores = unpacked(_CANDIDATES, text)
     return CandidateList(chunk_ids, document_ids, chunk_indexes, scores, parts, perfect)
+
+
+# What shape the answer to each call has: what a shard says is looked at before anything uses it.
+#
+# A shard may be another server, of another version, or in other hands. So types, sizes, numbers and
+# ids are checked, and what does not fit is told with the name of the call.
+
+Call = Sequence[Any]
+Check = Callable[[Any, Any], bool]  # the value, the call's own argument
+_MOST = 2**63
+_MOST_OF_COLUMN = 2**31  # places in texts are of PostgreSQL's type integer
+_SMALL = {"start_offset", "end_offset", "start_line", "end_line", "pages", "chunk_index"}
+_MOST_EXPONENT = 300
+_NONSENSE = (
+    AttributeError,
+    KeyError,
+    OverflowError,
+    RecursionError,
+    TypeError,
+    ValueError,
+    layout_error,
+)
+_AROUND: Mapping[str, Any] = {
+    **dict.fromkeys(("chunk_id", "document_id", "chunk_index", "token_count"), int | None),
+    **dict.fromkeys(("start_offset", "end_offset", "start_line", "end_line"), int | None),
+    "own_start": int | None,
+    **dict.fromkeys(("content", "kind", "context"), str | None),
+    **dict.fromkeys(("pages", "piece_tokens"), Sequence[int] | None),
+}
+_NEVER_NULL = ("chunk_id", "document_id", "chunk_index", "content")
+
+
+def misfit(calls: Sequence[Call], answers: Sequence[Mapping[str, Any]]) -> str | None:
+    """Return the name of the first call whose answer is of another shape; None where all fit."""
+    candidates = 0
+    for call, answer in zip(calls, answers, strict=True):
+        name, *arguments = call
+        if "error" in answer:
+            continue
+        value = answer["value"]
+        try:
+            if name == "hashes":
+                fits = len(unpacked("I", value)[0]) == candidates
+            elif name in _LISTS:
+                fits = _is_list(value, arguments[0])
+                candidates += len(unpacked_list(value).scores) if fits else 0
+            else:
+                fits = _CHECKS[name](value, arguments[0] if arguments else None)
+        except _NONSENSE:
+            fits = False
+        if not fits:
+            return str(name)
+    return None
+
+
+def is_of(kind: Any, value: Any, most: int = _MOST) -> bool:
+    """Tell whether a value that JSON gave is of a kind: a type of the ports, or of their fields."""
+    if isinstance(kind, UnionType):
+        return value is None or is_of(kind.__args__[0], value, most)
+    if hasattr(kind, "_fields"):
+        kinds = kind.__annotations__
+        return _is_row(value, len(kinds)) and all(
+            is_of(one, given, _MOST_OF_COLUMN if name in _SMALL else most)
+            for (name, one), given in zip(kinds.items(), value, strict=True)
+        )
+    if getattr(kind, "__origin__", None) is Sequence:
+        return isinstance(value, list) and all(is_of(kind.__args__[0], one, most) for one in value)
+    if kind is bool:
+        return isinstance(value, bool)
+    if kind is str:
+        return isinstance(value, str) and is_text(value)
+    is_number = type(value) is int or (kind is float and type(value) is float)
+    return is_number and (-most <= value < most if kind is int else isfinite(value))
+
+
+def is_text(value: str) -> bool:
+    """Tell whether PostgreSQL can store a text."""
+    return "\0" not in value and (value.isascii() or _is_whole(value))
+
+
+def _is_whole(value: str) -> bool:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _is_row(value: Any, length: int) -> bool:
+    return isinstance(value, list) and len(value) == length
+
+
+def _is_json(text: str) -> bool:
+    """Tell whether a text is an object that PostgreSQL takes as jsonb."""
+
+    def number(digits: str) -> float:
+        exponent = digits.lower().partition("e")[2]
+        if exponent and abs(int(exponent)) > _MOST_EXPONENT:
+            raise ValueError(digits)
+        return float(digits)
+
+    def no_number(name: str) -> None:
+        raise ValueError(name)
+
+    read = json.loads(text, parse_float=number, parse_constant=no_number)
+    return isinstance(read, dict) and "\\u0000" not in text and is_text(json.dumps(read))
+
+
+def _is_list(value: Any, request: Any) -> bool:
+    """Tell whether this is a list of candidates, no longer than was asked for, each there once."""
+    if not (_is_row(value, 3) and isinstance(value[0], str) and is_of(float | None, value[2])):
+        return False
+    found = unpacked_list(value)
+    parts = getattr(request, "parts", ())
+    return (
+        len(found.scores) <= request.depth
+        and len({*found.chunk_ids}) == len(found.chunk_ids)
+        and all(map(isfinite, found.scores))
+        and is_of(Sequence[int], value[1])
+        and len(found.parts) in (0, len(found.scores))
+        and all(0 <= one < max(len(parts), 1) for one in found.parts)
+    )
+
+
+def _rows(kind: Any, key: str, of: str) -> Check:
+    """Return what takes rows of a kind, each about one of the ids that the request has."""
+    place = kind._fields.index(key)
+
+    def check(value: Any, request: Any) -> bool:
+        asked = {*getattr(request, of)}
+        return is_of(Sequence[kind], value) and all(row[place] in asked for row in value)
+
+    return check
+
+
+def _passages(value: Any, request: Any) -> bool:
+    """Each is there once."""
+    metadata = Passage._fields.index("metadata")
+    ids = [row[0] for row in value]
+    return (
+        _rows(Passage, "chunk_id", "chunk_ids")(value, request)
+        and len({*ids}) == len(ids)
+        and all(_is_json(row[metadata]) for row in value)
+    )
+
+
+def _pairs(kind: Any, is_value: Callable[[Any], bool] = lambda _: True) -> Check:
+    """Return what takes [id, value] of ids that the request has."""
+
+    def check(value: Any, request: Any) -> bool:
+        asked = None if request is None else {*request.chunk_ids}
+        return isinstance(value, list) and all(
+            _is_row(one, 2)
+            and is_of(int, one[0])
+            and (asked is None or one[0] in asked)
+            and is_of(kind, one[1])
+            and is_value(one[1])
+            for one in value
+        )
+
+    return check
+
+
+def _is_vector(text: str) -> bool:
+    """Tell whether a text is a vector: numbers, all finite, in brackets."""
+    return text[:1] + text[-1:] == "[]" and all(isfinite(float(n)) for n in text[1:-1].split(","))
+
+
+def _is_vectors(value: Any, request: Any) -> bool:
+    sizes = {one[1].count(",") for one in value}
+    return _pairs(str, _is_vector)(value, request) and len(sizes) <= 1
+
+
+def _is_counts(value: Any, request: Any) -> bool:
+    """Counts are of each lexeme that was asked for, none is below 0."""
+    if not is_of(Counts, value):
+        return False
+    n, length, *columns = value
+    count = len(request.lexemes)
+    return (
+        min([n, length, *columns[0], *columns[1], *columns[2]]) >= 0
+        and len(columns[0]) == count
+        and len(columns[1]) == len(columns[2])
+        and len(columns[1]) in (0, count)
+    )
+
+
+def _is_sample(value: Any, _: Any) -> bool:
+    """`last` is a hash, an integer of 64 bits without a sign."""
+    *counted, last = value
+    return (
+        is_of(Sample, [*counted, 0])
+        and type(last) is int
+        and 0 <= last < 2 * _MOST
+        and len({*value[2]}) == len(value[2]) <= value[1] <= value[0]
+    )
+
+
+def _is_similar(value: Any, request: Any) -> bool:
+    """The cost of edits is infinite where it is too high."""
+    cost = SimilarLexeme._fields.index("cost")
+    rows = [[*row[:cost], 0.0 if row[cost] == float("inf") else row[cost], *row[cost + 1 :]]
+            for row in value]  # fmt: skip
+    places = range(len(request.lexemes))
+    return is_of(Sequence[SimilarLexeme], rows) and all(row[0] in places for row in rows)
+
+
+def _of_each(kind: Any, of: str) -> Check:
+    """Return what takes a value for each of what the request has, in its order."""
+    return lambda value, request: (
+        is_of(Sequence[kind], value) and len(value) == len(getattr(request, of))
+    )
+
+
+def _is_distances(value: Any, request: Any) -> bool:
+    places = range(len(request.keys))
+    return _rows(Distance, "chunk_id", "chunk_ids")(value, request) and all(
+        row[0] in places for row in value
+    )
+
+
+def _is_passing(value: Any, request: Any) -> bool:
+    asked = {*request.chunk_ids}
+    return _of_each(Sequence[int], "filters")(value, request) and all(
+        asked.issuperset(one) for one in value
+    )
+
+
+def _is_steps(value: Any, request: Any) -> bool:
+    """No more than were asked for; an edge that several passages tell of comes several times."""
+    return _rows(Step, "node", "nodes")(value, request) and len(value) <= request.most
+
+
+def _is_around(value: Any, _: Any) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(row, dict)
+        and row.keys() == _AROUND.keys()
+        and all(is_of(kind, row[name], _MOST_OF_COLUMN if name in _SMALL else _MOST)
+                for name, kind in _AROUND.items())
+        and all(row[name] is not None for name in _NEVER_NULL)
+        for row in value
+    )  # fmt: skip
+
+
+def _is_error(value: Any, _: Any) -> bool:
+    """None, or SQLSTATE, message, hint and table."""
+    return value is None or (
+        _is_row(value, 4) and is_of(Sequence[str], value) and len(value[0]) == 5
+    )
+
+
+def _of(kind: Any) -> Check:
+    return lambda value, _: is_of(kind, value)
+
+
+_LISTS = ("find", "nearest", "literal")
+_CHECKS: Mapping[str, Check] = {
+    "configurations": _of(Sequence[str]),
+    "check_index": _is_error,
+    "count": _is_counts,
+    "known": _of_each(bool, "lexemes"),
+    "similar": _is_similar,
+    "sample": _is_sample,
+    "hold": _of(Held),
+    "has_chunks": _of(bool),
+    "first_named": lambda value, _: (
+        value is None or (_is_row(value, 2) and is_of(int, value[0]) and is_of(bool, value[1]))
+    ),
+    "is_named": _of(bool),
+    "around": _is_around,
+    "routine": lambda value, _: isinstance(value, list),
+    "view": lambda value, _: isinstance(value, list),
+    "passages": _passages,
+    "snippets": lambda value, _: _pairs(str)(value, None),
+    "holders": _rows(Holder, "chunk_id", "chunk_ids"),
+    "ages_days": _of_each(float | None, "chunk_ids"),
+    "languages": _of_each(str | None, "document_ids"),
+    "passing": _is_passing,
+    "distances": _is_distances,
+    "named_documents": _rows(NamedDocument, "name", "names"),
+    "cosines": _pairs(float | None),
+    "vectors": _is_vectors,
+    "steps": _is_steps,
+    "present": lambda value, nodes: (
+        is_of(Sequence[Sequence[int]], value)
+        and all(len(row) == 2 and row[0] in nodes for row in value)
+    ),
+    "node_passages": _rows(NodePassage, "node", "nodes"),
+}

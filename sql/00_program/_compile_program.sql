@@ -8,7 +8,7 @@ SET search_path = pg_catalog, pg_temp
 AS $python$
 from _frozen_importlib_external import MAGIC_NUMBER
 from base64 import b64encode
-from pgblend.plpy.program import compiled
+from pgblend.plpy.base.program import compiled
 
 found = plpy.execute(
     "SELECT p AS program, sha256(convert_to(p, 'UTF8')) AS digest FROM pgblend._program() AS p")[0]

@@ -46,8 +46,8 @@ if not is_compiled:
             sqlstate="PB012", hint="Put it back: pgblend migrate up, as a superuser.")
     parts = ("\n" + found["program"]).split("\n#: ")[1:]
     modules = dict(part.partition("\n")[::2] for part in parts)
-importer = modules["pgblend.plpy.program"]
-scope = {"__name__": "pgblend.plpy.program"}
+importer = modules["pgblend.plpy.base.program"]
+scope = {"__name__": "pgblend.plpy.base.program"}
 exec(marshal.loads(zlib.decompress(importer)) if is_compiled else importer, scope)
 scope["Program"](modules).install()
 GD["pgblend_program"] = DIGEST

@@ -6,7 +6,7 @@ RETURNS void
 LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 AS $python$
-from pgblend.plpy.settings.check import check_settings, read_json
+from pgblend.plpy.base.settings import check_settings, read_json
 
 db.answer(lambda db: check_settings(db, read_json(settings or "{}"), scopes, place))
 $python$;

@@ -12,7 +12,7 @@ LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 AS $python$
 from pgblend.plpy.search.plan import told_settings
-from pgblend.plpy.search.state import read_state
+from pgblend.plpy.search.plan import read_state
 
 return db.answer(
     lambda db: told_settings(db, read_state(db, profile, None, collection_ids or []), options))

@@ -6,8 +6,8 @@ LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 STRICT
 AS $python$
-from pgblend.plpy.settings.catalog import CATALOG
-from pgblend.plpy.settings.check import read_json, value_problem
+from pgblend.plpy.base.catalog import CATALOG
+from pgblend.plpy.base.settings import read_json, value_problem
 
 return db.answer(lambda db: value_problem(db, CATALOG[name], read_json(value)))
 $python$;

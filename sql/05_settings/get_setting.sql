@@ -1,7 +1,7 @@
 -- get_setting: the value in force for the whole database, the default where none was set.
 -- NULL where it has no default either. An unknown name is an error. Of an object, keys that were
 -- not set have their defaults; one with a key "kind" is a whole. A number stands for each key (as
--- in plpy/settings/layers.py). Definer-rights functions call it: nothing that others can write to
+-- in plpy/base/settings.py). Definer-rights functions call it: nothing that others can write to
 -- is on its search_path.
 CREATE OR REPLACE FUNCTION blend.get_setting(name text)
 RETURNS jsonb

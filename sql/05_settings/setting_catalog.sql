@@ -1,5 +1,5 @@
 -- setting_catalog: every setting and search option, with its type, default, range and meaning.
--- It is made of plpy/settings/catalog.py, the one place where a setting is declared.
+-- It is made of plpy/base/catalog.py, the one place where a setting is declared.
 -- A 'search' setting may be given per call, collection and profile and for the whole database. A
 -- 'collection' setting may be given per collection and for the database, a 'server' setting for
 -- the database only. For an object, allowed_values are its keys and the range holds for each

@@ -7,7 +7,7 @@ LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 STRICT
 AS $python$
-from pgblend.plpy.text.query import query_size
+from pgblend.plpy.lexical.query import query_size
 
 def check(size, unit, limit):
     db.run("SELECT pgblend._check_size('the query', $1, $2, $3)", ["bigint", "text", "text"],

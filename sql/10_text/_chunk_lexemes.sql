@@ -15,7 +15,7 @@ RETURNS text[]
 LANGUAGE plpython3u
 IMMUTABLE PARALLEL UNSAFE
 AS $python$
-from pgblend.plpy.text.words import index_parts
+from pgblend.plpy.lexical.words import index_parts
 
 return index_parts(title, heading, content, own_start, config_name, own_headings)
 $python$;
@@ -35,7 +35,7 @@ STABLE PARALLEL UNSAFE
 STRICT
 SET client_min_messages = warning
 AS $python$
-from pgblend.plpy.text.identifiers import name_field
+from pgblend.plpy.lexical.forms import name_field
 
 LEXEMES = """
     SELECT setweight(

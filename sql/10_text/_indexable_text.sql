@@ -5,13 +5,13 @@ LANGUAGE plpython3u
 IMMUTABLE PARALLEL UNSAFE
 STRICT
 AS $python$
-from pgblend.plpy.text.words import indexable_text
+from pgblend.plpy.lexical.words import indexable_text
 
 return indexable_text(content, config_name)
 $python$;
 
 -- _indexable_text: text as the parser gets it under a configuration, for chunks and queries alike
--- (plpy/text/words.py).
+-- (plpy/lexical/words.py).
 -- Plain text, which most queries are, pays for no call: in it, only the characters < > / \ - become
 -- spaces. NULL gives NULL. One expression and not STRICT, so that it is inlined and needs no plan
 -- of its own.

@@ -12,7 +12,7 @@ STABLE PARALLEL UNSAFE
 STRICT
 SET plan_cache_mode = force_generic_plan
 AS $python$
-from pgblend.plpy.text.snippets import Sought, page_snippets
+from pgblend.plpy.lexical.snippets import Sought, page_snippets
 
 sought = [Sought(query) for query in queries]
 return page_snippets(db, contents, sought, config_names)

@@ -5,13 +5,13 @@ LANGUAGE plpython3u
 IMMUTABLE PARALLEL UNSAFE
 STRICT
 AS $python$
-from pgblend.plpy.text.forms import uncontrolled
+from pgblend.plpy.lexical.forms import uncontrolled
 
 return uncontrolled(content)
 $python$;
 
 -- _uncontrolled: text without commands of terminals (colours) and control characters
--- (plpy/text/forms.py). NULL gives NULL. One expression and not STRICT, so that it is inlined.
+-- (plpy/lexical/forms.py). NULL gives NULL. One expression and not STRICT, so that it is inlined.
 CREATE OR REPLACE FUNCTION pgblend._uncontrolled(content text)
 RETURNS text
 LANGUAGE sql

@@ -5,7 +5,7 @@ LANGUAGE plpython3u
 IMMUTABLE PARALLEL UNSAFE
 STRICT
 AS $python$
-from pgblend.plpy.text.forms import uncontrolled_json
+from pgblend.plpy.lexical.forms import uncontrolled_json
 
 return uncontrolled_json(given)
 $python$;

@@ -10,7 +10,7 @@ STABLE PARALLEL UNSAFE
 STRICT
 SET client_min_messages = warning
 AS $python$
-from pgblend.plpy.text.parse import literal_condition
+from pgblend.plpy.lexical.query import literal_condition
 
 return literal_condition(db, query, config_name)
 $python$;

@@ -17,7 +17,7 @@ AS $python$
 import numpy as np
 from pgblend.plpy.lexical.pending import unpack_pending
 from pgblend.plpy.lexical.segment import merge_postings, write_segment
-from pgblend.plpy.lexical.written import pack_chunks
+from pgblend.plpy.lexical.records import pack_chunks
 
 BATCH = 65_536
 db.run("SELECT pgblend._check_index_claim($1)", ["bigint"], collection_id)

@@ -58,7 +58,7 @@ SET enable_seqscan = off
 SET enable_bitmapscan = off
 SET jit = off
 AS $python$
-from pgblend.plpy.lexical.written import add_chunks
+from pgblend.plpy.lexical.records import add_chunks
 
 NEW_CHUNKS = """
     SELECT c.id, c.document_id, c.collection_id, c.bucket, c.chunk_index, c.text_search_config,

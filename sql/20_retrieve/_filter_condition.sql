@@ -24,8 +24,8 @@ STABLE PARALLEL UNSAFE
 STRICT
 AS $python$
 import json
-from pgblend.plpy.filter.compile import compile_filter, filter_alternatives
-from pgblend.plpy.filter.parse import parse_filter
+from pgblend.plpy.search.filter import compile_filter, filter_alternatives
+from pgblend.plpy.base.filters import parse_filter
 
 def most(limit):
     return json.loads(plpy.execute("SELECT blend.get_setting('limits') AS l")[0]["l"])[limit]

@@ -8,7 +8,7 @@ LANGUAGE plpython3u
 IMMUTABLE PARALLEL UNSAFE
 STRICT
 AS $python$
-from pgblend.plpy.fusion.scores import convex_fusion
+from pgblend.plpy.search.scores import convex_fusion
 
 return convex_fusion([[score or 0.0] for score in scores], weights)[0]
 $python$;
@@ -16,7 +16,7 @@ $python$;
 -- convex_fusion: one item's normalised scores as their weighted mean: Σ weight · score / Σ weight.
 -- A NULL score (the item is not in that list) counts as 0. NULL weights are all 1; weights that are
 -- all 0, and no scores, give 0. Weights but 0 and 1e-100 to 1e100, scores beyond 1e100 and unequal
--- lengths are errors. Formula: plpy/fusion/scores.py. Source: Bruch, Gai and Ingber 2023.
+-- lengths are errors. Formula: plpy/search/scores.py. Source: Bruch, Gai and Ingber 2023.
 CREATE OR REPLACE FUNCTION blend.convex_fusion(
     scores double precision[],
     weights double precision[] DEFAULT NULL

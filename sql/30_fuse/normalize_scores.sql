@@ -10,7 +10,7 @@ IMMUTABLE PARALLEL UNSAFE
 STRICT
 AS $python$
 import json
-from pgblend.plpy.fusion.scores import normalize_scores
+from pgblend.plpy.search.scores import normalize_scores
 
 return normalize_scores(scores, method, json.loads(parameters))
 $python$;
@@ -21,7 +21,7 @@ $python$;
 -- logistic: 1 / (1 + exp(-(score - center) / scale)), center and scale being the list's mean and
 -- deviation unless given. `epsilon` (1e-9) is the least range, deviation or scale: under it minmax
 -- gives 1 to all and zscore 0. A NULL score stays NULL; NULL scores give NULL. Scores that are not
--- finite, unknown methods and parameters are errors. Formulas: plpy/fusion/scores.py.
+-- finite, unknown methods and parameters are errors. Formulas: plpy/search/scores.py.
 CREATE OR REPLACE FUNCTION blend.normalize_scores(
     scores double precision[],
     method text DEFAULT 'minmax',

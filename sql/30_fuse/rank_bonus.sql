@@ -10,7 +10,7 @@ IMMUTABLE PARALLEL UNSAFE
 STRICT
 AS $python$
 import json
-from pgblend.plpy.fusion.lists import rank_bonus
+from pgblend.plpy.search.fusion import rank_bonus
 
 amounts, largest = rank_bonus([[rank] for rank in ranks], json.loads(bonus), attainable)
 return amounts[0] if amounts else 0.0
@@ -22,7 +22,7 @@ $python$;
 -- any list, once; {"kind": "none"}: 0. With "unit": "attainable" amounts are fractions of
 -- `attainable`, which is 1 for a sum in [0, 1]. A NULL rank is a list that lacks the item; no ranks
 -- and a NULL bonus give 0. Ranks under 1 and a bonus of another shape are errors. Formula:
--- plpy/fusion/lists.py.
+-- plpy/search/fusion.py.
 CREATE OR REPLACE FUNCTION blend.rank_bonus(
     ranks integer[],
     bonus jsonb,

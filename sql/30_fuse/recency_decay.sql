@@ -1,7 +1,7 @@
 -- recency_decay: a score that halves with each half-life of age: score · 0.5^(age / half-life).
 -- Ages below 0 (dates to come) count as 0, and so does a NULL age. A NULL score stays NULL, a NULL
 -- half-life changes nothing; one that is not above 0, and a negative score, are errors. The formula
--- is that of plpy/fusion/lists.py.
+-- is that of plpy/search/fusion.py.
 CREATE OR REPLACE FUNCTION blend.recency_decay(
     score double precision,
     age_days double precision,

@@ -2,7 +2,7 @@
 -- A NULL rank (the item is not in that list) adds nothing. NULL weights are all 1. Normalized, the
 -- sum is divided by what an item first in every list would get, so it lies in [0, 1]. No ranks give
 -- 0. Ranks under 1, a negative k, weights but 0 and 1e-100 to 1e100, and unequal lengths are
--- errors. The formula is that of plpy/fusion/lists.py, bit for bit: terms are added from the
+-- errors. The formula is that of plpy/search/fusion.py, bit for bit: terms are added from the
 -- smallest. Source: Cormack, Clarke and Büttcher 2009.
 CREATE OR REPLACE FUNCTION blend.rrf(
     ranks integer[],

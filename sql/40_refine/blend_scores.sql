@@ -11,7 +11,7 @@ LANGUAGE plpython3u
 IMMUTABLE PARALLEL UNSAFE
 AS $python$
 import json
-from pgblend.plpy.refine.blend import blend_scores
+from pgblend.plpy.search.rerank import blend_scores
 
 return blend_scores([fused], [rerank], json.loads(blend), [rank], candidates)[0]
 $python$;
@@ -24,7 +24,7 @@ $python$;
 -- these weights. A NULL blend is the default of the setting. A NULL rerank score (not reranked)
 -- leaves the fused score; a NULL fused score gives NULL. Ranks under 1 or beyond candidates,
 -- scores that are not finite and a blend of another shape are errors. Formula:
--- plpy/refine/blend.py.
+-- plpy/search/rerank.py.
 CREATE OR REPLACE FUNCTION blend.blend_scores(
     fused double precision,
     rerank double precision,

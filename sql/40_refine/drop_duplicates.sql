@@ -21,7 +21,7 @@ LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 ROWS 100
 AS $python$
-from pgblend.plpy.refine.duplicates import drop_duplicates, near_duplicates
+from pgblend.plpy.search.choose import drop_duplicates, near_duplicates
 
 longest = max(n, *(len(one or ()) for one in (content_hashes, document_ids, contents)))
 db.run("SELECT pgblend._check_size('the longest array', $1, 'items', 'array_items')",
@@ -43,7 +43,7 @@ $python$;
 -- document_ids with per_document: more than that many of one document ('per_document').
 -- duplicate_of is the place of the kept item, NULL where the item is kept; likeness the share or
 -- index. A NULL item has no duplicate. NULL or empty arrays give no rows; unequal lengths and
--- numbers out of range are errors. Method: plpy/refine/duplicates.py.
+-- numbers out of range are errors. Method: plpy/search/choose.py.
 CREATE OR REPLACE FUNCTION blend.drop_duplicates(
     content_hashes text[] DEFAULT NULL,
     document_ids bigint[] DEFAULT NULL,

@@ -17,7 +17,7 @@ LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 ROWS 50
 AS $python$
-from pgblend.plpy.refine.diversity import mmr_select
+from pgblend.plpy.search.choose import mmr_select
 
 db.run("SELECT pgblend._check_size('scores', $1, 'items', 'array_items')", ["bigint"], len(scores))
 chosen = mmr_select(
@@ -36,7 +36,7 @@ $python$;
 -- arrays, rank its new one, similarity the largest cosine (NULL for the first and beyond the
 -- pool). result_limit cuts (NULL: does not) and changes nothing else. Scores should lie in [0, 1],
 -- as cosines do. NULL or empty scores give no rows; NULL or infinite scores, unequal lengths or
--- dimensions, and numbers out of range are errors. Method: plpy/refine/diversity.py. Source:
+-- dimensions, and numbers out of range are errors. Method: plpy/search/choose.py. Source:
 -- Carbonell and Goldstein 1998.
 CREATE OR REPLACE FUNCTION blend.mmr_select(
     scores double precision[],

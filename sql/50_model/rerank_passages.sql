@@ -7,7 +7,7 @@ IMMUTABLE PARALLEL UNSAFE
 STRICT
 AS $python$
 import json
-from pgblend.plpy.models.rerank import checked_scores
+from pgblend.plpy.search.rerank import checked_scores
 
 scores = checked_scores(json.loads(answer), count)
 return json.dumps({"problem" if isinstance(scores, str) else "scores": scores})
@@ -20,7 +20,7 @@ LANGUAGE plpython3u
 IMMUTABLE PARALLEL UNSAFE
 STRICT
 AS $python$
-from pgblend.plpy.text.words import cut_at_word
+from pgblend.plpy.lexical.words import cut_at_word
 
 return cut_at_word(content, length)
 $python$;

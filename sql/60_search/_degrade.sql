@@ -13,7 +13,7 @@ LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 AS $python$
 import json
-from pgblend.plpy.search.degraded import go_on_without
+from pgblend.plpy.search.stages import go_on_without
 
 strict = bool(json.loads(settings).get("strict"))
 return [db.answer(go_on_without, stage, problem, hint, problem_code, strict)]

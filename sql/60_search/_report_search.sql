@@ -18,7 +18,7 @@ AS $python$
 import json
 from datetime import datetime, timezone
 from pgblend.plpy.models.gateway import gateway_token
-from pgblend.plpy.search.log import searched_facts, send_datagram
+from pgblend.plpy.search.report import searched_facts, send_datagram
 
 given = json.loads(report)
 noted, search_id = GD.get("pgblend_searched", {}), str(given.get("search_id"))

@@ -30,7 +30,7 @@ SET jit = off
 SET plan_cache_mode = force_generic_plan
 AS $python$
 from pgblend.plpy.search.node import StoreNode
-from pgblend.plpy.search.request import Request, Tries
+from pgblend.plpy.search.stages import Request, Tries
 from pgblend.plpy.search.run import search
 
 return db.answer(search, Request(

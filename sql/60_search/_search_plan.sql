@@ -7,7 +7,7 @@ LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 AS $python$
 from pgblend.plpy.search.plan import told_plan
-from pgblend.plpy.search.state import read_state
+from pgblend.plpy.search.plan import read_state
 
 return db.answer(lambda db: told_plan(db, read_state(db, profile, collections), options))
 $python$;

@@ -10,7 +10,7 @@ LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 AS $python$
 import json
-from pgblend.plpy.graph.entities import entity_edges
+from pgblend.plpy.graph.names import entity_edges
 
 CLEAR = "SELECT pgblend._clear_model_edges($1, $2) AS nodes"
 PASSAGES = plpy.prepare(

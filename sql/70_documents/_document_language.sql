@@ -6,7 +6,7 @@ LANGUAGE plpython3u
 IMMUTABLE PARALLEL UNSAFE
 STRICT
 AS $python$
-from pgblend.plpy.text.words import script_language
+from pgblend.plpy.lexical.words import script_language
 
 return script_language(content)
 $python$;

@@ -5,7 +5,7 @@ LANGUAGE plpython3u
 IMMUTABLE PARALLEL UNSAFE
 STRICT
 AS $python$
-from pgblend.plpy.text.tokens import approximate_tokens
+from pgblend.plpy.lexical.split import approximate_tokens
 
 return approximate_tokens(content)
 $python$;

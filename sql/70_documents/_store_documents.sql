@@ -9,9 +9,9 @@ STRICT
 ROWS 10
 AS $python$
 import json
-from pgblend.plpy.text.headings import markdown_headings, marked
-from pgblend.plpy.text.split import split_text
-from pgblend.plpy.text.tokens import approximate_tokens
+from pgblend.plpy.lexical.headings import markdown_headings, marked
+from pgblend.plpy.lexical.split import split_text
+from pgblend.plpy.lexical.split import approximate_tokens
 
 sizes = json.loads(settings)
 chunks = split_text(

@@ -7,7 +7,7 @@ IMMUTABLE PARALLEL UNSAFE
 STRICT
 AS $python$
 import json
-from pgblend.plpy.text.html import html_text
+from pgblend.plpy.lexical.html import html_text
 
 return html_text(json.loads(columns), title)
 $python$;

@@ -1,5 +1,5 @@
 -- _context_of: a context made of the rows of a search: parts, statistics, and the text for a model.
--- What it holds is described in plpy/context/render.py. A search without rows gives no parts.
+-- What it holds is described in plpy/answers/render.py. A search without rows gives no parts.
 -- `questions` are the sub-questions that the query was split into, NULL or empty where it was not.
 CREATE OR REPLACE FUNCTION pgblend._context_of(
     query text,
@@ -13,7 +13,7 @@ LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 AS $python$
 import json
-from pgblend.plpy.context.render import context_document
+from pgblend.plpy.answers.render import context_document
 
 AROUND = "SELECT pgblend._chunks_around($1, $2) AS chunks"
 ids = [row["chunk_id"] for row in passages]

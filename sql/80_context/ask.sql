@@ -7,7 +7,7 @@ LANGUAGE plpython3u
 IMMUTABLE PARALLEL UNSAFE
 AS $python$
 import json
-from pgblend.plpy.context.answer import ask_document
+from pgblend.plpy.answers.answer import ask_document
 
 return json.dumps(ask_document(json.loads(passages), reply and json.loads(reply)))
 $python$;

@@ -6,7 +6,7 @@ STABLE PARALLEL UNSAFE
 AS $python$
 import json
 from pgblend.plpy.graph.store import candidates_of
-from pgblend.plpy.shards.collections import named_id
+from pgblend.plpy.shards.relay import named_id
 
 return candidates_of(db, named_id(db, collection), json.loads(names))
 $python$;

@@ -9,7 +9,7 @@ VOLATILE PARALLEL UNSAFE
 AS $python$
 import json
 from pgblend.plpy.graph.mention_store import keep_mentions
-from pgblend.plpy.shards.collections import writable_id
+from pgblend.plpy.shards.relay import writable_id
 
 HERE = (
     "SELECT c.id FROM pgblend_data.chunk AS c WHERE c.collection_id = $1 AND c.id = ANY($2)")

@@ -14,7 +14,7 @@ STABLE PARALLEL UNSAFE
 AS $python$
 import json
 from pgblend.plpy.graph.store import links_of
-from pgblend.plpy.shards.collections import named_id
+from pgblend.plpy.shards.relay import named_id
 
 return links_of(db, named_id(db, collection), json.loads(names))
 $python$;

@@ -7,7 +7,7 @@ STABLE PARALLEL UNSAFE
 AS $python$
 import json
 from pgblend.plpy.graph.mention_store import count_of, names_of
-from pgblend.plpy.shards.collections import writable_id
+from pgblend.plpy.shards.relay import writable_id
 
 own_id = writable_id(db, collection)
 names = [(row["id"], row["name"]) for row in names_of(db, own_id)]

@@ -9,7 +9,7 @@ AS $python$
 import json
 from pgblend.plpy.graph.mention_store import TEXTS
 from pgblend.plpy.graph.mentions import NameFinder, common_names
-from pgblend.plpy.shards.collections import writable_id
+from pgblend.plpy.shards.relay import writable_id
 
 own_id = writable_id(db, collection)
 texts = plpy.cursor(plpy.prepare(TEXTS, ["bigint"]), [own_id])

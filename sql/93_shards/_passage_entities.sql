@@ -12,7 +12,7 @@ LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 AS $python$
 import json
-from pgblend.plpy.graph.entities import entity_edges
+from pgblend.plpy.graph.names import entity_edges
 
 PASSAGES = (
     "SELECT s.number, p.chunk_id, p.result FROM pgblend_data.shard_self AS s CROSS JOIN LATERAL"

@@ -15,8 +15,8 @@ VOLATILE PARALLEL UNSAFE
 SET jit = off
 SET plan_cache_mode = force_generic_plan
 AS $python$
-from pgblend.plpy.explain.diagnosis import diagnosis
-from pgblend.plpy.explain.facts import Call
+from pgblend.plpy.search.diagnosis import diagnosis
+from pgblend.plpy.search.diagnosis_facts import Call
 from pgblend.plpy.shards.relay import over_shards
 
 call = Call(

@@ -7,7 +7,7 @@ RETURNS bigint
 LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 AS $python$
-from pgblend.plpy.shards.entities import link_entities
+from pgblend.plpy.shards.links import link_entities
 
 return db.answer(link_entities, collection_id, version)
 $python$;

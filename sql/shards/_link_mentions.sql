@@ -4,7 +4,7 @@ RETURNS bigint
 LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 AS $python$
-from pgblend.plpy.shards.mentions import link_mentions
+from pgblend.plpy.shards.links import link_mentions
 
 return db.answer(link_mentions, collection_id)
 $python$;

@@ -30,7 +30,7 @@ PYTHON = "DO LANGUAGE plpython3u $$ {} $$"
 MODULES = "import pgblend.plpy.search.run, pgblend.plpy.lexical.arm, pgblend.plpy.lexical.node"
 VIEW = """
 from pgblend.plpy.lexical.index import open_index
-from pgblend.plpy.session import Backend
+from pgblend.plpy.base.session import Backend
 ids = [row["id"] for row in plpy.execute("SELECT id FROM blend.collections")]
 open_index(Backend(plpy, GD), ids)
 """

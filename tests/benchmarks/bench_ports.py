@@ -25,8 +25,8 @@ TIMED = """
 import time
 from pgblend.plpy.search import run
 from pgblend.plpy.search.node import StoreNode
-from pgblend.plpy.search.request import Request
-from pgblend.plpy.session import Backend
+from pgblend.plpy.search.stages import Request
+from pgblend.plpy.base.session import Backend
 
 db, spent = Backend(plpy, GD), {"ports": 0.0, "statements": 0.0}
 

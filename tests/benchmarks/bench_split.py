@@ -21,8 +21,7 @@ from pgblend.cli.database import connect
 from pgblend.cli.ingest.run import IngestRequest, Run
 from pgblend.cli.ingest.token_ends import token_ends
 from pgblend.cli.tokens import count_tokens
-from pgblend.plpy.text.split import split_text
-from pgblend.plpy.text.tokens import approximate_tokens
+from pgblend.plpy.lexical.split import approximate_tokens, split_text
 
 CORPORA = ("scifact", "legalquad_de", "xquad-zh")
 HOSTILE = {

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from pgblend.cli.ingest.token_ends import token_ends
 from pgblend.cli.tokens import count_tokens
-from pgblend.plpy.text.split import split_text
+from pgblend.plpy.lexical.split import split_text
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "ir"
 CORPORA = ("legalquad_de", "covidqa_long", "xquad-zh")

@@ -17,7 +17,7 @@ import json
 from pathlib import Path
 from time import perf_counter, sleep
 
-from pgblend.plpy.session import Backend
+from pgblend.plpy.base.session import Backend
 from pgblend.plpy.shards import trips
 
 GD["trips_pids"], GD["trips_seen"] = json.loads(pids), []

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from pgblend.cli.graph.entities import checked_answer
-from pgblend.plpy.graph.entities import entity_edges
+from pgblend.plpy.graph.names import entity_edges
 from support.model_provider import ModelProvider
 
 FACTS: dict[str, dict[str, Any]] = {

@@ -9,7 +9,7 @@ PLACES = {
     "cli/gateway_http.py",  # clients of the gateway
     "cli/bounded_answer.py",  # their transports
     "cli/gateway/bounded_providers.py",  # litellm's
-    "plpy/models/http.py",  # the server's own
+    "plpy/models/gateway.py",  # the server's own
 }
 CLIENTS = {
     "httpx": {"Client", "AsyncClient", "HTTPTransport", "AsyncHTTPTransport"}

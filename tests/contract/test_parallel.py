@@ -181,7 +181,7 @@ def test_why_bodies_that_load_the_program_are_unsafe(forced: Database) -> None:
     with forced.connection.transaction(force_rollback=True):
         forced.rows(loading(
             "CREATE FUNCTION public.loads() RETURNS text LANGUAGE plpython3u STABLE PARALLEL SAFE"
-            " AS $python$\nfrom pgblend.plpy.text.query import query_size\n"
+            " AS $python$\nfrom pgblend.plpy.lexical.query import query_size\n"
             "return str(query_size)\n$python$;"))  # fmt: skip
         problem = forced.error("SELECT public.loads()")
         assert (problem.sqlstate, problem.message_primary) == (

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from pgblend.cli.main import COMMANDS, cli
 from pgblend.cli.reference import commands_as_markdown
-from pgblend.plpy.settings import catalog
+from pgblend.plpy.base import catalog
 from support.setting_shapes import shape
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"

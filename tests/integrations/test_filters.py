@@ -13,7 +13,7 @@ from pgblend.integrations.filters import (
     from_langchain,
     from_llama_index,
 )
-from pgblend.plpy.filter.parse import parse_filter
+from pgblend.plpy.base.filters import parse_filter
 
 LANGCHAIN: list[tuple[Any, Any]] = [
     (None, None),

@@ -7,16 +7,15 @@ import psycopg
 import pytest
 from psycopg.types.json import Jsonb
 
-from pgblend.plpy.text.query import query_groups
-from pgblend.plpy.text.split import split_text
-from pgblend.plpy.text.tokens import approximate_tokens
+from pgblend.plpy.lexical.query import query_groups
+from pgblend.plpy.lexical.split import approximate_tokens, split_text
 from support.program import loading
 
 QUERY_GROUPS = """
 CREATE OR REPLACE FUNCTION pg_temp.query_groups(query text) RETURNS jsonb
 LANGUAGE plpython3u AS $python$
 import json
-from pgblend.plpy.text.query import query_groups
+from pgblend.plpy.lexical.query import query_groups
 
 return json.dumps(query_groups(query))
 $python$;

@@ -6,8 +6,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from pgblend.plpy.context.answer import ask_document
-from pgblend.plpy.context.prompt import answer_messages
+from pgblend.plpy.answers.answer import ask_document
+from pgblend.plpy.answers.render import answer_messages
 from support.program import loading
 
 PART = {
@@ -55,7 +55,7 @@ MESSAGES = """
 CREATE FUNCTION pg_temp.answer_messages(query text, parts jsonb) RETURNS jsonb
 LANGUAGE plpython3u AS $python$
 import json
-from pgblend.plpy.context.prompt import answer_messages
+from pgblend.plpy.answers.render import answer_messages
 
 return json.dumps(answer_messages(query, json.loads(parts)))
 $python$;

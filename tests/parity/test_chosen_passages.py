@@ -8,10 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pgblend.plpy.fusion.pool import Fused
-from pgblend.plpy.refine.choose import Chosen, choose_passages, distinct_items, good_items
-from pgblend.plpy.refine.diversity import diverse_items
-from pgblend.plpy.refine.duplicates import drop_duplicates, near_duplicates
+from pgblend.plpy.search.candidates import Fused
+from pgblend.plpy.search.choose import (
+    Chosen,
+    choose_passages,
+    distinct_items,
+    diverse_items,
+    drop_duplicates,
+    good_items,
+    near_duplicates,
+)
 from support.arm_lists import never, passage, settings_of
 from support.database import Database
 

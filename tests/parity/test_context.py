@@ -6,15 +6,15 @@ from typing import Any
 import psycopg
 import pytest
 
-from pgblend.plpy.context.around import text_around
-from pgblend.plpy.context.render import context_document
+from pgblend.plpy.answers.assemble import text_around
+from pgblend.plpy.answers.render import context_document
 from support.program import loading
 
 DEPLOYED = """
 CREATE OR REPLACE FUNCTION pg_temp.context_document(request json) RETURNS jsonb
 LANGUAGE plpython3u AS $python$
 import json
-from pgblend.plpy.context.render import context_document
+from pgblend.plpy.answers.render import context_document
 
 return json.dumps(context_document(json.loads(request)))
 $python$;

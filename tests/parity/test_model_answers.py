@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from psycopg.types.json import Jsonb
 
+from pgblend.plpy.base.session import error_state
 from pgblend.plpy.models.embedding import checked_vectors
 from pgblend.plpy.models.expansion import checked_expansion
-from pgblend.plpy.models.rerank import checked_scores
 from pgblend.plpy.search.lists import variant_arms, vectors_of_texts
-from pgblend.plpy.session import error_state
+from pgblend.plpy.search.rerank import checked_scores
 from support.arm_lists import settings_of
 from support.database import Database
 from support.program import loading
@@ -20,7 +20,7 @@ from support.program import loading
 STATE = """
 CREATE OR REPLACE FUNCTION pg_temp.state(state text) RETURNS text
 LANGUAGE plpython3u AS $python$
-from pgblend.plpy.session import error_state
+from pgblend.plpy.base.session import error_state
 try:
     plpy.execute(f"DO $$ BEGIN RAISE EXCEPTION 'x' USING ERRCODE = '{state}'; END $$")
 except plpy.SPIError as error:

@@ -11,15 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from psycopg.types.json import Jsonb
 
-from pgblend.plpy.fusion.lists import fuse_ranks, rank_bonus, recency_decay
-from pgblend.plpy.fusion.scores import (
+from pgblend.plpy.search.fusion import fuse_ranks, rank_bonus, recency_decay
+from pgblend.plpy.search.plan import arm_depth
+from pgblend.plpy.search.rerank import blend_scores
+from pgblend.plpy.search.scores import (
     arm_normalization,
     convex_fusion,
     normalize_scores,
     scale_fused,
 )
-from pgblend.plpy.refine.blend import blend_scores
-from pgblend.plpy.search.plan import arm_depth
 from support.program import loading
 
 EXAMPLES = settings(max_examples=60)

@@ -21,8 +21,7 @@ from pgblend.cli.calibrate.fit import (
 from pgblend.cli.calibrate.judged import judged_queries, search_judged
 from pgblend.cli.database import connect
 from pgblend.cli.main import cli
-from pgblend.plpy.refine.priors import PRIORS, RANKING
-from pgblend.plpy.refine.relevance import COVERAGES
+from pgblend.plpy.search.relevance import COVERAGES, PRIORS, RANKING
 
 pytestmark = pytest.mark.data
 

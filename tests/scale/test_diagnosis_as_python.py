@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from pgblend.plpy.explain.diagnosis import diagnosis
-from pgblend.plpy.explain.facts import Call
+from pgblend.plpy.search.diagnosis import diagnosis
+from pgblend.plpy.search.diagnosis_facts import Call
 from pgblend.plpy.search.node import StoreNode
 from pgblend.plpy.shards.relay import over_shards
 from support.client_database import ClientDatabase, CoordinatorDatabase, coordinator_here

@@ -9,11 +9,9 @@ import pytest
 from pgblend.cli.shards import outbox
 from pgblend.cli.shards.front import push_changes
 from pgblend.cli.shards.places import places_of
-from pgblend.plpy.session import UserError
-from pgblend.plpy.shards import entities
-from pgblend.plpy.shards.entities import link_entities
-from pgblend.plpy.shards.links import resolve_links, settle_graph
-from pgblend.plpy.shards.mentions import link_mentions
+from pgblend.plpy.base.session import UserError
+from pgblend.plpy.shards import links as entities
+from pgblend.plpy.shards.links import link_entities, link_mentions, resolve_links, settle_graph
 from support.client_database import CoordinatorDatabase, coordinator_here
 from support.shard_graph import CHANGES, both, shard_of
 from support.shards import Scale, number_from

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from pgblend.plpy.search.request import Request
-from pgblend.plpy.session import UserError
+from pgblend.plpy.base.session import UserError
+from pgblend.plpy.search.stages import Request
 from pgblend.plpy.shards.search import search_shards
 from support.client_database import CoordinatorDatabase, coordinator_here
 from support.shards import Scale

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pgblend.plpy.session import UserError
+from pgblend.plpy.base.session import UserError
 from pgblend.plpy.shards.answer import Shard
 from pgblend.plpy.shards.relay import merged_by, relayed, viewed
 from pgblend.plpy.shards.routines import ROUTINES, VIEWS

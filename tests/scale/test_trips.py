@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from pgblend.cli.database import connect
-from pgblend.plpy.ports import AgesRequest, LanguagesRequest
+from pgblend.plpy.base.ports import AgesRequest, LanguagesRequest
 from pgblend.plpy.shards.relay import over_shards
 from pgblend.plpy.shards.wire import WIRE
 from support.client_database import coordinator_here
@@ -22,7 +22,7 @@ SEARCH = (
 
 MAKES_NO_SNIPPETS = """DO LANGUAGE plpython3u $$
 import sys
-snippets = sys.modules["pgblend.plpy.search.snippets"]
+snippets = sys.modules["pgblend.plpy.search.store"]
 make = snippets.made_snippets
 def refuse(db, passages, sought):
     assert not passages

@@ -8,8 +8,8 @@ import psycopg
 import pytest
 
 from pgblend.cli.ingest.gateway_client import GatewayClient, GatewayUnavailableError
+from pgblend.plpy.models.answer import mask_secrets
 from pgblend.plpy.models.gateway import GatewayCall
-from pgblend.plpy.models.secrets import mask_secrets
 from support.database import SPACE, Database, add_documents, add_space
 from support.fake_database import FakeDatabase
 from support.raw_server import RawServer, http_answer

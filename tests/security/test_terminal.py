@@ -12,7 +12,7 @@ import pytest
 
 from pgblend.cli.output import one_line
 from pgblend.cli.terminal_text import BIDIRECTIONAL
-from pgblend.plpy.text.forms import uncontrolled
+from pgblend.plpy.lexical.forms import uncontrolled
 
 HOSTILE = "bad\x1b]0;title\x07\x1b[8mhidden\x9b2J\rover\u202edlog\u2066"
 SET = f"s {HOSTILE}"

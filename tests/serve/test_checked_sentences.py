@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgblend.cli.serve.checked_sentences import CheckedSentences
-from pgblend.plpy.context.answer import check_answer
+from pgblend.plpy.answers.answer import check_answer
 
 PARTS = [
     {"citation": 1, "text": "The server listens on port 5432. It speaks TLS."},

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from pgblend.plpy.search.state import read_state
+from pgblend.plpy.search.plan import read_state
 from pgblend.plpy.search.vectors import scan_statement
 from support.database import Database, stage, vector_literal
 from support.served_database import ServedDatabase

@@ -6,8 +6,8 @@ import psycopg
 import pytest
 from psycopg.types.json import Jsonb
 
-from pgblend.plpy.fusion.pool import Fused
-from pgblend.plpy.ports import Holder
+from pgblend.plpy.base.ports import Holder
+from pgblend.plpy.search.candidates import Fused
 from pgblend.plpy.search.page import copies_on_page
 from support.database import Database, add_documents
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgblend.plpy.fusion.lists import recency_decay
+from pgblend.plpy.search.fusion import recency_decay
 from support.database import Database, add_space, embed_waiting, vector_of
 
 SEARCHES = {

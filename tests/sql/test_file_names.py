@@ -5,10 +5,10 @@ from math import inf
 
 import pytest
 
+from pgblend.plpy.lexical import query as parse
 from pgblend.plpy.lexical.arm import LexicalArm, Scope
 from pgblend.plpy.lexical.node import Node
 from pgblend.plpy.lexical.terms import query_terms
-from pgblend.plpy.text import parse
 from support.database import Database, add_space, embed_waiting
 from support.served_database import ServedDatabase
 

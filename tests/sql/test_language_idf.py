@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from pgblend.plpy.lexical.idf import language_idf, query_idf
-from pgblend.plpy.ports import Counts
+from pgblend.plpy.base.ports import Counts
+from pgblend.plpy.lexical.terms import language_idf, query_idf
 from support.database import Database
 from support.word_lists import add_word_lists
 

@@ -22,7 +22,7 @@ REPLACE = "CREATE OR REPLACE FUNCTION pgblend._program() RETURNS text LANGUAGE s
 
 def program_with(*lines: str) -> tuple[str, str]:
     """Return the program with lines at the end of module text.query, and its sha256."""
-    before, mark, rest = program_text().partition("#: pgblend.plpy.text.query\n")
+    before, mark, rest = program_text().partition("#: pgblend.plpy.lexical.query\n")
     own, end, others = rest.partition("\n#: ")
     text = before + mark + "\n".join([own, *lines]) + end + others
     return text, hashlib.sha256(text.encode()).hexdigest()
@@ -202,7 +202,9 @@ def test_nothing_else_changes_in_the_servers_python(committed: Database) -> None
     before = committed.value("SELECT public.path()")
     committed.value(ASKED)
     after = committed.value("SELECT public.path()")
-    assert re.sub(r" <pgblend.plpy.program.Program object at \w+>", "", after, count=1) == before
+    assert (
+        re.sub(r" <pgblend.plpy.base.program.Program object at \w+>", "", after, count=1) == before
+    )
 
 
 @pytest.mark.slow

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from pgblend.plpy.text.vocabulary import KEEP_ALL_LETTERS, KEEP_ASCII, beginning_of, folded
+from pgblend.plpy.lexical.configuration import KEEP_ALL_LETTERS, KEEP_ASCII, beginning_of, folded
 from support.database import Database, add_documents
 
 

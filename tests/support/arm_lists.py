@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from pgblend.plpy.fusion.pool import ArmList
-from pgblend.plpy.ports import CandidateList, Passage
-from pgblend.plpy.settings.catalog import SearchSettings, defaults
+from pgblend.plpy.base.catalog import SearchSettings, defaults
+from pgblend.plpy.base.ports import CandidateList, Passage
+from pgblend.plpy.search.candidates import ArmList
 
 
 def arm(name: str, weight: float, rows: dict[int, float], perfect: float | None = 10.0) -> ArmList:

@@ -8,7 +8,7 @@ import psycopg
 from psycopg.rows import dict_row
 from psycopg.types.string import TextLoader
 
-from pgblend.plpy.session import UserError
+from pgblend.plpy.base.session import UserError
 from pgblend.plpy.shards.answer import answered
 from support.shards import Scale
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, MutableMapping, Sequence
 from typing import Any
 
-from pgblend.plpy.session import UserError
+from pgblend.plpy.base.session import UserError
 
 Answer = Callable[..., Sequence[dict[str, Any]]]
 

@@ -18,7 +18,7 @@ from pgblend.cli.calibrate.fit import (
 )
 from pgblend.cli.calibrate.judged import judged_queries, search_judged
 from pgblend.cli.database import Connection, fetch_rows
-from pgblend.plpy.refine.relevance import COVERAGES, Curve, gains
+from pgblend.plpy.search.relevance import COVERAGES, Curve, gains
 
 MOST = 300  # queries of a set
 FOREIGN = 120

@@ -2,8 +2,8 @@
 
 from functools import singledispatch
 
-from pgblend.plpy.settings import rules
-from pgblend.plpy.settings.rules import Rule
+from pgblend.plpy.base import setting_rules
+from pgblend.plpy.base.setting_rules import Rule
 
 
 @singledispatch
@@ -13,49 +13,49 @@ def shape(rule: Rule) -> str:
 
 
 @shape.register
-def _(rule: rules.Number) -> str:
+def _(rule: setting_rules.Number) -> str:
     return f"{rule.value_type} {rule.minimum:.10g} to {rule.maximum:.10g}"
 
 
 @shape.register
-def _(rule: rules.Flag) -> str:
+def _(rule: setting_rules.Flag) -> str:
     return "true or false"
 
 
 @shape.register
-def _(rule: rules.Text) -> str:
+def _(rule: setting_rules.Text) -> str:
     if rule.allowed:
         return " or ".join(f'"{value}"' for value in rule.allowed)
     return "text" if rule.most is None else f"text of at most {rule.most} characters"
 
 
 @shape.register
-def _(rule: rules.Scores) -> str:
+def _(rule: setting_rules.Scores) -> str:
     return f'{{"CHUNK_ID": number {rule.minimum} to {rule.maximum}, …}}'
 
 
 @shape.register
-def _(rule: rules.Filter) -> str:
+def _(rule: setting_rules.Filter) -> str:
     return "a filter of rows"
 
 
 @shape.register
-def _(rule: rules.Origin) -> str:
+def _(rule: setting_rules.Origin) -> str:
     return 'a number, a date of ISO 8601 or "now"'
 
 
 @shape.register
-def _(rule: rules.Nullable) -> str:
+def _(rule: setting_rules.Nullable) -> str:
     return f"{shape(rule.rule)}, or null"
 
 
 @shape.register
-def _(rule: rules.Items) -> str:
+def _(rule: setting_rules.Items) -> str:
     return f"[{shape(rule.rule)}, …]" + (f" (at most {rule.most})" if rule.most else "")
 
 
 @shape.register
-def _(rule: rules.Fields) -> str:
+def _(rule: setting_rules.Fields) -> str:
     parts = [
         f'"{key}"{"" if key in rule.required else "?"}: {shape(one)}'
         for key, one in rule.keys.items()
@@ -64,21 +64,23 @@ def _(rule: rules.Fields) -> str:
 
 
 @shape.register
-def _(rule: rules.Numbers) -> str:
+def _(rule: setting_rules.Numbers) -> str:
     return shape(
-        rules.Fields(dict.fromkeys(rule.allowed, rules.Number(rule.minimum, rule.maximum)))
+        setting_rules.Fields(
+            dict.fromkeys(rule.allowed, setting_rules.Number(rule.minimum, rule.maximum))
+        )
     )
 
 
 @shape.register
-def _(rule: rules.NumbersOrOne) -> str:
+def _(rule: setting_rules.NumbersOrOne) -> str:
     low, high = f"{rule.minimum:.10g}", f"{rule.maximum:.10g}"
     keys = ", ".join(f'"{key}"' for key in rule.allowed)
     return f"a number {low} to {high}, or an object with the keys {keys} of such numbers"
 
 
 @shape.register
-def _(rule: rules.Kinds) -> str:
+def _(rule: setting_rules.Kinds) -> str:
     return " or ".join(
         shape(rule.kinds[kind]).replace("{", f'{{"kind": "{kind}", ', 1).replace(", }", "}")
         for kind in rule.kinds

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from pgblend.plpy.base.stages import StageLog
 from pgblend.plpy.models.gateway import GatewayCall
 from pgblend.plpy.models.stages import ModelStages
-from pgblend.plpy.stages import StageLog
 from support.fake_database import FakeDatabase
 from support.raw_server import RawServer, http_answer
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import chain
 
-from pgblend.plpy.ports import (
+from pgblend.plpy.base.ports import (
     CandidateList,
     CountRequest,
     Counts,
@@ -13,7 +13,7 @@ from pgblend.plpy.ports import (
     SimilarLexeme,
     SimilarRequest,
 )
-from pgblend.plpy.session import Rows
+from pgblend.plpy.base.session import Rows
 
 
 class Nodes:

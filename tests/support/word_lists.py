@@ -14,8 +14,8 @@ import json
 from math import inf
 from pgblend.plpy.search.lexical import IndexState, WordLists
 from pgblend.plpy.search.node import StoreNode
-from pgblend.plpy.session import Backend
-from pgblend.plpy.settings.catalog import SearchSettings, defaults
+from pgblend.plpy.base.session import Backend
+from pgblend.plpy.base.catalog import SearchSettings, defaults
 
 read = json.loads(settings)
 given = {name: read[name] for name in defaults("search") if name in read}
@@ -40,9 +40,9 @@ AS $python$
 import json
 from pgblend.plpy.search.arms import vector_request
 from pgblend.plpy.search.node import StoreNode
-from pgblend.plpy.search.state import read_state
-from pgblend.plpy.session import Backend
-from pgblend.plpy.settings.catalog import SearchSettings, defaults
+from pgblend.plpy.search.plan import read_state
+from pgblend.plpy.base.session import Backend
+from pgblend.plpy.base.catalog import SearchSettings, defaults
 
 db, read = Backend(plpy, GD), json.loads(settings)
 given = {name: read[name] for name in defaults("search") if name in read}
@@ -59,8 +59,8 @@ CREATE OR REPLACE FUNCTION public.lexical_counts(
 ) LANGUAGE plpython3u STABLE AS $python$
 from math import inf
 from pgblend.plpy.lexical.node import Node
-from pgblend.plpy.ports import CountRequest
-from pgblend.plpy.session import Backend
+from pgblend.plpy.base.ports import CountRequest
+from pgblend.plpy.base.session import Backend
 
 return Node(Backend(plpy, GD)).count(
     CountRequest(collection_ids, configs, lexemes, by_document, inf))

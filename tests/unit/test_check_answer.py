@@ -7,10 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgblend.cli.tokens import count_tokens
-from pgblend.plpy.context.answer import ask_document, check_answer
-from pgblend.plpy.context.prompt import answer_messages, answer_rules
-from pgblend.plpy.context.quotations import best_quotation, find_quotation
-from pgblend.plpy.context.sentences import answer_sentences
+from pgblend.plpy.answers.answer import ask_document, check_answer
+from pgblend.plpy.answers.quotations import answer_sentences, best_quotation, find_quotation
+from pgblend.plpy.answers.render import answer_messages, answer_rules
 
 SERVER = "The server listens on\nport 5432 by  default.\nUse “pgblend up” to start ﬁrst."
 CHEESE = "Der Käse reift 12 Monate. 今天天气很好、\n我们去公园。"

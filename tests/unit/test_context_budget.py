@@ -11,8 +11,8 @@ from pgblend.cli.ingest.document import Document
 from pgblend.cli.ingest.piece_tokens import piece_tokens
 from pgblend.cli.ingest.settings import ChunkSettings
 from pgblend.cli.tokens import count_tokens
-from pgblend.plpy.context.render import context_document
-from pgblend.plpy.text.tokens import text_pieces
+from pgblend.plpy.answers.render import context_document
+from pgblend.plpy.lexical.split import text_pieces
 
 ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=300)
 WORDS = st.sampled_from(

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from pgblend.plpy.explain.candidates import diagnose_arms, diagnose_conditions
-from pgblend.plpy.explain.places import diagnose_places
+from pgblend.plpy.search.diagnosis import diagnose_arms, diagnose_conditions, diagnose_places
 
 
 def arm(rank: int | None, is_candidate: bool = False, **more: Any) -> dict[str, Any]:

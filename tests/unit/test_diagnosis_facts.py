@@ -1,7 +1,7 @@
 """Which parts of a filter a document fails."""
 
-from pgblend.plpy.explain.facts import failed_conditions
-from pgblend.plpy.session import Json
+from pgblend.plpy.base.session import Json
+from pgblend.plpy.search.diagnosis_facts import failed_conditions
 
 A, B, C = {"a": 1}, {"b": 2}, {"c": [3, "ä"]}
 

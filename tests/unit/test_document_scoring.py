@@ -14,7 +14,7 @@ from pgblend.plpy.lexical.documents import (
 )
 from pgblend.plpy.lexical.index import lexical_view
 from pgblend.plpy.lexical.rows import ChunkRows
-from pgblend.plpy.lexical.sealed import seal_rows
+from pgblend.plpy.lexical.segment import seal_rows
 from support.lexical_chunks import CHUNKS, as_pending, own_length, rows_of, with_ids
 
 K1, B = 1.2, 0.75

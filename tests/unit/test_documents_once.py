@@ -1,8 +1,8 @@
 """Lists of passages as lists of documents."""
 
-from pgblend.plpy.fusion.lists import documents_once
-from pgblend.plpy.fusion.pool import ArmList
-from pgblend.plpy.ports import CandidateList
+from pgblend.plpy.base.ports import CandidateList
+from pgblend.plpy.search.candidates import ArmList
+from pgblend.plpy.search.fusion import documents_once
 
 
 def a_list(arm, weight, passages, **more):

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from pgblend.plpy.filter.compile import compile_filter, filter_alternatives
-from pgblend.plpy.filter.parse import parse_filter
+from pgblend.plpy.base.filters import parse_filter
+from pgblend.plpy.search.filter import compile_filter, filter_alternatives
 
 HOSTILE = ["'; DROP TABLE x; --", '"', "$1", "%s", "\\", "{}", "a.b'", "é"]
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from pgblend.plpy.fusion.pool import ArmList
+from pgblend.plpy.base.ports import CandidateList
+from pgblend.plpy.base.settings import Layers
 from pgblend.plpy.models.expansion import expanded_query
 from pgblend.plpy.models.stages import Outcome
-from pgblend.plpy.ports import CandidateList
+from pgblend.plpy.search.candidates import ArmList
 from pgblend.plpy.search.lists import Gathered, ListSearch, first_lists, gathered_lists
 from pgblend.plpy.search.plan import Plan
-from pgblend.plpy.settings.layers import Layers
 from support.arm_lists import settings_of
 from support.raw_server import http_answer
 from support.stage_gateway import (

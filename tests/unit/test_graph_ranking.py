@@ -7,14 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgblend.plpy.fusion.lists import fuse_lists
-from pgblend.plpy.fusion.pool import Fused
-from pgblend.plpy.graph.fuse import Reached, fuse_graph, graph_list, seed_nodes
-from pgblend.plpy.ports import NodePassage
-from pgblend.plpy.search.passages import StoredPassages
-from pgblend.plpy.search.pool import Pool
+from pgblend.plpy.base.ports import NodePassage
+from pgblend.plpy.base.stages import StageLog
+from pgblend.plpy.search.candidates import Fused
+from pgblend.plpy.search.fusion import fuse_lists
+from pgblend.plpy.search.graph import Reached, fuse_graph, graph_list, seed_nodes
+from pgblend.plpy.search.pool import Pool, StoredPassages
 from pgblend.plpy.search.run import add_graph
-from pgblend.plpy.stages import StageLog
 from support.arm_lists import arm, never, settings_of
 
 # Passages 11 and 12 of document 1, 21 of 2; nodes are 4 · chunk id + 1 and 4 · document id.

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pgblend.plpy.models.http import Connections, HttpExchange
+from pgblend.plpy.models.gateway import Connections, HttpExchange
 from support.raw_server import RawServer, http_answer
 from support.waiting import wait_until
 

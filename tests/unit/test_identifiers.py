@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgblend.plpy.text.identifiers import identifiers
-from pgblend.plpy.text.words import index_parts
+from pgblend.plpy.lexical.forms import identifiers
+from pgblend.plpy.lexical.words import index_parts
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
-from pgblend.plpy.search.plan import MOST_PLANS, Plan, search_plan
-from pgblend.plpy.search.state import State
-from pgblend.plpy.session import MOST_PLANS as MOST_STATEMENTS
-from pgblend.plpy.session import Backend, keep_value
+from pgblend.plpy.base.session import MOST_PLANS as MOST_STATEMENTS
+from pgblend.plpy.base.session import Backend, keep_value
+from pgblend.plpy.search.plan import MOST_PLANS, Plan, State, search_plan
 from support.fake_database import FakeDatabase
 
 

@@ -13,7 +13,7 @@ from pgblend.cli.ingest.language import (
     language_finder,
     likely_language,
 )
-from pgblend.plpy.text.words import LETTERS
+from pgblend.plpy.lexical.words import LETTERS
 from support.judged import read_judged
 
 AVAILABLE = {*CONFIGURATIONS.values(), *LETTERS, "simple"}

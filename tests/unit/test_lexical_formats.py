@@ -6,6 +6,7 @@ import time
 import numpy as np
 import pytest
 
+from pgblend.plpy.base.session import UserError
 from pgblend.plpy.lexical.deadline import Deadline, arm_deadline
 from pgblend.plpy.lexical.pending import unpack_pending
 from pgblend.plpy.lexical.records import Packed, pack_lexemes, read_lexemes, term_ids
@@ -17,7 +18,6 @@ from pgblend.plpy.lexical.segment import (
     segment_arguments,
     unpack_segment,
 )
-from pgblend.plpy.session import UserError
 
 A, B, C, D = 3 << 14, 2 << 14, 1 << 14, 0
 ARRAYS = ("chunk_ids", "document_ids", "chunk_indexes", "lengths", "own_lengths", "code_book")

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pgblend.plpy.base.ports import Sample
 from pgblend.plpy.lexical.arm import LexicalArm, Scope
 from pgblend.plpy.lexical.node import Node
 from pgblend.plpy.lexical.sample import merged_samples, sampled
 from pgblend.plpy.lexical.vocabulary import MOST_WORDS
-from pgblend.plpy.ports import Sample
 from support.fake_database import FakeDatabase
 from support.fake_index import Chunk, lexical_answers
 from support.two_nodes import Nodes

@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pgblend.plpy.lexical import contenders as engine
+from pgblend.plpy.base.ports import Formula
+from pgblend.plpy.base.session import UserError
 from pgblend.plpy.lexical import index as index_module
 from pgblend.plpy.lexical import postings as reading
+from pgblend.plpy.lexical import score as engine
 from pgblend.plpy.lexical import score as filtering
 from pgblend.plpy.lexical.index import TERM_BYTES, Live, Norms, open_index, session_cache
 from pgblend.plpy.lexical.pending import MOST_LISTS, MOST_PLACES, PendingCache, pending_postings
@@ -19,8 +21,6 @@ from pgblend.plpy.lexical.postings import view_postings, weighed_postings
 from pgblend.plpy.lexical.score import Scoring
 from pgblend.plpy.lexical.segment import merge_postings, segment_arguments
 from pgblend.plpy.lexical.vocabulary import count_chunks, known_terms
-from pgblend.plpy.ports import Formula
-from pgblend.plpy.session import UserError
 from support.fake_database import FakeDatabase
 from support.lexical_chunks import CHUNKS, as_source, length, own_length, with_ids
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from pgblend.plpy.base.stages import StageLog
 from pgblend.plpy.models.gateway import GatewayCall
 from pgblend.plpy.models.stages import Outcome
-from pgblend.plpy.stages import StageLog
 from support.raw_server import http_answer
 from support.stage_gateway import StageGateway, stage_gateway
 

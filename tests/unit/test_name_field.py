@@ -2,8 +2,8 @@
 
 import pytest
 
-from pgblend.plpy.lexical.idf import lexeme_idf
-from pgblend.plpy.text.identifiers import name_field, whole_name
+from pgblend.plpy.lexical.forms import name_field, whole_name
+from pgblend.plpy.lexical.terms import lexeme_idf
 
 
 @pytest.mark.parametrize(

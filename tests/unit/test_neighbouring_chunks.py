@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pgblend.plpy.context.around import chunk_join, text_around
+from pgblend.plpy.answers.assemble import chunk_join, text_around
 
 
 def chunk(index: int, content: str, own_start: int = 0, **more: int | None) -> dict[str, Any]:

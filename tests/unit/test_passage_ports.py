@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pgblend.plpy.ports import (
+from pgblend.plpy.base.ports import (
     AgesRequest,
     CosinesRequest,
     Distance,

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pgblend.plpy.refine.diversity import mmr_select
-from pgblend.plpy.refine.duplicates import drop_duplicates, near_duplicates
+from pgblend.plpy.search.choose import drop_duplicates, mmr_select, near_duplicates
 
 EXAMPLES = settings(max_examples=100)
 TEXTS = st.lists(st.sampled_from("abcd"), max_size=9).map(" ".join)
@@ -96,7 +95,7 @@ CANDIDATES = st.lists(
 @pytest.fixture(params=["numpy", "plain"])
 def select(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """mmr_select with numpy, and on a server without it."""
-    module = import_module("pgblend.plpy.refine.diversity")
+    module = import_module("pgblend.plpy.search.choose")
     if request.param == "plain":
         monkeypatch.setitem(sys.modules, "numpy", None)
         reload(module)

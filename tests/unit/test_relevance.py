@@ -15,7 +15,7 @@ from pgblend.cli.calibrate.fit import (
     fit_gate,
     reliability,
 )
-from pgblend.plpy.refine.relevance import (
+from pgblend.plpy.search.relevance import (
     COVERAGES,
     NO_GATE,
     Curve,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from pgblend.plpy.program import Program, compiled
+from pgblend.plpy.base.program import Program, compiled
 from pgblend.sql import SourceObject, render, source_objects
 from pgblend.sql.program import program_text, with_program
 
@@ -76,7 +76,7 @@ def double(x):
 def imports(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
     monkeypatch.setattr(sys, "modules", {**sys.modules})
-    monkeypatch.setattr("pgblend.plpy.program.PACKAGE", "demo")
+    monkeypatch.setattr("pgblend.plpy.base.program.PACKAGE", "demo")
 
 
 def sources(text: str) -> dict[str, str | bytes]:

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from pgblend.plpy.fusion.pool import Fused
-from pgblend.plpy.models.rerank import RerankStage
+from pgblend.plpy.search.candidates import Fused
+from pgblend.plpy.search.rerank import RerankStage
 from support.arm_lists import passage, settings_of
 from support.raw_server import http_answer
 from support.stage_gateway import FakeProgress, StageGateway, stage_gateway

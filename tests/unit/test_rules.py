@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgblend.plpy.rules.patterns import fits, for_query
-from pgblend.plpy.rules.stage import share_left
-from pgblend.plpy.rules.synonyms import StandIn, stand_in_weights, told_stand_ins
+from pgblend.plpy.lexical.synonyms import StandIn, stand_in_weights, told_stand_ins
+from pgblend.plpy.search.rules import fits, for_query, share_left
 
 LETTERS = st.text("ab* ", max_size=8)
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgblend.plpy.lexical.rows import ChunkRows, join_rows
-from pgblend.plpy.lexical.sealed import (
+from pgblend.plpy.lexical.segment import (
     SealedRows,
     apart,
     held_bytes,

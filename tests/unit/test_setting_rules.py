@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgblend.plpy.settings.rules import (
+from pgblend.plpy.base.setting_rules import (
     Fields,
     Flag,
     Items,

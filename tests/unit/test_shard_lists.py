@@ -5,7 +5,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgblend.plpy.ports import CandidateList
+from pgblend.plpy.base.ports import CandidateList
 from pgblend.plpy.shards.lists import cut_short, merged_lists
 from pgblend.plpy.shards.wire import packed, packed_list, unpacked, unpacked_list
 

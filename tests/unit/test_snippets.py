@@ -7,8 +7,7 @@ from html import unescape
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgblend.plpy.text.marks import spaced_words
-from pgblend.plpy.text.snippets import MOST, Sought, page_snippets
+from pgblend.plpy.lexical.snippets import MOST, Sought, page_snippets, spaced_words
 from support.fake_database import FakeDatabase
 
 WORDS = (

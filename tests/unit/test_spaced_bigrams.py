@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgblend.plpy.text.words import spaced_bigrams
+from pgblend.plpy.lexical.words import spaced_bigrams
 
 SCRIPTS = "東京都の大きいカー々一ที่เก่าน้ำນ້ຳມາမြန်မာភាសាខ្មែរ한국어는"
 

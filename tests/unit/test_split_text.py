@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from pgblend.cli.ingest.token_ends import token_ends
 from pgblend.cli.tokens import count_tokens, encode
-from pgblend.plpy.text.split import split_text
-from pgblend.plpy.text.tokens import approximate_tokens
+from pgblend.plpy.lexical.split import approximate_tokens, split_text
 
 COUNTERS = {
     "cl100k": (count_tokens, token_ends),

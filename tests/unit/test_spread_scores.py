@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgblend.plpy.fusion.scores import spread_scores
+from pgblend.plpy.search.scores import spread_scores
 
 SCORES = st.lists(st.floats(0, 100).map(lambda score: round(score, 6)), max_size=12)
 

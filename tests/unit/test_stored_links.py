@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from pgblend.plpy.base.session import UserError
 from pgblend.plpy.graph.store import checked_links, insert_links, resolve_links
-from pgblend.plpy.session import UserError
 from support.fake_database import FakeDatabase
 
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgblend.plpy.text.window import best_span, cut_window
+from pgblend.plpy.lexical.snippets import best_span, cut_window
 
 MOST = 40
 PASSAGE = "One is short. Two has red wine in it. Three ends it, and more. Four is the last of all."

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from pgblend.plpy.lexical import written
-from pgblend.plpy.lexical.written import NAME, add_chunks
+from pgblend.plpy.lexical import records
+from pgblend.plpy.lexical.records import NAME_MARK, add_chunks
 from support.fake_database import FakeDatabase
 
 
 def vector(**positions: list[int]) -> bytes:
     """Return a tsvector as tsvectorsend does, its lexemes in order."""
-    words = {(NAME.decode() if w == "name" else "") + w: at for w, at in positions.items()}
+    words = {(NAME_MARK.decode() if w == "name" else "") + w: at for w, at in positions.items()}
     sent = pack("!i", len(words))
     for word, at in sorted(words.items()):
         sent += word.encode() + b"\0" + pack(f"!H{len(at)}H", len(at), *at)
@@ -25,10 +25,10 @@ def chunk(id_: int, collection_id: int, sent: bytes) -> dict[str, Any]:
             "vector": sent}  # fmt: skip
 
 
-@pytest.mark.parametrize("most", [0, written.MOST_TERMS])
+@pytest.mark.parametrize("most", [0, records.MOST_TERMS])
 def test_each_part_is_stored_with_its_words(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
     """Also where the session knows more words than it keeps."""
-    monkeypatch.setattr(written, "MOST_TERMS", most)
+    monkeypatch.setattr(records, "MOST_TERMS", most)
     stored: list[tuple[Any, ...]] = []
     words: list[tuple[Any, ...]] = []
     db = FakeDatabase({

@@ -2,8 +2,8 @@
 
 import pytest
 
-from pgblend.plpy.context.answer import check_answer
-from pgblend.plpy.context.quotations import find_quotation
+from pgblend.plpy.answers.answer import check_answer
+from pgblend.plpy.answers.quotations import find_quotation
 
 FOUND = [
     # Markdown

@@ -29,17 +29,14 @@ def command() -> None:
     """
 
 
-for _module in (
-    import_set,
-    run,
-    gate,
-    compare,
-    explain,
-    report,
-    learn,
-    tune,
-    audit,
-    list_runs,
-    show,
-):
-    command.add_command(_module.command)
+command.add_command(import_set.command)
+command.add_command(run.command)
+command.add_command(gate.command)
+command.add_command(compare.command)
+command.add_command(explain.command)
+command.add_command(report.command)
+command.add_command(learn.command)
+command.add_command(tune.command)
+command.add_command(audit.command)
+command.add_command(list_runs.command)
+command.add_command(show.command)

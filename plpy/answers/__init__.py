@@ -1,0 +1,1 @@
+"""Contexts for language models, and answers that are held to their passages."""

@@ -1,0 +1,404 @@
+"""Quotations, addresses and code found in texts."""
+
+import html
+import re
+import unicodedata
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Any
+
+# Texts as a quotation is compared with them: one form for all ways to write the same words.
+
+# Symbols that say something; other signs are left out.
+SIGNS = "%‰&@/§°<>=+±\u00d7÷≤≥≠≈^$¢£¤¥฿€₣₤₦₨₩₪₫₭₮₱₲₴₵₸₹₺₽₿"
+# May stand within a word, and may be left out there: apostrophes, emphasis, editors' brackets.
+WITHIN = "'\u2019\u2018\u02bc\u00b4`\u2032*_~[](){}·"
+KEPT = f"{SIGNS}.,:\n"
+DASHES = "-\u00ad\u2010\u2011\u2012\u2013\u2014\u2015\u2212\u2e3a\u2e3b\ufe58\ufe63\uff0d"
+# Vowel points of Hebrew and Arabic, and what stretches an Arabic word: many leave them out.
+POINTS = "\u0591-\u05bd\u05bf-\u05c7\u0640\u064b-\u0652\u0670"
+LEFT_OUT = re.compile(
+    f"[™℠\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff{POINTS}]"
+)
+SOFT_HYPHEN = re.compile(r"\u00ad(?:[ \t]*\n\s*)?")
+# 1½ is no 11/2.
+BEFORE_FRACTION = re.compile("(?<=[0-9])(?=[\u00bc-\u00be\u2150-\u215e])")
+
+# In a text of this form: a word's character, and the mark of a joint within a word.
+JOINT = "_"
+MINUS = "\u2212"
+RANGE = "~"
+NO_WORD = rf" \n'.,:\-{JOINT}{MINUS}{RANGE}{re.escape(SIGNS)}"
+IN_WORD = rf"[^{NO_WORD}]"
+BROKEN_WORD = re.compile(rf"(?<={IN_WORD})-[ \t]*\n\s*(?={IN_WORD})")
+RANGE_OF_FIGURES = re.compile(r"(?<=\d)\s*-+\s*(?=\d)")
+MINUS_SIGN = re.compile(rf"(?:(?<=[\s{re.escape(SIGNS)}])|^)-(?=\d)", re.MULTILINE)
+WITHIN_WORD = re.compile(rf"(?<={IN_WORD})(?:(?<!\d)['.\-]+|['.\-]+(?!\d))(?={IN_WORD})")
+MARKS = re.compile(r"-|(?<!\d)[.,:']|[.,:'](?!\d)")
+SIGN = re.compile(rf"([{re.escape(SIGNS)}])")
+# In scripts without word spaces a line break means nothing: Thai, kana, Han.
+LETTER = r"[\u0e00-\u0eff\u3001-\u30ff\u3400-\u9fff\uf900-\ufaff]"
+UNSPACED = re.compile(rf"(?<={LETTER}) (?={LETTER})")
+
+
+class _Signs(dict[int, str]):
+    """What each character is written as."""
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        is_letter = character.isalnum() or unicodedata.category(character)[0] == "M"
+        if is_letter or character in KEPT:
+            written = character
+        elif character in DASHES:
+            written = "-"
+        else:
+            written = "'" if character in WITHIN else " "
+        self[code] = written
+        return written
+
+
+_SIGNS = _Signs()
+
+
+def written_form(text: str) -> str:
+    """Return a text's words, figures and signs, by single spaces, in folded case.
+
+    Punctuation, quotation marks, emphasis, soft hyphens and line breaks are gone. A hyphen, an
+    apostrophe or a mark within a word is a joint. Marks within figures stay, and so do signs.
+    """
+    text = SOFT_HYPHEN.sub("", LEFT_OUT.sub("", BEFORE_FRACTION.sub(" ", text)))
+    text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    text = text.replace("i\u0307", "i").replace("\u2044", "/").replace("\r", "\n")
+    text = text.translate(_SIGNS)
+    text = BROKEN_WORD.sub(JOINT, text)
+    text = MINUS_SIGN.sub(MINUS, RANGE_OF_FIGURES.sub(RANGE, text))
+    text = MARKS.sub(" ", WITHIN_WORD.sub(JOINT, text))
+    return UNSPACED.sub("", " ".join(SIGN.sub(r" \1 ", text).split()))
+
+
+# What a reader of Markdown or HTML does not see.
+ITEM = r"(?:[-*+•‣▪◦\u2013—]|\d{1,3}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?"
+LINE_START = re.compile(rf"^[ \t]*(?:>[ \t]*)*(?:\#{{1,6}}[ \t]+|{ITEM})?", re.MULTILINE)
+COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+TAG = re.compile(r"</?[A-Za-z][\w-]*(?:\s[^<>]*)?/?>")
+TARGET = r"\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)"
+PICTURE = re.compile(rf"!\[([^\[\]\n]*)\](?:{TARGET}|\[[^\[\]\n]*\])")
+LINK = re.compile(rf"\[([^\[\]]+)\](?:{TARGET}|\[[^\[\]\n]*\])")
+WIKI_LINK = re.compile(r"!?\[\[(?:[^\[\]|\n]*\|)?([^\[\]|\n]+)\]\]")
+FOOTNOTE = re.compile(r"\[\^[^\[\]\s]+\]")
+ESCAPED = re.compile(r"\\(?=[!-/:-@\[-`{-~])")
+
+
+def read_forms(text: str, *, is_quotation: bool = False) -> Iterator[str]:
+    """Yield a text as it is read: its Markdown and HTML shown, so without pictures, and as it is.
+
+    In the first two forms words of links stay and their addresses go, and so do numbers of lists.
+    A quotation keeps these: it may begin with a day or a year.
+    """
+    shown = text if is_quotation else LINE_START.sub("", text)
+    shown = TAG.sub("", COMMENT.sub("", ESCAPED.sub("", html.unescape(shown))))
+    shown = FOOTNOTE.sub("", WIKI_LINK.sub(r"\1", shown))
+    yield LINK.sub(r"\1", PICTURE.sub(r"\1", shown))
+    yield LINK.sub(r"\1", PICTURE.sub("", shown))
+    yield text
+
+
+def normalized_words(text: str) -> str:
+    """Return the text in Unicode's form NFKC with every run of white space as one space.
+
+    A space between two characters of Chinese, Japanese or Thai goes, and soft hyphens too. Letter
+    case stays.
+    """
+    text = unicodedata.normalize("NFKC", SOFT_HYPHEN.sub("", text))
+    return UNSPACED.sub("", " ".join(text.split()))
+
+
+# What stands for words left out, also in brackets.
+ELLIPSIS = re.compile(r"[\[(]?(?:…|\.{3,}|(?:\. ){2}\.)[\])]?")
+# So many words stand on each side of it.
+LEAST_AROUND = 2
+# Right before or after a quotation these would tear a word or a figure.
+TORN = rf"(?:{IN_WORD}|[{MINUS}.,:'])"
+# From here on scripts write words without spaces.
+FIRST_UNSPACED = "\u0e00"
+SPACED_WORD = rf"(?:(?![{FIRST_UNSPACED}-\U0010ffff]){IN_WORD}|[{MINUS}.,:'])"
+
+
+def find_quotation(quotation: str, text: str) -> tuple[int, int] | None:
+    """Return the first and last line (from 0) of the text that have the quotation; None: nowhere.
+
+    Both are compared as written_form writes them, in the same one of read_forms. The quotation must
+    be of whole words and figures. Around an ellipsis at least two words each must stand there in
+    this order. Addresses in it must stand in the text whole.
+    """
+    if any(not stands_whole(address, text) for address in addresses(quotation)):
+        return None
+    for form, sought in enumerate(_sought(quotation)):
+        if sought and sought.search(_forms(text)[form]):
+            return _lines_of(sought, text.split("\n"), form)
+    return None
+
+
+def _lines_of(sought: re.Pattern[str], lines: Sequence[str], form: int) -> tuple[int, int]:
+    """Return the first and last of the lines that have what is sought, which is in them."""
+
+    def has_it(begin: int, end: int) -> bool:
+        told = list(read_forms("\n".join(lines[begin:end])))[form]
+        return sought.search(written_form(told)) is not None
+
+    every = range(len(lines) - 1)
+    last = bisect_left(every, True, key=lambda line: has_it(0, line + 1))
+    first = bisect_left(every, True, key=lambda line: not has_it(line + 1, last + 1))
+    return min(first, last), last
+
+
+@lru_cache(maxsize=64)  # an answer has many quotations of the same passages
+def _forms(text: str) -> tuple[str, ...]:
+    return tuple(written_form(form) for form in read_forms(text))
+
+
+@lru_cache(maxsize=64)
+def _sought(quotation: str) -> tuple[re.Pattern[str] | None, ...]:
+    """Return what finds a quotation in each of a text's forms; None where it has no words."""
+    return tuple(_pattern(form) for form in read_forms(quotation, is_quotation=True))
+
+
+def _pattern(quotation: str) -> re.Pattern[str] | None:
+    whole = written_form(quotation)
+    if not whole:
+        return None
+    found = _words(whole)
+    pieces = [piece for piece in map(written_form, ELLIPSIS.split(quotation)) if piece]
+    if len(pieces) > 1 and all(len(WORD.findall(piece)) >= LEAST_AROUND for piece in pieces):
+        found += "|" + ".*?".join(map(_words, pieces))
+    return re.compile(found)
+
+
+def _words(piece: str) -> str:
+    """Return a pattern of whole words, in which joints and hyphens may be written or not."""
+    pattern = []
+    for character, after in zip(piece, piece[1:] + " ", strict=True):
+        if character in (" ", JOINT):
+            pattern.append(rf"[ {JOINT}]" + ("?" if character == JOINT else ""))
+            continue
+        pattern.append(re.escape(character))
+        if after not in (" ", JOINT) and not (character.isdigit() and after.isdigit()):
+            pattern.append(f"{JOINT}?")
+    before = TORN if piece[0].isascii() else SPACED_WORD
+    behind = TORN if piece[-1] < FIRST_UNSPACED else rf"(?:(?=[\x00-\x7f]){TORN})"
+    return rf"(?<!{before}){''.join(pattern)}(?!{behind})"
+
+
+# A scheme, an address of mail, a link's or picture's target, a host.
+ADDRESS = re.compile(
+    r"(?<![\w.-])[a-z][a-z0-9+.-]*://[^\s<>\"“”`|]+"
+    r"|(?<![\w.-])(?:mailto|javascript|data|tel|file|vbscript):[^\s<>\"“”`|]+"
+    r"|(?<![\w.-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
+    r"|(?<=\]\()\s*<?[^\s<>()]*(?:\([^\s<>()]*\)[^\s<>()]*)*"
+    r"|(?<=\]:)\s*<?[^\s<>]+"
+    r"|(?<![\w@.-])(?:href|src)\s*=\s*[\"']?[^\s<>\"']+"
+    r"|(?<![\w@.-])(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z]{2,}(?![\w-])"
+    r"(?:[:/?#][^\s<>\"“”`|]*)?",
+    re.IGNORECASE,
+)
+ATTRIBUTE = re.compile(r"(?:href|src)\s*=\s*[\"']?", re.IGNORECASE)
+
+
+# Punctuation behind an address.
+BEHIND = ".,;:!?…。'\u2019»”*_]}"
+
+
+def addresses(text: str) -> list[str]:
+    """Return the addresses of a text: of pages, pictures, mail, hosts and files."""
+    found = []
+    for match in ADDRESS.findall(text):
+        address = ATTRIBUTE.sub("", match).strip().lstrip("<")
+        while address and (address[-1] in BEHIND or _is_unopened(address)):
+            address = address[:-1]
+        if address:
+            found.append(address)
+    return found
+
+
+def _is_unopened(address: str) -> bool:
+    """Tell whether an address ends with a bracket that was opened before it."""
+    return address.endswith(")") and address.count("(") < address.count(")")
+
+
+# `code`, ``code``, and what stands behind a mark that nothing closes.
+CODE = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?:(?<!`)\1(?!`)|$)")
+PLAIN = str.maketrans(
+    {
+        **dict.fromkeys("\u2010\u2011\u2012\u2013\u2212", "-"),
+        **dict.fromkeys("\u2018\u2019\u02bc", "'"),
+        **dict.fromkeys("“”„", '"'),
+    }
+)
+# What a longer word, option, path or address would go on with.
+GOES_ON = r"\w/\\@~+$%&-"
+
+
+def code_spans(text: str) -> list[str]:
+    """Return what stands between backticks."""
+    return [match[2].strip() for match in CODE.finditer(text) if match[2].strip()]
+
+
+def without_code(text: str) -> str:
+    """Return a text without what stands between backticks."""
+    return CODE.sub(" ", text)
+
+
+def stands_whole(piece: str, text: str, *, is_code: bool = False) -> bool:
+    """Tell whether an address or code stands in a text as it is, and is no part of a longer one.
+
+    Case counts in code. White space, kinds of dashes and quotation marks do not.
+    """
+    sought, told = (normalized_words(each).translate(PLAIN) for each in (piece, text))
+    if not is_code:
+        sought, told = sought.casefold(), told.casefold()
+    goes_on = rf"[{GOES_ON}]" if is_code else rf"[={GOES_ON}]"
+    found = rf"(?<![{GOES_ON}])(?<!\w\.){re.escape(sought)}(?![.,:;?#]*{goes_on})"
+    return re.search(found, told) is not None
+
+
+SENTENCE_BREAK = re.compile(r"(?<=[.!?])\s+|(?<=[。\uff01\uff1f])|\n\s*\n")
+# Words, and single characters of scripts without word spaces.
+LETTER_ALONE = r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
+WORD = re.compile(rf"{LETTER_ALONE}|(?:(?!{LETTER_ALONE})\w)+")
+LONGEST_QUOTATION = 300
+
+
+def best_quotation(query: str, text: str) -> tuple[str, int, int] | None:
+    """Return a sentence of the text, its first and last line (from 0); None for a blank text.
+
+    It is the first of those with the most different words of the query, of which five letters
+    count, in lower case. It has at most 300 characters and is cut between words.
+    """
+    asked = {word[:5] for word in WORD.findall(normalized_words(query).casefold())}
+    best: tuple[int, int, int] | None = None
+    start = 0
+    for end, after in [
+        *(match.span() for match in SENTENCE_BREAK.finditer(text)),
+        (len(text),) * 2,
+    ]:
+        words = {word[:5] for word in WORD.findall(normalized_words(text[start:end]).casefold())}
+        if words and (best is None or len(words & asked) > best[0]):
+            best = len(words & asked), start, end
+        start = after
+    if best is None:
+        return None
+    _, start, end = best
+    start += len(text[start:end]) - len(text[start:end].lstrip())
+    if end - start > LONGEST_QUOTATION:
+        cut = text.rfind(" ", start + 1, start + LONGEST_QUOTATION)
+        end = cut if cut > start else start + LONGEST_QUOTATION
+    quotation = text[start:end].rstrip()
+    line = text.count("\n", 0, start)
+    return quotation, line, line + quotation.count("\n")
+
+
+# The sentences of an answer, with what each cites and quotes.
+
+# [1], [1, 2], [1: "words"; 2: "other words"]. A quotation may have any marks, and brackets and
+# marks in it: it ends where a mark stands before the citation's end or before what follows in it.
+OPENS = "[\"“”„‟«»\u2039\u203a「『'\u2018\u201a`]"
+CLOSES = "[\"“”‟«»\u2039\u203a」』'\u2019\u2018`]"
+NUMBER = r"\d{1,4}"
+QUOTED = (
+    rf"{OPENS}(?:(?!\[\s*{NUMBER}\s*:\s*{OPENS}).)*?{CLOSES}"
+    rf"(?=\s*(?:\](?!\()|[,;]\s*(?:{OPENS}|{NUMBER}\s*[:,;\]])))"
+)
+# Words without marks are a quotation too; [1:30] is a time.
+BARE = r"[^\W\d_][^\[\]\"“”„«»]*"
+QUOTATIONS = rf"{QUOTED}(?:\s*[,;]\s*{QUOTED})*"
+ONE = rf"{NUMBER}(?:\s*:\s*(?:{QUOTATIONS}|{BARE}))?"
+CITATION = re.compile(rf"\[\s*{ONE}(?:\s*[,;]\s*{ONE})*\s*\]", re.DOTALL)
+CITED = re.compile(rf"({NUMBER})(?:\s*:\s*(?:({QUOTATIONS})|({BARE})))?", re.DOTALL)
+QUOTATION = re.compile(QUOTED, re.DOTALL)
+# Quotation marks in a sentence; single ones are apostrophes unless they hold several words.
+SAID = re.compile(
+    r"\"([^\"]+)\"|“([^“”\"]+)[”\"]|„([^“”„\"]+)[“”\"]|«([^«»]+)»|»([^«»]+)«|「([^「」]+)」|『([^『』]+)』"
+    r"|(?<![\w'\u2018\u2019])['\u2018](?=[^'\u2018\u2019\"]*\s)((?:[^'\u2018\u2019\"]|(?<=\w)['\u2019](?=\w))+)['\u2019](?!\w)"
+)
+# Citations are put aside as one character each, which no text has.
+FIRST_MARK = 0xF0000
+PUT_ASIDE = "[\U000f0000-\U000ffffd]"
+# A citation behind the full stop belongs before it.
+BEHIND_STOP = re.compile(rf"([.!?…。\uff01\uff1f]+)((?:[ \t]*{PUT_ASIDE})+)")
+BOUNDARY = re.compile(
+    rf"(?<=[.!?…])[ \t]+(?=[^\sa-zà-ÿ])|(?<=[。\uff01\uff1f])|(?<={PUT_ASIDE})[ \t]+(?=[A-ZÀ-Þ])"
+)
+# Shorter pieces without a citation are list marks, abbreviations, initials of what follows.
+LEAST_WORDS = 3
+# Lines between two of these are code.
+FENCE = re.compile(r"\s*(?:`{3,}|~{3,})[^`]*")
+LABEL = re.compile(r"[\s*_-]*#([1-9])[\s*_]*[:.)]?[\s*_]*")
+ABSTAINED_ANSWER = "no answer"
+
+
+def answer_sentences(answer: str, questions: int = 0) -> list[dict[str, Any]]:
+    """Return the sentences of an answer: text (without citations), citations, quotations, line.
+
+    `citations` are the passage numbers, each once; `quotations` are (passage number, words), and
+    (None, words) for quotation marks in the sentence itself; `line` counts the answer's lines, and
+    `is_code` tells one between fences. A citation belongs to the sentence that it stands in or
+    right behind. What looks like one but is not, such as one that was cut off, stays text. Of a
+    question of so many parts, `question` is the number that the line, or one above it, begins with
+    (#1:), None without one.
+    """
+    cited: list[str] = []
+
+    def put_aside(match: re.Match[str]) -> str:
+        cited.append(match.group())
+        return chr(FIRST_MARK + len(cited) - 1)
+
+    text = CITATION.sub(put_aside, re.sub(PUT_ASIDE, "", answer))
+    text = BEHIND_STOP.sub(r"\2\1", text)
+    sentences = []
+    question = None
+    is_code = False
+    for number, line in enumerate(text.split("\n")):
+        if FENCE.fullmatch(line):
+            is_code = not is_code
+            continue
+        label = LABEL.match(line)
+        if label and int(label[1]) <= questions:
+            question, line = int(label[1]), line[label.end() :]
+            if is_abstention(line):
+                continue
+        of_line = {"line": number, "question": question, "is_code": is_code}
+        pieces = [line.strip()] if is_code else _pieces(line)
+        sentences += [_sentence(piece, cited) | of_line for piece in pieces if piece]
+    return sentences
+
+
+def _pieces(line: str) -> Iterator[str]:
+    """Cut a line between its sentences."""
+    begun = ""
+    for piece in BOUNDARY.split(line.strip()):
+        begun = f"{begun} {piece}".strip()
+        if len(begun.split()) >= LEAST_WORDS or re.search(PUT_ASIDE, begun):
+            yield begun
+            begun = ""
+    yield begun
+
+
+def is_abstention(answer: str) -> bool:
+    """Tell whether the model says that it found no answer."""
+    return " ".join(answer.split()).strip(" .\"'*").casefold() == ABSTAINED_ANSWER
+
+
+def _sentence(text: str, cited: list[str]) -> dict[str, Any]:
+    """Take the citations out of a sentence."""
+    citations: dict[int, None] = {}
+    quotations: list[tuple[int | None, str]] = []
+    for mark in re.findall(PUT_ASIDE, text):
+        for number, quoted, bare in CITED.findall(cited[ord(mark) - FIRST_MARK][1:-1] + "]"):
+            citations[int(number)] = None
+            words = [each[1:-1] for each in QUOTATION.findall(f"{quoted}]")] if quoted else [bare]
+            quotations += [(int(number), each.strip()) for each in words if each]
+    text = " ".join(re.sub(rf"\s*{PUT_ASIDE}", "", text).split())
+    said = SAID.finditer(without_code(text))
+    quotations += [(None, next(filter(None, match.groups()))) for match in said]
+    return {"text": text, "citations": list(citations), "quotations": quotations}

@@ -1,1 +1,0 @@
-"""Why a document stands where it does."""

@@ -1,1 +1,0 @@
-"""Filters: parsed, compiled, applied."""

@@ -1,1 +1,0 @@
-"""Ranked lists fused into one."""

@@ -1,0 +1,371 @@
+"""One form of a text for its words: of Unicode, of capitals, and the parts of names.
+
+The stored text stays as it is. What the parser gets of chunks and queries is made of this form.
+"""
+
+import json
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from itertools import pairwise
+
+# Numbers and units that people write in several ways, in one form.
+#
+# 1,250 is 1250 and, in languages with a decimal comma, 1.250 too, and 3,5 is 3.5. 10GB and 10 GB
+# are 10, GB and 10GB.
+
+# ruff: noqa: RUF001 - signs that look like others are what this is about
+
+
+Spelling = tuple[int, int, str, list[int]]
+"""Where it begins and ends, its form, and where each character of that stands."""
+
+# Languages that write 3,5; those that put spaces between groups of three digits.
+_COMMA = (
+    "arme|azer|bas|bulg|catal|croat|czech|dan|dutch|eston|finn|fren|german|greek|hungar|icel"
+    "|indon|ital|latv|lithu|norw|polish|portug|roman|russ|serb|slov|span|swed|turk|ukrain"
+)
+_SPACED = "bulg|czech|eston|finn|fren|hungar|latv|lithu|norw|polish|portug|russ|slov|span|swed|ukr"
+# Blanks that part no words: between groups of digits they go, whatever the language.
+GROUP_BLANK = r"[\u00a0\u2007\u2009\u202f](?<=\d.)(?=\d{3}(?!\d))"
+_UNIT = (
+    r"[kKMGTP]?i?[bB](?:it)?(?:/s|ps)?|kbit|Mbit|Gbit|[kcdmµμn]?m|k?g|mg|µg|μg|[mcd]?l|[mMkG]?[WVA]"
+    r"|[mMkG]?Wh|mAh|[kMGT]?Hz|m?s|min|h|km/h|mph|rpm|fps|dpi|px|pt|em|rem|ft|lbs?|oz|mi|[hkM]?Pa|bar"
+    r"|psi|dB|k?cal|k?J|N|Nm|mol|ha|PS|hp|EUR|USD|CHF|GBP"
+)
+WITH_UNIT = rf"([0-9](?<![\w.,].)[0-9]*(?:\.[0-9]+)?) ?((?:{_UNIT})(?!\w)|(?i:[kmgtp]i?b)(?!\w))"
+
+
+@lru_cache(maxsize=100)
+def _groups(config: str) -> tuple[str, bool]:
+    """Return the pattern of numbers with groups in a configuration, and whether commas part it."""
+    language = re.sub(r"^.*\.", "", config)
+    if not re.match(_COMMA, language):
+        return r"[0-9](?<![\w.,'’].)\d{0,2}(?:(?:,\d{3})+|(?:['’]\d{3})+)(?!\d|[,'’]\d)", False
+    spaced = r"|(?: \d{3})+" if re.match(_SPACED, language) else ""
+    whole = rf"\d{{0,2}}(?:(?:\.\d{{3}})+|(?:['’]\d{{3}})+{spaced})"
+    return rf"[0-9](?<![\w.,'’].)(?:{whole}(?:,\d+)?|\d*,\d+)(?!\d|[.,'’]\d)", True
+
+
+def with_one_form(text: str, config: str) -> str:
+    """Return a text with its numbers and units in one form."""
+    text = _respelt(text, grouped(text, config))
+    return _respelt(text, with_units(text))
+
+
+def _respelt(text: str, spellings: Iterable[Spelling]) -> str:
+    """Return a text with spellings, which are in order, in their form."""
+    parts: list[str] = []
+    last = 0
+    for begin, end, new, _ in spellings:
+        parts += text[last:begin], new
+        last = end
+    return "".join([*parts, text[last:]]) if parts else text
+
+
+def grouped(text: str, config: str) -> Iterator[Spelling]:
+    """Give the numbers with groups of digits or a decimal comma: digits, and a point for that."""
+    pattern, has_comma = _groups(config)
+    for match in re.finditer(pattern, text):
+        begin = match.start()
+        kept = [
+            (begin + place, "." if one == "," else one)
+            for place, one in enumerate(match[0])
+            if one.isdigit() or (has_comma and one == ",")
+        ]
+        yield begin, match.end(), "".join(one for _, one in kept), [place for place, _ in kept]
+
+
+def with_units(text: str) -> Iterator[Spelling]:
+    """Give numbers with a unit: both, and then the whole as one word."""
+    for match in re.finditer(WITH_UNIT, text):
+        (begin, middle), (start, end) = match.span(1), match.span(2)
+        places = [*range(begin, middle), start, *range(start, end), begin]
+        places += [*range(begin, middle), *range(start, end)]
+        number, unit = match.groups()
+        yield begin, end, f"{number} {unit} {number}{unit}", places
+
+
+# What Unicode calls default ignorable: soft hyphens, joiners, marks of direction, variants.
+IGNORABLE = (
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
+    "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3"
+    "\U0001d173-\U0001d17a\U000e0000-\U000e0fff]+"
+)
+# A terminal's commands: colours, titles of windows, links.
+COMMAND = (
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
+    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c\n]{0,4096}(?:\x07|\x1b\\|\x9c)"
+    r"|\x1b[ -/]*[0-~]"
+)
+CONTROL = r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
+LONE_RETURN = r"\r(?!\n)"
+# What a printer strikes over, as in manual pages, and what parts fields, lines and pages.
+STRUCK = r"[^\n\x08]\x08"
+APART_BY = dict.fromkeys("\x0b\x0c\x85", "\n") | dict.fromkeys("\x1c\x1d\x1e\x1f", " ")
+JSON_TEXT = r'"(?:[^"\\]|\\.)*"'
+# Raised figures are no part of a longer word or of a number, which are found without them.
+# Signs that stand for words, as ™ does, are words of their own.
+_RAISED, _PART = r"\u00b2\u00b3\u00b9\u2070-\u207f", r"\u00bc-\u00be\u2150-\u215e"
+_SIGN = (
+    r"\u2100\u2101\u2105\u2106\u2116\u2120-\u2122\u2460-\u24ff\u3200-\u32ff\U0001f100-\U0001f2ff"
+)
+APART = (
+    rf"[{_RAISED}{_PART}{_SIGN}](?:(?:(?<=[^\W\d_]{{4}}[{_RAISED}])|(?<=\d[{_RAISED}]))[{_RAISED}]*"
+    rf"|(?<=\d[{_PART}])|(?<=[{_SIGN}]))"
+)
+LAST_SIGMA = r"[\u03a3\u03c3](?<=\w.)(?!\w)"
+# Within a name or where no space follows a sentence, but not in 3.14, e.g. and U.S.A.
+INNER_DOT = r"\.(?<=\w\.)(?=\w)(?!(?<=\d\.)\d)(?!(?<=\b\w\.)\w\b)"
+SMALL, CAPITAL = "[a-zß-öø-ÿα-ώа-џ]", "[A-ZÀ-ÖØ-Þ\u0130Α-ΫЀ-Я]"
+# Where the case changes within a word: parse|HTML|Response, utf8|Decode, but not PhD and URLs.
+CUT = (
+    rf"{CAPITAL}(?:(?<={SMALL}.)(?=[^\W_])|(?<=[0-9].)(?={SMALL})|(?<={CAPITAL}.)(?={SMALL}{{2}}))"
+)
+INNER = r"[^\W_]*"
+LONGEST = 100
+# What bytes of ASCII are to a form: letters a or A, digits 0, controls zero.
+_KINDS = bytes(
+    ord(kind)
+    for kind in (
+        "".join("\0" if one not in (9, 10) else " " for one in range(32))
+        + " " * 7
+        + "'"
+        + " " * 4
+        + ",-. "
+        + "0" * 10
+        + " " * 7
+        + "A" * 26
+        + " " * 4
+        + "0 "
+        + "a" * 26
+        + " " * 4
+        + "\0"
+        + " " * 128
+    )
+)
+# How a number with a unit may begin.
+_NUMBERS = (b"0a", b"0A", b"0 a", b"0 A")
+ASCII = bytes(range(128))
+
+
+@lru_cache(maxsize=100)
+def is_dotless(config: str) -> bool:
+    """Tell by its name whether a text search configuration's language has a dotless i."""
+    return re.search(r"(?:^|[._])(?:turk|azer|tr_|az_)", config) is not None
+
+
+def uncontrolled(text: str) -> str:
+    """Return a text without commands of terminals and control characters.
+
+    Blanks, tabs and ends of lines stay; what a printer strikes over goes with its backspace.
+    """
+    if text.isascii() and b"\0" not in text.encode().translate(_KINDS):
+        return text
+    if "\r" in text:
+        text = re.sub(LONE_RETURN, "\n", text)
+    if not re.search(CONTROL, text):
+        return text
+    text = re.sub(STRUCK, "", re.sub(COMMAND, "", text))
+    return re.sub(CONTROL, lambda found: APART_BY.get(found[0], ""), text)
+
+
+def uncontrolled_json(written: str) -> str:
+    """Return JSON whose keys and texts are without controls; numbers stay as they are written."""
+
+    def cleaned(found: re.Match[str]) -> str:
+        return json.dumps(uncontrolled(json.loads(found[0])), ensure_ascii=False)
+
+    return re.sub(JSON_TEXT, cleaned, written)
+
+
+def as_dashes(text: str) -> str:
+    """Return a text, as long, with hyphens and minus signs as typewriters have them."""
+    return text.replace("\u2010", "-").replace("\u2212", "-")
+
+
+def beyond_ascii(text: str) -> str:
+    """Return the characters of a text that are not ASCII: few in most, and so soon looked at."""
+    return text.encode(errors="surrogatepass").translate(None, ASCII).decode(errors="surrogatepass")
+
+
+def is_own_form(text: str, config: str = "") -> bool:
+    """Tell at a glance of a text of ASCII that it is its own form, as most are."""
+    if not text.isascii():
+        return False
+    kinds = text.encode().translate(_KINDS)
+    if b"." in kinds and (b".a" in kinds or b".A" in kinds or b".0" in kinds):
+        return False
+    if b"aA" in kinds or b"0Aa" in kinds or b"AAaa" in kinds or b"\0" in kinds:
+        return False
+    if b"0,0" in kinds or b"0'0" in kinds or ("I" in text and is_dotless(config)):
+        return False
+    return not (any(one in kinds for one in _NUMBERS) and re.search(WITH_UNIT, text))
+
+
+def unicode_form(text: str) -> str:
+    """Return a text in compatibility form (NFKC), without controls and what is ignorable."""
+    text = uncontrolled(text)
+    if text.isascii():
+        return text
+    if re.search(IGNORABLE, beyond_ascii(text)):
+        text = re.sub(IGNORABLE, "", text)
+    if not unicodedata.is_normalized("NFKC", text):
+        text = unicodedata.normalize("NFKC", re.sub(APART, r" \g<0> ", text))
+    return as_dashes(text)
+
+
+def small_form(text: str, config: str = "") -> str:
+    """Return a text, as long, with small letters where a parser takes others for the capitals."""
+    if is_dotless(config):
+        text = text.replace("I", "\u0131")
+    if text.isascii():
+        return text
+    text = text.replace("\u0130", "i")
+    if "\u03a3" in text or "\u03c3" in text:
+        text = re.sub(LAST_SIGMA, "\u03c2", text)
+    return text
+
+
+def word_form(text: str, config: str = "") -> str:
+    """Return a text as its words are indexed under a text search configuration."""
+    if is_own_form(text, config):
+        return text
+    if not text.isascii():
+        text = re.sub(GROUP_BLANK, "", text)
+    text = with_one_form(re.sub(INNER_DOT, " ", unicode_form(text)), config)
+    parts: list[str] = []
+    last = 0
+    for _, end, found in humps(text):
+        parts += text[last:end], *(f" {text[one:other]}" for one, other in found)
+        last = end
+    return small_form("".join([*parts, text[last:]]) if parts else text, config)
+
+
+def humps(text: str) -> Iterator[tuple[int, int, list[tuple[int, int]]]]:
+    """Give each word whose case changes: where it begins and ends, and so its parts.
+
+    Parts have at least two letters: JavaScript has two, iPhone one.
+    """
+    last = 0
+    for cut in re.finditer(CUT, text):
+        if cut.start() < last:
+            continue
+        begin = cut.start()
+        while begin > last and text[begin - 1].isalnum():
+            begin -= 1
+        match = re.compile(INNER).match(text, cut.start())
+        last = end = match.end() if match else cut.end()
+        if end - begin > LONGEST:
+            continue
+        cuts = (one.start() for one in re.compile(CUT).finditer(text, begin + 1, end))
+        parts = pairwise([begin, *cuts, end])
+        yield begin, end, [(one, other) for one, other in parts if other - one > 1]
+
+
+# What is looked for as it stands: identifiers in a text, a document's name and key.
+
+# Plain words and numbers, which hold no identifier, are passed over as quickly as can be.
+PART = r"0-9A-Za-z_À-ɏͰ-ԯ./\\:@#+~$-"
+PLAIN = rf"(?:[A-Za-z][a-z]*|[0-9]+)[.:]*(?![{PART}]|\(\))"
+TOKEN = rf"{PLAIN}|([{PART}]+(?:\(\))?)"  # compiled by whom it serves
+OPTION = r"(--?[A-Za-z][\w-]*|-\d+(?:\.\d+)*)[.:]*"
+
+
+def identifiers(text: str, with_parts: bool) -> list[str]:
+    """Return the distinct identifiers of `text`, case-folded, in byte order.
+
+    An identifier joins its parts with `_ . / \\ : @ # + ~ -` (ERR-1042, foo.bar_baz(), /etc/fstab,
+    v1.2.3), changes its case between words (CamelCase), is called (run()) or is like C++. Ordinary
+    compounds (well-known, and/or, 3.14, e.g., mRNA) are none. `with_parts` adds what can be looked
+    for on its own: names in a path or a dotted name that are identifiers themselves. So is an
+    option of a command, with its dashes (--force, -x), and a number with its sign (-40).
+    """
+    found: set[str] = set()
+    for token in set(re.findall(TOKEN, unicode_form(text))):
+        if 1 < len(token) <= LONGEST:
+            found.update(names_in(token, with_parts))
+    return sorted(found)
+
+
+@lru_cache(maxsize=20_000)
+def names_in(token: str, with_parts: bool) -> tuple[str, ...]:
+    """Return the identifiers of one token; remembered, since a text's tokens come again."""
+    if option := re.fullmatch(OPTION, token):
+        return (option[1].lower(),)
+    bare = stripped(token)
+    if not (is_identifier(bare) or (token.endswith("()") and len(bare) > 1)):
+        return ()
+    names = [bare]
+    if with_parts:
+        parts = re.split(r"[./\\:@#]+", bare) + re.split(r"[/\\]", bare)[-1:]
+        names += [part for part in parts if is_identifier(part)]
+    return tuple(map(small, names))
+
+
+def small(name: str) -> str:
+    """Return a name in small letters, of whatever language: all of i, dotted or not, are one."""
+    return name.casefold().replace("i\u0307", "i").replace("\u0131", "i")
+
+
+def stripped(token: str) -> str:
+    """Take punctuation off a token's ends, but not what makes C++, C#, /etc and __init__."""
+    token = token.removesuffix("()").rstrip(".:@~$-/\\")
+    if not re.fullmatch(r"[A-Za-z]{1,2}(?:\+\+|#)", token):
+        token = token.rstrip("+#.:@~$-/\\")
+    return token.lstrip(".:@#+~$-\\")
+
+
+def is_identifier(token: str) -> bool:
+    """Tell whether a token without outer punctuation is more than a word or a number."""
+    if token.isalnum():
+        return bool(re.search(r"[a-z]{2}[A-Z][a-z]", token))
+    words = [word for word in re.split(r"[^0-9A-Za-zÀ-ɏͰ-ԯ]+", token) if word]
+    if not words:
+        return False
+    if "_" in token or "::" in token or "\\" in token or re.search(r"[A-Za-z][+#]", token):
+        return True
+    if all(word.isdigit() for word in words):
+        return len(words) > 2
+    if any(character.isdigit() for character in token):
+        return True
+    if "/" in token:
+        return token.startswith("/") or token.count("/") > 1 or "." in token
+    lengths = [len(part) for part in token.split(".")]
+    return len(lengths) > 1 and min(lengths) > 0 and max(lengths) > 1
+
+
+LONGEST_NAME = 255
+
+
+def whole_name(text: str) -> str:
+    """Return a name in one case with single spaces; "" for what is too long for a name."""
+    return " ".join(small(unicode_form(text)).split()) if len(text) <= LONGEST_NAME else ""
+
+
+LETTER = re.compile(r"[^\W\d_]")
+# Keys that programs give: digests, UUIDs, and the JSON array of a table with several key columns.
+CODE = re.compile(r"[0-9a-f]{8}[0-9a-f-]{8,}|\[.*\]", re.IGNORECASE | re.DOTALL)
+SUFFIX = re.compile(r"(?<=.)\.[^\W_]{1,8}$")
+WITHIN_FILE = re.compile(r"(?<=.)(\.[^\W_]{1,8})[?#].*$", re.DOTALL)
+
+
+def name_field(source_key: str) -> list[str]:
+    """Return the words of a source key, and then the names that it is asked for by, each once.
+
+    These are the whole key, the file's name (its last part, without what follows ? or #) and that
+    without its suffix. What has no letters is left out; a code has no names: [""]. Words are those
+    of a path that ends in a file with a suffix: other keys are ids, whose words mislead.
+    """
+    if CODE.fullmatch(source_key):
+        return [""]
+    parts = [part for part in re.split(r"[/\\]", source_key) if part and part[-1] != ":"]
+    file_name = WITHIN_FILE.sub(r"\1", parts[-1]) if parts else ""
+    stem = SUFFIX.sub("", file_name)
+    names = dict.fromkeys(map(whole_name, (source_key, file_name, stem)))
+    words: list[str] = []
+    if stem != file_name and LETTER.search(stem):
+        parted = (word for part in (*parts[:-1], stem) for word in re.split(r"[\W_]+", part))
+        words = [file_name, *filter(str.isalpha, parted)]  # as it stands, it can be quoted
+    return [" ".join(words), *(name for name in names if LETTER.search(name))]

@@ -1,0 +1,198 @@
+"""Where the characters of a text's form stand in the text itself."""
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+from itertools import accumulate
+from typing import NamedTuple
+
+from pgblend.plpy.lexical.forms import (
+    APART,
+    APART_BY,
+    COMMAND,
+    CONTROL,
+    GROUP_BLANK,
+    IGNORABLE,
+    INNER_DOT,
+    LONE_RETURN,
+    STRUCK,
+    Spelling,
+    as_dashes,
+    grouped,
+    humps,
+    is_own_form,
+    small_form,
+    unicode_form,
+    with_units,
+)
+
+# What compatibility forms may change: other characters than ASCII, and what a mark follows.
+_RUN = r"[\x00-\x7f]?[^\x00-\x7f]+"
+Pieces = Iterable[tuple[int, str]]
+"""How many characters of a match become which."""
+
+
+Hit = tuple[int, int, int]  # where it begins and ends, and which of the words it is
+
+
+class Form(NamedTuple):
+    """A text's form, and where each character of it begins and ends in the text."""
+
+    text: str
+    begins: Sequence[int]
+    ends: Sequence[int]
+
+    def changed(self, pattern: str, pieces: Callable[[str], Pieces]) -> "Form":
+        """Return the form with what is found of a pattern replaced, piece by piece."""
+        parts: list[str] = []
+        begins: list[int] = []
+        ends: list[int] = []
+        last = 0
+        for match in re.finditer(pattern, self.text):
+            parts.append(self.text[last : match.start()])
+            begins += self.begins[last : match.start()]
+            ends += self.ends[last : match.start()]
+            last = match.start()
+            for length, new in pieces(match[0]):
+                parts.append(new)
+                if new:
+                    begins += [self.begins[last]] * len(new)
+                    ends += [self.ends[last + length - 1]] * len(new)
+                last += length
+        parts.append(self.text[last:])
+        return Form("".join(parts), [*begins, *self.begins[last:]], [*ends, *self.ends[last:]])
+
+    def composed(self) -> "Form":
+        """Return the compatibility form: sign by sign where that is all, else with their marks."""
+        whole = unicodedata.normalize("NFKC", self.text)
+        odd = [one for one in set(self.text) if unicodedata.normalize("NFKC", one) != one]
+        if odd:
+            signs = f"[{''.join(map(re.escape, odd))}]"
+            form = self.changed(signs, lambda one: [(1, unicodedata.normalize("NFKC", one))])
+            if form.text == whole:
+                return form
+        return self.changed(_RUN, _composed)
+
+    def spelt(self, spellings: Iterable[Spelling]) -> "Form":
+        """Return the form with numbers and units in their one form (numbers.py)."""
+        places: list[int] = []
+        parts: list[str] = []
+        last = 0
+        for begin, end, new, of_new in spellings:
+            places += [*range(last, begin), *of_new]
+            parts += self.text[last:begin], new
+            last = end
+        if not parts:
+            return self
+        places += range(last, len(self.text))
+        begins, ends = [self.begins[one] for one in places], [self.ends[one] for one in places]
+        return Form("".join([*parts, self.text[last:]]), begins, ends)
+
+    def with_parts(self) -> "Form":
+        """Return the form with the parts of names after these (humps)."""
+        words = list(humps(self.text))
+        if not words:
+            return self
+        places: list[int] = []  # of its characters; a blank has that of what follows
+        parts, last = [], 0
+        for _, end, found in words:
+            places += range(last, end)
+            parts.append(self.text[last:end])
+            for one, other in found:
+                places += [one, *range(one, other)]
+                parts += " ", self.text[one:other]
+            last = end
+        places += range(last, len(self.text))
+        begins, ends = [self.begins[one] for one in places], [self.ends[one] for one in places]
+        return Form("".join([*parts, self.text[last:]]), begins, ends)
+
+
+def placed_form(text: str, config: str) -> Form:
+    """Return the form of a text (word_form) with where its characters stand."""
+    form = Form(text, range(len(text)), range(1, len(text) + 1))
+    if not text.isascii() and re.search(GROUP_BLANK, text):
+        form = form.changed(GROUP_BLANK, _nothing)
+    if unicode_form(form.text) != form.text:
+        form = _unicode_form(form)
+    form = form._replace(text=re.sub(INNER_DOT, " ", form.text))
+    form = form.spelt(grouped(form.text, config))
+    form = form.spelt(with_units(form.text)).with_parts()
+    return form._replace(text=small_form(form.text, config))
+
+
+def _unicode_form(form: Form) -> Form:
+    """Return what unicode_form makes of a form, with its places."""
+    text = form.text
+    if "\r" in text:
+        form = form._replace(text=re.sub(LONE_RETURN, "\n", text))
+    if re.search(CONTROL, text):
+        form = form.changed(COMMAND, _nothing).changed(STRUCK, _nothing)
+        form = form.changed(CONTROL, lambda one: [(1, APART_BY.get(one, ""))])
+    if not text.isascii():
+        form = form.changed(IGNORABLE, _nothing)
+        if not unicodedata.is_normalized("NFKC", form.text):
+            form = form.changed(APART, _apart).composed()
+        form = form._replace(text=as_dashes(form.text))
+    return form
+
+
+class PlacedPage:
+    """The forms of texts joined by a seam, which stays; most texts are their own form."""
+
+    def __init__(self, texts: Sequence[str], seam: str, config: str) -> None:
+        self.forms = [
+            None if is_own_form(text, config) else placed_form(text, config) for text in texts
+        ]
+        parts = [form.text if form else text for form, text in zip(self.forms, texts, strict=True)]
+        self.text = seam.join(parts)
+        self.starts, self.text_starts = (
+            list(accumulate((len(one) + len(seam) for one in some), initial=0))
+            for some in (parts, texts)
+        )
+
+    def in_text(self, hits: Sequence[Hit]) -> Sequence[Hit]:
+        """Return where hits in the forms, in order, stand in the joined texts, in order.
+
+        Those that go from one text into the next are left out.
+        """
+        if not any(self.forms):
+            return hits
+        found: set[Hit] = set()
+        one, start, stop, shift = -1, 0, 0, 0
+        form: Form | None = None
+        for begin, end, which in hits:
+            while begin >= stop:
+                one += 1
+                form, start, stop = self.forms[one], self.starts[one], self.starts[one + 1]
+                shift = self.text_starts[one]
+            if end < stop:
+                first, last = begin - start, end - start
+                if form:
+                    first, last = form.begins[first], form.ends[last - 1]
+                found.add((shift + first, shift + last, which))
+        return sorted(found)
+
+
+def _nothing(found: str) -> Pieces:
+    return [(len(found), "")]
+
+
+def _apart(found: str) -> Pieces:
+    return [(len(found), f" {found} ")]
+
+
+def _composed(run: str) -> Pieces:
+    """Return the letters of a run, each with its marks, in compatibility form."""
+    clusters: list[str] = []
+    for one in run:
+        if clusters and _goes_on(one):
+            clusters[-1] += one
+        else:
+            clusters.append(one)
+    return [(len(one), unicodedata.normalize("NFKC", one)) for one in clusters]
+
+
+def _goes_on(one: str) -> bool:
+    """Tell whether a character may be composed with the one before."""
+    is_jamo = "\u1160" <= one <= "\u11ff"
+    return is_jamo or one in "\uff9e\uff9f" or unicodedata.category(one)[0] == "M"

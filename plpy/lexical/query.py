@@ -1,0 +1,295 @@
+"""A search query parsed into words, phrases and exclusions."""
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from pgblend.plpy.base.session import Database, Row
+from pgblend.plpy.lexical.forms import identifiers, small, whole_name
+from pgblend.plpy.lexical.words import RUN, SYLLABLE, indexable_text
+
+# ruff: noqa: RUF001 - signs that look like others are what this is about
+
+
+PROSE_WORDS = 10
+# As languages and word processors write them; an apostrophe is none.
+QUOTES = "“”„‟«»‹›「」『』〝〞〟＂"
+_AS_QUOTES = dict.fromkeys(map(ord, QUOTES), '"')
+# Single ones are quotes where several words stand between them: one may be an apostrophe.
+_SINGLE = r"(?<!\w)[‘‚‛]\s?((?:[^\s‘’‚‛]|’(?=\w))+(?:\s(?:[^\s‘’‚‛]|’(?=\w))+)+)\s?[’‘](?!\w)"
+# A quote within a word (5" pipes) is none; after a sign, as a bracket, it is.
+_TOKEN = r'(-?)"([^"]*)(?:"|$)|((?:[^\s"]|(?<=\w)")+)'
+# As typed, or as word processors write the two dashes of an option.
+_OPTION = r"--+(?=\w).*|[–—](?=[A-Za-z]).*"
+# A number, a letter, or one with a value (-Dname=1): words that a dash does not exclude.
+_NO_EXCLUSION = r"-+(?:[\d.,].*|[A-Za-z]|[^=]*=.*)"
+_OPERATORS = r'(?i)"|(?<!\S)[-–—]|\bor\b'
+
+
+class Token(NamedTuple):
+    """A part of a query: a word, a phrase, or "or"; `excluded` are words and phrases."""
+
+    kind: str
+    text: str
+    excluded: bool = False
+
+
+@lru_cache(maxsize=10)  # a search asks it several times
+def has_operators(query: str) -> bool:
+    """Tell whether a query may have phrases, exclusions or alternatives."""
+    return bool(re.search(_OPERATORS, plain_quotes(query)))
+
+
+def plain_quotes(query: str) -> str:
+    """Return a query with all quotes as typewriters have them."""
+    if query.isascii():
+        return query
+    return re.sub(_SINGLE, r'"\1"', query.translate(_AS_QUOTES))
+
+
+def tokens(query: str) -> Iterator[Token]:
+    """Give the parts of a query that is no prose, in order.
+
+    A word with a dash before it is excluded, but for options of commands (--force, -x, -Dname=1),
+    numbers and dashes alone.
+    """
+    for minus, phrase, word in re.findall(_TOKEN, plain_quotes(query)):
+        if not word:
+            yield Token("phrase", phrase, bool(minus))
+        elif word.lower() == "or":
+            yield Token("or", word)
+        elif re.fullmatch(_OPTION, word):
+            yield Token("word", word if word[0] == "-" else f"--{word[1:]}")
+        elif word[0] == "-" and word.strip("-") and not re.fullmatch(_NO_EXCLUSION, word):
+            yield Token("word", word.lstrip("-"), True)
+        else:
+            yield Token("word", word)
+
+
+def query_groups(query: str) -> dict[str, Any]:
+    """Parse `query` with the operators of websearch_to_tsquery: "phrase", or, -exclusion.
+
+    Returns a dict: `words` is the text whose lexemes rank, plain words and the words of phrases.
+    `groups` are the alternatives between `or`, each a dict of `words` (any may occur), `phrases`
+    (must occur) and `excluded` (must not). An `or` with nothing before or after it is left out. A
+    quote that is never closed reaches to the end. Prose has no operators: it is all words.
+    """
+    if is_prose(query):
+        words = re.sub(r'"|(?<!\S)-+(?=\s|$)|(?<!\S)-(?=[^\s-])', " ", plain_quotes(query)).split()
+        return {
+            "words": " ".join(words),
+            "groups": [{"words": words, "phrases": [], "excluded": []}],
+        }
+    ranking: list[str] = []
+    groups: list[dict[str, list[str]]] = []
+    alternative = True
+    for kind, text, excluded in tokens(query):
+        if kind == "or":
+            alternative = True
+            continue
+        if alternative:
+            groups.append({"words": [], "phrases": [], "excluded": []})
+            alternative = False
+        place = "excluded" if excluded else "phrases" if kind == "phrase" else "words"
+        groups[-1][place].append(text)
+        ranking += [] if excluded else [text]
+    return {"words": " ".join(ranking), "groups": groups}
+
+
+def excluded_texts(query: str) -> list[str]:
+    """Return the words and phrases that a query excludes, each once."""
+    if not has_operators(query):
+        return []
+    groups = query_groups(query)["groups"]
+    return list(dict.fromkeys(text for group in groups for text in group["excluded"]))
+
+
+def is_prose(query: str) -> bool:
+    """Tell whether a query was written as sentences, in which quotes and dashes are punctuation.
+
+    It has more than ten words outside quotes, and a sentence ends in it.
+    """
+    outside = re.sub(r'"[^"]*(?:"|$)', " ", plain_quotes(query))
+    return len(outside.split()) > PROSE_WORDS and bool(re.search(r"[.?!](?:\s|$)", outside))
+
+
+def query_size(query: str) -> tuple[int, int]:
+    """Return how many different words a query has, and how many operators.
+
+    Words are runs of letters and digits, of scripts without word spaces pairs of syllables.
+    Operators are phrases, exclusions, and each `or` between alternatives.
+    """
+    words = set(re.findall(r"[^\W_]+", indexable_text(query).casefold()))
+    groups = query_groups(query)["groups"]
+    operators = sum(len(group["phrases"]) + len(group["excluded"]) for group in groups)
+    return len(words), operators + max(len(groups) - 1, 0)
+
+
+# What a query means under one text search configuration.
+
+# The end of I'm, don't and you'll, which would rank as a rare letter.
+_ENDS = r"(?i)([^\W\d_])['\u2019](m|d|s|t|ll|re|ve)\b"
+_ONE_WORD_WITH_SIGNS = r"(?s)(?=.*[^\W_][\W_])\S+"
+_LEXEMES = "SELECT q.* FROM pgblend._query_lexemes($1, ARRAY[$2], $3) AS q"
+_CONDITION = "SELECT pgblend._query_condition($1, $2, $3)::text AS condition"
+_QUOTED = r"'((?:[^']|'')*)'"
+_OPERANDS = "SELECT o.* FROM pgblend._query_operands($1, $2, $3) AS o"
+
+
+Operand = tuple[int, str, bool]  # number of the alternative, tsquery, whether it is excluded
+
+
+class Parsed(NamedTuple):
+    """The lexemes that rank, how many times its idf each weighs, and what must hold."""
+
+    lexemes: Sequence[str]
+    boosts: Sequence[float]
+    operands: Sequence[Operand]
+
+    def columns(self) -> Sequence[Sequence[Any]]:
+        """Return alternatives, operands and exclusions."""
+        return [[operand[place] for operand in self.operands] for place in range(3)]
+
+
+class Asked(NamedTuple):
+    """A query, the words of it that rank, and its alternatives (query_groups)."""
+
+    query: str
+    words: str
+    groups: Sequence[dict[str, list[str]]]
+
+    @property
+    def text(self) -> str:
+        """Return the words without the ends of I'm and don't."""
+        return re.sub(_ENDS, r"\1", self.words)
+
+
+def asked_of(query: str) -> Asked:
+    """Return what a query asks for, before any language is known."""
+    if not has_operators(query):
+        return Asked(query, query, [])
+    parts = query_groups(query)
+    return Asked(query, parts["words"], parts["groups"])
+
+
+def parse_query(db: Database, query: str, config: str, stop_words: Sequence[str]) -> Parsed:
+    """Return what a query means; `stop_words` are left out beside the configuration's own."""
+    asked = asked_of(query)
+    (words,) = db.run(_LEXEMES, ["text", "text", "text[]"], asked.text, config, stop_words)
+    return parsed(db, asked, words)
+
+
+def parsed(db: Database, asked: Asked, words: Row) -> Parsed:
+    """Return what a query means by its words in a configuration, a row of _query_lexemes.
+
+    A word weighs tf · 11 / (tf + 10), as in Okapi. Where identifiers make at least half of the
+    query, each is a lexeme of its own ("=…") beside its words. It is no more frequent than any of
+    them. So this many times its idf (and a tenth, for long passages) outweighs them all, however
+    often they are repeated. Names of documents ("==…") come far before all of these, so that fusion
+    keeps them first. They are the identifiers, and the query as a whole beside them or where it is
+    one word with signs (fake-memo). Options of commands ("=--force", "=-x") weigh as words do, and
+    so does an excluded word as an option: what has it as it stands is meant.
+    """
+    counts = zip(words["lexemes"], words["counts"], strict=True)
+    boosts = {lexeme: 11.0 * count / (10 + count) for lexeme, count in counts}
+    options = [name for name in identifiers(asked.words, False) if name[0] == "-"]
+    options += [option for group in asked.groups for option in map(as_option, group["excluded"])]
+    boosts |= {f"={name}": 1.0 for name in options if name}
+    boosts |= _names(db, asked, words)
+    operands = list(_operands(db, words["config_name"], asked.groups))
+    if len({alternative for alternative, *_ in operands}) < len(asked.groups):
+        operands = []  # whatever passes an alternative that asks for nothing
+    ranked = sorted(boosts)
+    return Parsed(ranked, [boosts[lexeme] for lexeme in ranked], operands)
+
+
+def _names(db: Database, asked: Asked, words: Row) -> dict[str, float]:
+    """Return identifiers and names as lexemes, and how many times its idf each weighs."""
+    codes = [name for name in identifiers(asked.words, False) if name[0] != "-"]
+    if not codes and not re.fullmatch(_ONE_WORD_WITH_SIGNS, asked.query):
+        return {}
+    boost = max(1.0, 11 * sum(words["counts"]) / 10)
+    whole = whole_name(asked.words)
+    names = {f"=={name}": 10 * boost * (1 + len(codes)) for name in (*codes, whole)}
+    names.pop("==", None)
+    if not codes:
+        return names
+    types, text = ["text", "text", "text[]"], " ".join(codes)
+    (of_codes,) = db.run(_LEXEMES, types, text, words["config_name"], [])
+    if 2 * len(of_codes["lexemes"]) < len(words["lexemes"]):
+        return {}
+    return {**{f"={code}": boost for code in codes}, **names}
+
+
+def as_option(excluded: str) -> str:
+    """Return an excluded word as the option that it may be; "" where it can be none."""
+    return f"-{small(excluded)}" if re.fullmatch(r"[A-Za-z][\w-]*", excluded) else ""
+
+
+def _operands(
+    db: Database, config: str, groups: Sequence[dict[str, list[str]]]
+) -> Iterator[Operand]:
+    """Return what must hold of a passage, alternative by alternative: phrases and exclusions.
+
+    One of several alternatives that has no phrase asks for any of its words. Where none has phrases
+    or exclusions, that would say no more than the lexemes do. A word is not excluded where it
+    stands as an option, with the dash.
+    """
+    if not any(group["phrases"] or group["excluded"] for group in groups):
+        return
+    asked = [
+        (number, kind, text)
+        for number, group in enumerate(groups, 1)
+        for kind, texts in (
+            ("phrase", group["phrases"]),
+            ("words", [" ".join(group["words"])] if len(groups) > 1 else []),
+            ("excluded", group["excluded"]),
+        )
+        for text in texts
+    ]
+    texts, is_words = [text for *_, text in asked], [kind == "words" for _, kind, _ in asked]
+    rows = db.run(_OPERANDS, ["text", "text[]", "boolean[]"], config, texts, is_words)
+    of_rows = [(*asked[row["place"]], row["operand"]) for row in rows]
+    found = [
+        (number, kind, _unless_option(operand, kind, text))
+        for number, kind, text, operand in of_rows
+    ]
+    with_phrases = {number for number, kind, _ in found if kind == "phrase"}
+    for number, kind, operand in found:
+        if kind != "words" or number not in with_phrases:
+            yield number, operand, kind == "excluded"
+
+
+def literal_condition(db: Database, query: str, config: str) -> str:
+    """Return what a query asks of bodies as a tsquery: all of its words, nothing it excludes."""
+    asked = [
+        (number, kind, text)
+        for number, group in enumerate(query_groups(query)["groups"], 1)
+        for kind in ("words", "phrases", "excluded")
+        for text in group[kind]
+    ]
+    texts = [text for *_, text in asked]
+    rows = db.run(_OPERANDS, ["text", "text[]", "boolean[]"], config, texts, [False] * len(texts))
+    if not rows:
+        return ""
+    found = [(row["operand"], *asked[row["place"]]) for row in rows]
+    operands = [
+        (number, _unless_option(re.sub(_QUOTED, _weighed, operand), kind, text), kind == "excluded")
+        for operand, number, kind, text in found
+    ]
+    types, values = ["integer[]", "tsquery[]", "boolean[]"], zip(*operands, strict=True)
+    condition: str = db.run(_CONDITION, types, *map(list, values))[0]["condition"]
+    return condition
+
+
+def _weighed(match: re.Match[str]) -> str:
+    """Return a tsquery's lexeme with the weight of bodies; single syllables are indexed with C."""
+    runs = re.fullmatch(RUN, match[1]) and re.findall(SYLLABLE, match[1])
+    return f"{match[0]}:{'CD' if runs and len(runs) == 1 else 'D'}"
+
+
+def _unless_option(operand: str, kind: str, text: str) -> str:
+    """Return an operand; of an excluded word, that it stands and is no option."""
+    option = as_option(text) if kind == "excluded" else ""
+    return f"({operand}) & !'={option}'" if option else operand

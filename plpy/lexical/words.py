@@ -1,0 +1,164 @@
+"""Text made ready for a parser: scripts without word spaces, indexable parts; its language."""
+
+import re
+from collections import Counter
+from itertools import pairwise
+
+from pgblend.plpy.lexical.forms import identifiers, word_form
+from pgblend.plpy.lexical.headings import heading_words, markdown_headings, marked
+
+# A syllable: a base with its marks, vowels that are written before it and conjuncts.
+THAI = (
+    "[\u0e40-\u0e44]?[\u0e01-\u0e2f\u0e46]"
+    + "[\u0e31\u0e34-\u0e3a\u0e47-\u0e4e]*[\u0e30\u0e32\u0e33\u0e45]?"
+)
+LAO = (
+    "[\u0ec0-\u0ec4]?[\u0e81-\u0eaf\u0ec6\u0edc-\u0edf]"
+    + "[\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ecd]*[\u0eb0\u0eb2\u0eb3\u0ebd]?"
+)
+MYANMAR = (
+    "[\u1000-\u102a\u103f\u1050-\u1055]"
+    + "(?:\u1039[\u1000-\u1021]|[\u102b-\u1038\u103a-\u103e\u1056-\u1059])*"
+)
+KHMER = "[\u1780-\u17b3\u17d7\u17dc](?:\u17d2[\u1780-\u17b3]|[\u17b4-\u17d1\u17d3\u17dd])*"
+CHARACTER = (
+    "[\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ecd\u0edc-\u0edf\u1000-\u103f\u1050-\u109d\u1780-\u17d3"
+    + "\u17d7\u17dc\u17dd\u3005-\u3007\u3021-\u3029\u3041-\u3096\u3099\u309a\u309d-\u309f"
+    + "\u30a1-\u30fa\u30fc-\u30ff\u3105-\u312f\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
+    + "\uac00-\ud7a3\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]"
+)
+# Full-width and half-width stops, and the quotation marks and brackets that may follow them.
+STOPS = r"[\u3002\uff01\uff1f\uff1b\uff61]+"
+CLOSING = r"[\u2019\u201d\u3009\u300b\u300d\u300f\u3011\u3015\uff09\uff63]*"
+# Bytes that begin none of these characters in UTF-8; typographic quotes and dashes have others.
+_OTHERS = bytes({*range(256)} - {0xE0, 0xE1, *range(0xE3, 0xF1)})
+# Not compiled here: that takes 3 ms, which few sessions need.
+RUN = f"{CHARACTER}+"
+MOST_PLACES = 255  # of a lexeme in a tsvector
+SYLLABLE = f"{THAI}|{LAO}|{MYANMAR}|{KHMER}|{CHARACTER}"
+
+
+def may_have_runs(text: str) -> bool:
+    """Tell whether a text may have scripts without word spaces; most have none."""
+    return not text.isascii() and bool(text.encode().translate(None, _OTHERS))
+
+
+def spaced_bigrams(text: str) -> str:
+    """Write runs of scripts without word spaces as overlapping pairs: three characters as two.
+
+    A pair is of syllables (Thai, Lao, Khmer, Myanmar: a base with its marks) or of characters
+    (Chinese, Japanese; Korean, which writes particles onto its words). A run of one syllable stays
+    itself.
+    """
+
+    def pairs(match: re.Match[str]) -> str:
+        parts = re.findall(SYLLABLE, match[0])
+        spaced = map("".join, pairwise(parts)) if len(parts) > 1 else parts
+        return f" {' '.join(spaced)} "
+
+    return re.sub(RUN, pairs, text) if may_have_runs(text) else text
+
+
+def indexable_text(text: str, config: str = "") -> str:
+    """Return a text as the parser gets it under a text search configuration.
+
+    It is in one form (word_form). < > / \\ - are spaces, and scripts without word spaces pairs of
+    syllables. So words within < > are no tags, the parts of paths and compounds are words, and 1042
+    in ERR-1042 is no negative number. The SQL function of that name says the same for queries,
+    where plain text is not sent here; a test compares both.
+    """
+    text = word_form(text, config)
+    for character in "<>/\\-":
+        text = text.replace(character, " ")
+    return text if text.isascii() else spaced_bigrams(text)
+
+
+def syllables(text: str, least: int) -> Counter[str]:
+    """Return the syllables of runs of at least so many, and how often each stands."""
+    if not may_have_runs(text):
+        return Counter()
+    runs = (re.findall(SYLLABLE, run) for run in re.findall(RUN, text))
+    return Counter(one for run in runs if len(run) >= least for one in run)
+
+
+def index_parts(
+    title: str,
+    heading: str,
+    content: str,
+    own_start: int,
+    config: str = "",
+    own_headings: str | None = None,
+) -> list[str]:
+    """Return title, heading, content, and content before own_start as the parser gets them.
+
+    Then comes what the headings within add to the text (heading_words); without own_headings they
+    are those that Markdown marks in content.
+
+    Last come, as a tsvector's text of weight C, which counts for no length, the identifiers of the
+    first three, with "=" before each, and the single syllables of what is their own: of runs the
+    others have pairs. Identifiers have position 1, so they have places in no phrase.
+    """
+    if own_headings is None:
+        own_headings = marked(markdown_headings(content), own_start, len(content))
+    text = f"{title} {heading} {content}"
+    quoted = [
+        "'=" + name.replace("\\", "\\\\").replace("'", "''") + "':1C"
+        for name in identifiers(text, True)
+    ]
+    if not text.isascii():
+        own = word_form(f"{title} {heading} {content[own_start:]}", config)
+        for one, count in syllables(own, 1 if own_start else 2).items():
+            places = ",".join(f"{place}C" for place in range(1, min(count, MOST_PLACES) + 1))
+            quoted.append(f"'{one}':{places}")
+    above, within = heading_words(title, heading, own_headings)
+    parts = (title, above, content, content[:own_start], within)
+    return [*(indexable_text(part, config) for part in parts), " ".join(quoted)]
+
+
+def cut_at_word(text: str, length: int) -> str:
+    """Return at most `length` characters, cut before a word that would not fit.
+
+    A single word longer than that is cut within.
+    """
+    if len(text) <= length:
+        return text
+    head = text[: length + 1]
+    end = max(head.rfind(blank) for blank in " \n\t")
+    return head[:end].rstrip() if head[:end].strip() else text[:length]
+
+
+# The letters of each, by ISO 639-1 code; Japanese has Chinese characters beside its own.
+LETTERS = {
+    "ja": "\u3041-\u309f\u30a1-\u30ff\u31f0-\u31ff\uff66-\uff9f",
+    "km": "\u1780-\u17d3\u17d7\u17dc\u17dd",
+    "ko": "\u1100-\u11ff\u3131-\u318e\uac00-\ud7a3",
+    "lo": "\u0e81-\u0ecd\u0edc-\u0edf",
+    "my": "\u1000-\u103f\u1050-\u109d",
+    "th": "\u0e01-\u0e3a\u0e40-\u0e4e",
+    "zh": "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff",
+}
+# Texts, which re compiles once: that takes 4 ms, which searches do without.
+OTHER_WORD = f"[^\\W\\d_{''.join(LETTERS.values())}]+"
+SAMPLE = 2400
+# Two letters of such a script say about as much as a word of another one.
+LETTERS_A_WORD = 2
+# Chinese quotes fewer kana, Japanese is seldom written with fewer.
+KANA = 0.05
+
+
+def script_language(text: str) -> str | None:
+    """Return the language that the script of a text tells, None where it tells none.
+
+    It is zh, ja, ko, th, lo, km or my (ISO 639-1). The first 2,400 characters must have at least
+    two of its letters for each word in other scripts.
+    """
+    sample = text[:SAMPLE]
+    if sample.isascii():
+        return None
+    counts = {code: len(re.findall(f"[{some}]", sample)) for code, some in LETTERS.items()}
+    east_asian = counts["ja"] + counts["zh"]
+    japanese = counts["ja"] > KANA * east_asian
+    counts |= {"ja": east_asian * japanese, "zh": east_asian * (not japanese)}
+    language = max(counts, key=lambda code: counts[code])
+    words = len(re.findall(OTHER_WORD, sample))
+    return language if counts[language] >= max(1, LETTERS_A_WORD * words) else None

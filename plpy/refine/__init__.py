@@ -1,1 +1,0 @@
-"""What fusion gave, refined: repetitions, diversity, blending."""

@@ -1,1 +1,0 @@
-"""Rules that change a search's order: boosts, decays, pinned and hidden documents, synonyms."""

@@ -1,1 +1,0 @@
-"""Texts: words, queries, chunks, snippets."""
