@@ -6,8 +6,8 @@ from contextlib import contextmanager
 
 import psycopg
 
-from pgblend.cli.database import Connection, connect, fetch_rows
-from pgblend.cli.errors import UserError
+from pgblend.cli.base.database import Connection, connect, fetch_rows
+from pgblend.cli.base.errors import UserError
 
 _LOOK_SECONDS = 0.5
 _PROGRESS = """

@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from pgblend.cli.errors import ExitCode, UserError
-from pgblend.cli.terminal_text import terminal_is_safe
+from pgblend.cli.base.errors import ExitCode, UserError
+from pgblend.cli.base.output import terminal_is_safe
 
 # Commands by what people do: name -> short help. Written down here so that `pgblend --help` imports
 # none of the modules; a test holds both to what the modules say.
@@ -116,7 +116,7 @@ def _database_error(error: Exception) -> UserError | None:
     """Translate an error of psycopg; None for any other, which stays as it is."""
     if "psycopg" not in sys.modules:
         return None
-    from pgblend.cli.database import translate
+    from pgblend.cli.base.database import translate
 
     return translate(error)
 

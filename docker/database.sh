@@ -86,7 +86,7 @@ set_login pgblend_log INHERIT pgblend_gateway "$log_password"
 set_gateway
 run pgblend down
 
-# The lock that a server holds for its whole life (cli/server/lock.py).
+# The lock that a server holds for its whole life (cli/operate/postmaster.py).
 exec 9>>"$PGBLEND_DATA_DIR/server.lock"
 flock --timeout 5 9 || { say "another server works in $data, in another container" && exit 1; }
 # PL/Python takes the first python3 on the PATH for its own: the system's, not pgblend's.

@@ -8,8 +8,8 @@ from urllib.parse import quote
 
 from psycopg.rows import dict_row
 
-from pgblend.cli.database import Connection, check_migrated, connect, fetch_value
-from pgblend.cli.errors import UserError
+from pgblend.cli.base.database import Connection, check_migrated, connect, fetch_value
+from pgblend.cli.base.errors import UserError
 
 _HAS_DOCUMENTS = """
     SELECT count(*) = 3 FROM pg_catalog.pg_class

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
-from pgblend.cli.errors import UserError
+from pgblend.cli.base.errors import UserError
 from pgblend.migrations.replace_routines import execute_script
 from pgblend.migrations.scripts import read_guard
 

@@ -2,7 +2,7 @@
 
 from sqlalchemy import Connection, text
 
-from pgblend.cli.errors import UserError
+from pgblend.cli.base.errors import UserError
 from pgblend.migrations.extensions import create_extension
 
 MINIMUM_SERVER = 15

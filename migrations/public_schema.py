@@ -5,7 +5,7 @@ Public is what has no leading underscore.
 
 from sqlalchemy import Connection, text
 
-from pgblend.cli.errors import UserError
+from pgblend.cli.base.errors import UserError
 
 PUBLIC = "blend"
 

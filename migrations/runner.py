@@ -18,9 +18,9 @@ from alembic.script import Script, ScriptDirectory
 from sqlalchemy import Connection, NullPool, create_engine, event, text
 from sqlalchemy.exc import DBAPIError
 
-from pgblend.cli.database import connect
-from pgblend.cli.errors import UserError
-from pgblend.cli.revision import known_revisions, unknown_revision, unreleased_tables
+from pgblend.cli.base.database import connect
+from pgblend.cli.base.errors import UserError
+from pgblend.cli.base.revision import known_revisions, unknown_revision, unreleased_tables
 from pgblend.migrations import public_schema, search_path
 from pgblend.migrations.extensions import drop_created, refuse_extension
 from pgblend.migrations.preflight import EXTENSIONS, prepare_server

@@ -18,8 +18,8 @@ from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.types.json import Jsonb
 
-from pgblend.cli.database import connect
-from pgblend.cli.server.state import DATA_DIRECTORY_VARIABLE
+from pgblend.cli.base.database import connect
+from pgblend.cli.operate.state import DATA_DIRECTORY_VARIABLE
 from pgblend.migrations import runner
 from support.database import Database, add_documents, add_space, embed_waiting
 from support.fault_table import pytest_runtest_makereport, pytest_terminal_summary

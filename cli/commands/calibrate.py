@@ -5,11 +5,11 @@ from functools import partial
 
 import click
 
-from pgblend.cli import output
-from pgblend.cli.database import open_database
-from pgblend.cli.errors import UserError
-from pgblend.cli.evaluate import options
-from pgblend.cli.extras import require
+from pgblend.cli.base import output
+from pgblend.cli.base.database import open_database
+from pgblend.cli.base.errors import UserError
+from pgblend.cli.base.extras import require
+from pgblend.cli.measure import options
 
 _COLUMNS = ("collection", "basis", "queries", "held_back", "error", "low", "high", "attainable")
 _BINS = ("collection", "predicted", "observed", "rows")
@@ -46,9 +46,9 @@ def command(
       pgblend calibrate -c docs --feedback
     """
     require("eval")
-    from pgblend.cli.calibrate.collection import as_json, calibrate, targets
-    from pgblend.cli.ingest.progress import progress_bars
-    from pgblend.cli.learn.collection import learn
+    from pgblend.cli.documents.progress import progress_bars
+    from pgblend.cli.measure.calibrate import as_json, calibrate, targets
+    from pgblend.cli.measure.learn import learn
 
     found = []
     with open_database(database_url) as connection, progress_bars() as start_bar:

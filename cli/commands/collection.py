@@ -5,11 +5,11 @@ from typing import Any
 
 import click
 
-from pgblend.cli import output
-from pgblend.cli.database import fetch_rows, open_database
-from pgblend.cli.errors import UserError
-from pgblend.cli.parameters import merge_pairs, pairs_option
-from pgblend.cli.shards.front import change
+from pgblend.cli.base import output
+from pgblend.cli.base.database import fetch_rows, open_database
+from pgblend.cli.base.errors import UserError
+from pgblend.cli.base.parameters import merge_pairs, pairs_option
+from pgblend.cli.shards.places import change
 
 _COLUMNS = (
     "name",

@@ -4,10 +4,10 @@ from typing import Any
 
 import click
 
-from pgblend.cli import output
-from pgblend.cli.database import call
-from pgblend.cli.search import SearchRequest, search_options
-from pgblend.cli.search_statements import DIAGNOSE
+from pgblend.cli.base import output
+from pgblend.cli.base.database import call
+from pgblend.cli.search.run import SearchRequest, search_options
+from pgblend.cli.search.statements import DIAGNOSE
 
 _MARKS = {True: ("✓", "green"), False: ("✗", "red"), None: ("·", "dim")}
 

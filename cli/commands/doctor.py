@@ -5,11 +5,11 @@ from dataclasses import asdict
 
 import click
 
-from pgblend.cli import output
-from pgblend.cli.database import resolve_database_url
-from pgblend.cli.doctor import run_checks
-from pgblend.cli.doctor.check import Check
-from pgblend.cli.errors import ExitCode
+from pgblend.cli.base import output
+from pgblend.cli.base.database import resolve_database_url
+from pgblend.cli.base.errors import ExitCode
+from pgblend.cli.operate.doctor import run_checks
+from pgblend.cli.operate.doctor_checks import Check
 
 _MARKS = {"ok": "✓ ok", "warning": "! warning", "problem": "✗ problem", "skipped": "- skipped"}
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
-from pgblend.cli import output
-from pgblend.cli.database import Connection, fetch_rows, fetch_value, open_database
-from pgblend.cli.errors import UserError
-from pgblend.cli.parameters import JsonObject, shorten
+from pgblend.cli.base import output
+from pgblend.cli.base.database import Connection, fetch_rows, fetch_value, open_database
+from pgblend.cli.base.errors import UserError
+from pgblend.cli.base.parameters import JsonObject, shorten
 
 _LIST_COLUMNS = (
     "document_id",

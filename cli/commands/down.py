@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from pgblend.cli.server.options import data_directory_option
+from pgblend.cli.operate.state import data_directory_option
 
 
 @click.command()
@@ -18,11 +18,9 @@ def command(directory: Path) -> None:
     Examples:
       pgblend down
     """
-    from pgblend.cli.server.cluster import Cluster
-    from pgblend.cli.server.door_process import DoorProcess
-    from pgblend.cli.server.gateway_process import GatewayProcess
-    from pgblend.cli.server.lock import locked
-    from pgblend.cli.server.worker_process import WorkerProcess
+    from pgblend.cli.operate.cluster import Cluster
+    from pgblend.cli.operate.postmaster import locked
+    from pgblend.cli.operate.services import DoorProcess, GatewayProcess, WorkerProcess
 
     if not directory.exists():
         click.echo(f"pgblend: there is no private server in {directory}", err=True)

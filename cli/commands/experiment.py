@@ -4,8 +4,8 @@ from typing import Any
 
 import click
 
-from pgblend.cli import output
-from pgblend.cli.database import call, fetch_rows, open_database
+from pgblend.cli.base import output
+from pgblend.cli.base.database import call, fetch_rows, open_database
 
 _COLUMNS = (
     "experiment_id",

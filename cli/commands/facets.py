@@ -5,12 +5,12 @@ from typing import Any
 
 import click
 
-from pgblend.cli import output
-from pgblend.cli.database import collect_warnings, fetch_search, open_database
-from pgblend.cli.parameters import merge_pairs, pairs_option
-from pgblend.cli.replica import wait_for_changes
-from pgblend.cli.search import SearchRequest, search_options
-from pgblend.cli.search_statements import FACETS
+from pgblend.cli.base import output
+from pgblend.cli.base.database import collect_warnings, fetch_search, open_database
+from pgblend.cli.base.parameters import merge_pairs, pairs_option
+from pgblend.cli.base.replica import wait_for_changes
+from pgblend.cli.search.run import SearchRequest, search_options
+from pgblend.cli.search.statements import FACETS
 
 _COLUMNS = ("key", "value", "count", "document_count", "count_estimate")
 

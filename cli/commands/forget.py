@@ -2,9 +2,9 @@
 
 import click
 
-from pgblend.cli import output
+from pgblend.cli.base import output
+from pgblend.cli.base.database import fetch_rows, open_database
 from pgblend.cli.commands.document import document_options, find_document
-from pgblend.cli.database import fetch_rows, open_database
 
 _FORGET = "SELECT * FROM blend.forget_document(%(id)s::bigint)"
 

@@ -6,12 +6,11 @@ from typing import Any
 
 import click
 
-from pgblend.cli.errors import UserError
-from pgblend.cli.extras import require
-from pgblend.cli.gateway.json_log import LOG_LEVELS
-from pgblend.cli.gateway.options import limit_options, read_connection_limits, read_policy
-from pgblend.cli.server.options import data_directory_option
-from pgblend.cli.server.state import data_directory
+from pgblend.cli.base.errors import UserError
+from pgblend.cli.base.extras import require
+from pgblend.cli.models.json_log import LOG_LEVELS
+from pgblend.cli.models.options import limit_options, read_connection_limits, read_policy
+from pgblend.cli.operate.state import data_directory, data_directory_option
 
 
 @click.group(invoke_without_command=True)
@@ -116,9 +115,9 @@ def command(
     if click.get_current_context().invoked_subcommand:
         return
     require("gateway")
-    from pgblend.cli.gateway.access import read_env_file, read_token
-    from pgblend.cli.gateway.json_log import log_to
-    from pgblend.cli.gateway.listen import is_loopback, listen_tcp, listen_unix
+    from pgblend.cli.models.access import read_env_file, read_token
+    from pgblend.cli.models.json_log import log_to
+    from pgblend.cli.models.serve import is_loopback, listen_tcp, listen_unix
 
     policy = read_policy(**limits)
     if env_file:
@@ -134,11 +133,11 @@ def command(
             hint="add --token-file FILE, or listen on 127.0.0.1 or a --socket",
         )
     # Half a second, which nobody waits for whose options are wrong.
-    from pgblend.cli.gateway.app import create_app
-    from pgblend.cli.gateway.connection import limited_protocol
-    from pgblend.cli.gateway.search_log import open_log_socket
-    from pgblend.cli.gateway.serve import Service, serve
-    from pgblend.cli.gateway.services import Services
+    from pgblend.cli.models.app import create_app
+    from pgblend.cli.models.connection import limited_protocol
+    from pgblend.cli.models.search_log import open_log_socket
+    from pgblend.cli.models.serve import Service, serve
+    from pgblend.cli.models.services import Services
 
     services = Services(
         policy,
@@ -167,9 +166,9 @@ def restart(directory: Path) -> None:
     Examples:
       pgblend gateway restart
     """
-    from pgblend.cli.server.bring_up import bring_up_gateway
-    from pgblend.cli.server.cluster import Cluster
-    from pgblend.cli.server.lock import locked
+    from pgblend.cli.operate.bring_up import bring_up_gateway
+    from pgblend.cli.operate.cluster import Cluster
+    from pgblend.cli.operate.postmaster import locked
 
     cluster = Cluster(directory)
     if not cluster.running:

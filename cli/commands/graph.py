@@ -7,19 +7,19 @@ from typing import Any
 
 import click
 
-from pgblend.cli import output
-from pgblend.cli.database import (
+from pgblend.cli.base import output
+from pgblend.cli.base.database import (
     collect_warnings,
     fetch_rows,
     fetch_search,
     fetch_value,
     open_database,
 )
-from pgblend.cli.errors import ExitCode
-from pgblend.cli.files import write_file
+from pgblend.cli.base.errors import ExitCode
+from pgblend.cli.base.files import write_file
+from pgblend.cli.base.parameters import JsonObject, shorten
 from pgblend.cli.graph.neighbourhood import find_node, read_neighbourhood
-from pgblend.cli.parameters import JsonObject, shorten
-from pgblend.cli.search_output import echo_results
+from pgblend.cli.search.output import echo_results
 
 _NEIGHBOURS = """
     SELECT * FROM blend.graph_neighbors(
@@ -233,8 +233,7 @@ def show(
     Examples:
       pgblend graph show deploy.md -c docs --svg around.svg
     """
-    from pgblend.cli.graph.page import render_page
-    from pgblend.cli.graph.picture import draw
+    from pgblend.cli.graph.picture import draw, render_page
 
     with open_database(database_url) as connection:
         start = find_node(connection, node, collection)
@@ -348,7 +347,7 @@ def entities(database_url: str | None, collection: str) -> None:
     Examples:
       pgblend graph entities -c docs
     """
-    from pgblend.cli.graph.entity_step import run_entities
+    from pgblend.cli.graph.entities import run_entities
 
     with open_database(database_url) as connection:
         done = run_entities(connection, collection)

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import click
 
-from pgblend.cli import output
-from pgblend.cli.database import resolve_database_url
-from pgblend.cli.errors import ExitCode, echo_hint
-from pgblend.cli.ingest.options import source_options
-from pgblend.cli.ingest.progress import progress_bars
-from pgblend.cli.ingest.report import Report, named
-from pgblend.cli.ingest.run import IngestRequest, Run, exit_code
-from pgblend.cli.ingest.settings import DEFAULT_FIELDS, FieldMap, Limits
+from pgblend.cli.base import output
+from pgblend.cli.base.database import resolve_database_url
+from pgblend.cli.base.errors import ExitCode, echo_hint
+from pgblend.cli.documents.options import source_options
+from pgblend.cli.documents.progress import progress_bars
+from pgblend.cli.documents.report import Report, named
+from pgblend.cli.documents.run import IngestRequest, Run, exit_code
+from pgblend.cli.documents.settings import DEFAULT_FIELDS, FieldMap, Limits
 
 _SHOWN_PROBLEMS = 20
 

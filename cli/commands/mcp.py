@@ -4,12 +4,18 @@ from pathlib import Path
 
 import click
 
-from pgblend.cli import output
-from pgblend.cli.database import open_database, resolve_database_url
-from pgblend.cli.extras import require
-from pgblend.cli.serve.mcp.clients import CLIENTS, TOKEN_VARIABLE
-from pgblend.cli.serve.mcp.install import http_entry, part_of, stdio_entry, write
-from pgblend.cli.serve.tokens import SCOPES
+from pgblend.cli.base import output
+from pgblend.cli.base.database import open_database, resolve_database_url
+from pgblend.cli.base.extras import require
+from pgblend.cli.doors.mcp.install import (
+    CLIENTS,
+    TOKEN_VARIABLE,
+    http_entry,
+    part_of,
+    stdio_entry,
+    write,
+)
+from pgblend.cli.doors.tokens import SCOPES
 
 _NO_TOOLS = "metrics"
 _DEFAULT_SCOPES = ("search", "ask")
@@ -43,7 +49,7 @@ def command(database_url: str | None, scopes: tuple[str, ...]) -> None:
         return
     require("mcp")
     require("gateway")  # which its extra includes, but the SDK alone does not bring
-    from pgblend.cli.serve.mcp.stdio import serve_stdio
+    from pgblend.cli.doors.mcp.server import serve_stdio
 
     with open_database(database_url):
         pass  # what is wrong with the connection is said before an agent waits

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import click
 
-from pgblend.cli import output
-from pgblend.cli.database import resolve_database_url
+from pgblend.cli.base import output
+from pgblend.cli.base.database import resolve_database_url
 
 
 @click.group()

@@ -2,10 +2,10 @@
 
 import click
 
-from pgblend.cli import output
-from pgblend.cli.database import fetch_value, open_database
-from pgblend.cli.errors import ExitCode, UserError, echo_hint
-from pgblend.cli.model_tasks import (
+from pgblend.cli.base import output
+from pgblend.cli.base.database import fetch_value, open_database
+from pgblend.cli.base.errors import ExitCode, UserError, echo_hint
+from pgblend.cli.embed.models import (
     TASKS,
     assigned_models,
     no_model,
@@ -73,7 +73,7 @@ def test(
       pgblend models test
       pgblend models test rerank --timeout 10
     """
-    from pgblend.cli.model_probe import probe_models
+    from pgblend.cli.embed.models import probe_models
 
     with open_database(database_url) as connection:
         wanted = [row for row in assigned_models(connection) if not tasks or row["task"] in tasks]
@@ -99,7 +99,7 @@ def set_model(database_url: str | None, task: str, model: str, no_test: bool) ->
       pgblend models set rerank cohere/rerank-v3.5
       pgblend models set rerank none
     """
-    from pgblend.cli.model_probe import probe_models
+    from pgblend.cli.embed.models import probe_models
 
     name = setting_of(task)
     with open_database(database_url) as connection:

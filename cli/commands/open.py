@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
-from pgblend.cli.errors import UserError
-from pgblend.cli.server.options import data_directory_option
+from pgblend.cli.base.errors import UserError
+from pgblend.cli.operate.state import data_directory_option
 
 _DAYS = 30
 _FORWARDING = """<!doctype html>
@@ -35,10 +35,10 @@ def command(directory: Path, only_print: bool) -> None:
       pgblend open
       pgblend open --print
     """
-    from pgblend.cli.database import connect
-    from pgblend.cli.serve.page.links import make_link
-    from pgblend.cli.server.cluster import Cluster
-    from pgblend.cli.server.door_process import PAGE_ROLE, DoorProcess
+    from pgblend.cli.base.database import connect
+    from pgblend.cli.doors.tokens import make_link
+    from pgblend.cli.operate.cluster import Cluster
+    from pgblend.cli.operate.services import PAGE_ROLE, DoorProcess
 
     cluster = Cluster(directory)
     door = DoorProcess(directory).find()

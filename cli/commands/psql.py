@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from pgblend.cli.errors import ExitCode, UserError
+from pgblend.cli.base.errors import ExitCode, UserError
 
 
 @click.command(
@@ -27,7 +27,7 @@ def command(database_url: str | None, arguments: tuple[str, ...]) -> None:
       pgblend psql
       pgblend psql -c "SELECT title FROM hybrid_search('wine')"
     """
-    from pgblend.cli.server.binaries import find_psql
+    from pgblend.cli.operate.binaries import find_psql
 
     psql = find_psql()
     if database_url:
@@ -37,8 +37,8 @@ def command(database_url: str | None, arguments: tuple[str, ...]) -> None:
 
 def _private_environment() -> dict[str, str]:
     """Name the private server by libpq's variables, so that `-d` and `-U` mean what they say."""
-    from pgblend.cli.server.cluster import Cluster
-    from pgblend.cli.server.state import DATABASE, HOST, ROLE, data_directory, password_file
+    from pgblend.cli.operate.cluster import Cluster
+    from pgblend.cli.operate.state import DATABASE, HOST, ROLE, data_directory, password_file
 
     cluster = Cluster(data_directory())
     if not cluster.running:

@@ -2,7 +2,7 @@
 
 import click
 
-from pgblend.cli.search import (
+from pgblend.cli.search.run import (
     Presentation,
     SearchRequest,
     history_option,
@@ -11,7 +11,7 @@ from pgblend.cli.search import (
     search_options,
     stage_options,
 )
-from pgblend.cli.search_statements import SEARCH
+from pgblend.cli.search.statements import SEARCH
 
 
 @click.command()

@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
-from pgblend.cli import output
-from pgblend.cli.database import Connection, fetch_rows, fetch_value, open_database
-from pgblend.cli.errors import UserError
+from pgblend.cli.base import output
+from pgblend.cli.base.database import Connection, fetch_rows, fetch_value, open_database
+from pgblend.cli.base.errors import UserError
 
 _COLUMNS = (
     "collection_name",
@@ -119,7 +119,7 @@ def _exchange(
     connection: Connection, collection: str, save: Path | None, load: Path | None
 ) -> None:
     """Save the index, what is pending sealed first, or load it."""
-    from pgblend.cli import lexical_file
+    from pgblend.cli.operate import lexical_file
 
     if save is not None:
         fetch_value(connection, _SEAL, {"collection": collection})

@@ -6,14 +6,13 @@ from typing import Any
 
 import click
 
-from pgblend.cli import output
-from pgblend.cli.database import connect, open_database
-from pgblend.cli.errors import UserError
-from pgblend.cli.extras import require
-from pgblend.cli.gateway.json_log import LOG_LEVELS
-from pgblend.cli.serve.options import limit_options, read_call_limits, read_connection_limits
-from pgblend.cli.serve.page.links import make_link
-from pgblend.cli.serve.tokens import SCOPES, list_tokens, make_token, revoke_token
+from pgblend.cli.base import output
+from pgblend.cli.base.database import connect, open_database
+from pgblend.cli.base.errors import UserError
+from pgblend.cli.base.extras import require
+from pgblend.cli.doors.options import limit_options, read_call_limits, read_connection_limits
+from pgblend.cli.doors.tokens import SCOPES, list_tokens, make_link, make_token, revoke_token
+from pgblend.cli.models.json_log import LOG_LEVELS
 
 _TOKEN_COLUMNS = ("id", "name", "role", "scopes", "expires_at", "created_by")
 _DEFAULT_SCOPES = ("search", "ask")
@@ -138,16 +137,15 @@ def command(
     if click.get_current_context().invoked_subcommand:
         return
     require("gateway")
-    from pgblend.cli.gateway.connection import limited_protocol
-    from pgblend.cli.gateway.json_log import log_to
-    from pgblend.cli.gateway.listen import is_loopback, listen_tcp
-    from pgblend.cli.gateway.serve import Service, serve
-    from pgblend.cli.serve.access import LOOPBACK_NAMES
-    from pgblend.cli.serve.app import create_app
-    from pgblend.cli.serve.door import Door
-    from pgblend.cli.serve.login_role import check_login_role
-    from pgblend.cli.serve.pool import Pool
-    from pgblend.cli.serve.problems import Problem
+    from pgblend.cli.doors.app import create_app
+    from pgblend.cli.doors.door import Door
+    from pgblend.cli.doors.gate import LOOPBACK_NAMES
+    from pgblend.cli.doors.pool import Pool
+    from pgblend.cli.doors.problems import Problem
+    from pgblend.cli.doors.tokens import check_login_role
+    from pgblend.cli.models.connection import limited_protocol
+    from pgblend.cli.models.json_log import log_to
+    from pgblend.cli.models.serve import Service, is_loopback, listen_tcp, serve
 
     if login_url is None:
         raise UserError(

@@ -2,8 +2,8 @@
 
 import click
 
-from pgblend.cli import output
-from pgblend.cli.database import (
+from pgblend.cli.base import output
+from pgblend.cli.base.database import (
     Connection,
     connect,
     fetch_rows,
@@ -11,18 +11,18 @@ from pgblend.cli.database import (
     open_database,
     resolve_database_url,
 )
-from pgblend.cli.errors import ExitCode, UserError
-from pgblend.cli.shards.check import check_asks_password, problems_of
-from pgblend.cli.shards.front import push_front
-from pgblend.cli.shards.graph import settle_graph
-from pgblend.cli.shards.outbox import deliver, waiting_for
+from pgblend.cli.base.errors import ExitCode, UserError
+from pgblend.cli.shards.outbox import deliver, settle_graph, waiting_for
 from pgblend.cli.shards.places import (
     Place,
     become_shard,
+    check_asks_password,
     check_may_coordinate,
     give_each,
     given_places,
     places_of,
+    problems_of,
+    push_front,
     ways_to,
     with_one_login,
 )

@@ -5,16 +5,11 @@ from typing import Any
 
 import click
 
-from pgblend.cli import output
-from pgblend.cli.database import (
-    fetch_rows,
-    fetch_value,
-    open_database,
-    resolve_database_url,
-)
-from pgblend.cli.errors import ExitCode, UserError
-from pgblend.cli.extras import require
-from pgblend.cli.shards.front import change, changing_front
+from pgblend.cli.base import output
+from pgblend.cli.base.database import fetch_rows, fetch_value, open_database, resolve_database_url
+from pgblend.cli.base.errors import ExitCode, UserError
+from pgblend.cli.base.extras import require
+from pgblend.cli.shards.places import change, changing_front
 
 STORAGES = ("auto", "vector", "halfvec", "binary")
 _SPACES = """
@@ -139,7 +134,7 @@ def plan(
       pgblend space plan --model openai/text-embedding-3-small
       pgblend space plan --model local/all-minilm-l6-v2 --collection docs --sample 100
     """
-    from pgblend.cli.ingest.plan_space import plan_space
+    from pgblend.cli.embed.plan import plan_space
 
     with open_database(database_url) as connection:
         found = plan_space(connection, model, storage, collection, sample)
@@ -233,9 +228,9 @@ def fill(database_url: str | None, name: str, output_format: str) -> None:
     Examples:
       pgblend space fill second
     """
-    from pgblend.cli.ingest.fill_space import Filled, fill_space
-    from pgblend.cli.ingest.progress import progress_bars
-    from pgblend.cli.ingest.stores import Stores, sessions
+    from pgblend.cli.documents.progress import progress_bars
+    from pgblend.cli.documents.store import Stores, sessions
+    from pgblend.cli.embed.step import Filled, fill_space
 
     url, filled = resolve_database_url(database_url), Filled()
     with Stores(url) as first, Stores(url) as second:
@@ -297,8 +292,8 @@ def adopt(
       pgblend space adopt second public.old_vectors --key chunk_id --vectors embedding
       pgblend space adopt second articles -c docs --key path --vectors embedding
     """
-    from pgblend.cli.ingest.adopt_vectors import Adopted, adopt_vectors
-    from pgblend.cli.ingest.progress import progress_bars
+    from pgblend.cli.documents.progress import progress_bars
+    from pgblend.cli.embed.adopt_vectors import Adopted, adopt_vectors
 
     given = {
         "space": name,
@@ -379,9 +374,9 @@ def compare(
       pgblend space compare default second --set mine
     """
     require("eval")
-    from pgblend.cli.evaluate.compare_spaces import compare_spaces
-    from pgblend.cli.evaluate.options import rounded
-    from pgblend.cli.ingest.progress import progress_bars
+    from pgblend.cli.documents.progress import progress_bars
+    from pgblend.cli.measure.options import rounded
+    from pgblend.cli.measure.run import compare_spaces
 
     with open_database(database_url) as connection, progress_bars() as start_bar:
         rows = fetch_rows(connection, _SPACES)
@@ -438,7 +433,7 @@ def tune(database_url: str | None, name: str | None, sample: int, output_format:
     Examples:
       pgblend space tune
     """
-    from pgblend.cli.evaluate.options import rounded
+    from pgblend.cli.measure.options import rounded
 
     with changing_front(database_url) as connection:
         rows = fetch_rows(connection, _TUNE, {"name": name, "sample": sample})
@@ -472,8 +467,8 @@ def index(database_url: str | None, name: str, off: bool, progress_every: float)
       pgblend space fill second
       pgblend space index second
     """
+    from pgblend.cli.documents.progress import progress_bars
     from pgblend.cli.index_progress import following_build
-    from pgblend.cli.ingest.progress import progress_bars
 
     url, given = resolve_database_url(database_url), {"name": name, "indexed": not off}
     with open_database(url) as connection, progress_bars(progress_every) as start_bar:

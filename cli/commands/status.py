@@ -5,9 +5,9 @@ from typing import Any
 
 import click
 
-from pgblend.cli import output
-from pgblend.cli.errors import ExitCode
-from pgblend.cli.server.options import data_directory_option
+from pgblend.cli.base import output
+from pgblend.cli.base.errors import ExitCode
+from pgblend.cli.operate.state import data_directory_option
 
 
 @click.command()
@@ -25,7 +25,7 @@ def command(ctx: click.Context, directory: Path, output_format: str) -> None:
       pgblend status
       pgblend status --json
     """
-    from pgblend.cli.server.report import report_named_server, report_private_server
+    from pgblend.cli.operate.report import report_named_server, report_private_server
 
     report = report_named_server(ctx.obj) if ctx.obj else report_private_server(directory)
     if output_format == "json":

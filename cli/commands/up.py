@@ -4,9 +4,9 @@ from pathlib import Path
 
 import click
 
-from pgblend.cli.errors import ExitCode, UserError
-from pgblend.cli.gateway.json_log import LOG_LEVELS
-from pgblend.cli.server.options import data_directory_option
+from pgblend.cli.base.errors import ExitCode, UserError
+from pgblend.cli.models.json_log import LOG_LEVELS
+from pgblend.cli.operate.state import data_directory_option
 
 _NEXT = """pgblend: try next:
   pgblend ingest FOLDER --collection docs
@@ -43,15 +43,15 @@ def command(
       pgblend up
       pgblend up --port 5433 --log-level info
     """
-    from pgblend.cli.server.bring_up import (
+    from pgblend.cli.operate.bring_up import (
         bring_up_door,
         bring_up_gateway,
         bring_up_schema,
         bring_up_server,
         bring_up_worker,
     )
-    from pgblend.cli.server.cluster import Cluster
-    from pgblend.cli.server.lock import locked
+    from pgblend.cli.operate.cluster import Cluster
+    from pgblend.cli.operate.postmaster import locked
 
     cluster = Cluster(directory)
     cluster.prepare()

@@ -2,7 +2,7 @@
 
 import click
 
-from pgblend.cli.search import (
+from pgblend.cli.search.run import (
     Presentation,
     SearchRequest,
     presentation_options,

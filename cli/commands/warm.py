@@ -2,8 +2,8 @@
 
 import click
 
-from pgblend.cli import output
-from pgblend.cli.database import fetch_rows, open_database
+from pgblend.cli.base import output
+from pgblend.cli.base.database import fetch_rows, open_database
 
 _COLUMNS = ("part", "bytes", "memory", "note")
 _WARM = "SELECT * FROM blend.warm(server => true)"

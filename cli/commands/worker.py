@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pgblend.cli import output
-from pgblend.cli.database import (
+from pgblend.cli.base import output
+from pgblend.cli.base.database import (
     call,
     fetch_rows,
     fetch_value,
     open_database,
     resolve_database_url,
 )
-from pgblend.cli.errors import ExitCode, UserError
-from pgblend.cli.files import write_ready_file
+from pgblend.cli.base.errors import ExitCode, UserError
+from pgblend.cli.base.files import write_ready_file
 
 if TYPE_CHECKING:
-    from pgblend.cli.worker.loop import Worker
+    from pgblend.cli.embed.worker import Worker
 
 _COLUMNS = (
     "space",
@@ -116,7 +116,7 @@ def command(
     if ctx.invoked_subcommand is None:
         if once and drain:
             raise click.UsageError("--once and --drain exclude each other")
-        from pgblend.cli.worker.loop import Until, Worker
+        from pgblend.cli.embed.worker import Until, Worker
 
         until = Until.ONCE if once else Until.DRAINED if drain else Until.STOPPED
         url = resolve_database_url(ctx.obj)
@@ -223,7 +223,7 @@ def summaries(
     Examples:
       pgblend worker summaries --renew -c docs
     """
-    from pgblend.cli.summary_counts import COUNTS, summaries_by_collection, summary_maker
+    from pgblend.cli.embed.summaries import COUNTS, summaries_by_collection, summary_maker
 
     if collection is not None and not renew:
         raise click.UsageError("--collection needs --renew")

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-from pgblend.cli.errors import UserError
+from pgblend.cli.base.errors import UserError
 
 # Column -> the names that it may have in the header.
 _NAMES = {

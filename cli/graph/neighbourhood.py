@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, LiteralString
 
-from pgblend.cli.database import Connection, fetch_rows, fetch_value
-from pgblend.cli.errors import UserError
-from pgblend.cli.parameters import shorten
+from pgblend.cli.base.database import Connection, fetch_rows, fetch_value
+from pgblend.cli.base.errors import UserError
+from pgblend.cli.base.parameters import shorten
 
 _NODE = "SELECT blend.graph_node(%(collection)s::text, %(key)s::text)"
 _DOCUMENT = """

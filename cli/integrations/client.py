@@ -19,19 +19,12 @@ import psycopg
 from pgvector import Vector
 from psycopg_pool import ConnectionPool
 
-from pgblend.cli.database import (
-    Connection,
-    connect,
-    fetch_rows,
-    prepare,
-    resolve_database_url,
-)
-from pgblend.cli.ingest.document import storable_text, storable_value
-from pgblend.cli.ingest.embedding import FIRST_SPACE
-from pgblend.cli.replica import wait_for_changes
-from pgblend.cli.search_request import SearchRequest
-from pgblend.cli.search_statements import LEXICAL_SEARCH, SEARCH, VECTOR_SEARCH
-from pgblend.cli.worker.queue import store_vectors
+from pgblend.cli.base.database import Connection, connect, fetch_rows, prepare, resolve_database_url
+from pgblend.cli.base.replica import wait_for_changes
+from pgblend.cli.documents.document import storable_text, storable_value
+from pgblend.cli.embed.embedding import FIRST_SPACE
+from pgblend.cli.embed.queue import store_vectors
+from pgblend.cli.search.statements import LEXICAL_SEARCH, SEARCH, VECTOR_SEARCH, SearchRequest
 
 Arm = Literal["hybrid", "vector", "lexical"]
 _APPLICATION = "pgblend integration"

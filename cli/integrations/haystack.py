@@ -7,7 +7,7 @@ from typing import Any, Self
 from haystack import Document, component, default_from_dict, default_to_dict
 from haystack.utils import Secret
 
-from pgblend.cli.search_request import SearchRequest
+from pgblend.cli.search.statements import SearchRequest
 from pgblend.integrations.client import Client, facts_of, search_request, shared_client
 from pgblend.integrations.filters import from_haystack
 

@@ -10,9 +10,25 @@ from contextlib import suppress
 
 import psycopg
 
-from pgblend.cli.database import Connection, connect, fetch_rows, fetch_value, translate
-from pgblend.cli.errors import UserError
+from pgblend.cli.base.database import Connection, connect, fetch_rows, fetch_value, translate
+from pgblend.cli.base.errors import UserError
 from pgblend.cli.shards.places import Place, find_places, give_each
+
+# Edges that lead from one shard to another, brought up to date with what changed on shards.
+
+_SETTLE = "SELECT pgblend._settle_graph()"
+
+
+def settle_some(coordinator: Connection) -> int:
+    """Look at some changes; return how many those were, 0 where nothing is left."""
+    return int(fetch_value(coordinator, _SETTLE))
+
+
+def settle_graph(coordinator: Connection) -> None:
+    """Look at all changes; nothing on one node."""
+    while settle_some(coordinator):
+        pass
+
 
 _COLLECTIONS = """
     SELECT a.collection_id, a.table_name FROM pgblend_data.attached_table AS a

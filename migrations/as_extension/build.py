@@ -7,8 +7,8 @@ from importlib.metadata import distributions, metadata
 from pathlib import Path
 from typing import NamedTuple
 
-from pgblend.cli.errors import UserError
-from pgblend.cli.revision import known_revisions
+from pgblend.cli.base.errors import UserError
+from pgblend.cli.base.revision import known_revisions
 from pgblend.migrations import runner
 from pgblend.migrations.as_extension.split import split
 from pgblend.migrations.preflight import EXTENSIONS, MINIMUM_SERVER, MINIMUM_VECTOR, ROUTINES_PATH

@@ -35,7 +35,7 @@ RETURN pgblend._insert_chunks(
 
 -- _store_staged: store the documents of the temporary tables document_stage and chunk_stage; a row
 -- for each, by its place, with its status and how many chunks it has.
--- The client fills them by COPY (cli/ingest/store.py). A document with an expected_hash gets its
+-- The client fills them by COPY (cli/documents/store.py). A document with an expected_hash gets its
 -- chunks beside those that it has (appended, or unchanged without new ones). Where it has another
 -- content hash by now, somebody else appended meanwhile: that is an error, as an unknown document
 -- is.

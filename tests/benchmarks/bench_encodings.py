@@ -15,7 +15,7 @@ from pathlib import Path
 import click
 from made_sets import records
 
-from pgblend.cli.ingest.encoding import guess_encoding
+from pgblend.cli.documents.decode import guess_encoding
 
 ENCODINGS = {
     "ar": ("cp1256",),

@@ -17,16 +17,16 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import figures
 from timing import backend_ms
 
-from pgblend.cli.database import Connection, connect
-from pgblend.cli.ingest.chunking import split_document
-from pgblend.cli.ingest.discovery import discover
-from pgblend.cli.ingest.document import ParseError
-from pgblend.cli.ingest.language import language_finder
-from pgblend.cli.ingest.payload import document_payload
-from pgblend.cli.ingest.settings import ChunkSettings, FieldMap
-from pgblend.cli.ingest.sources import Sources
-from pgblend.cli.ingest.spool import Batch
-from pgblend.cli.ingest.store import store, text_configurations
+from pgblend.cli.base.database import Connection, connect
+from pgblend.cli.documents.chunking import split_document
+from pgblend.cli.documents.discovery import discover
+from pgblend.cli.documents.document import ParseError
+from pgblend.cli.documents.frames import Batch
+from pgblend.cli.documents.language import language_finder
+from pgblend.cli.documents.payload import document_payload
+from pgblend.cli.documents.settings import ChunkSettings, FieldMap
+from pgblend.cli.documents.sources import Sources
+from pgblend.cli.documents.store import store, text_configurations
 
 COLLECTION = "bench_ingest"
 BATCH = 200

@@ -25,7 +25,7 @@ from bench_lexical_data import CORPORA, Corpus
 from bench_lexical_server import peer_server
 from timing import in_turn, milliseconds, summary, summary_of
 
-from pgblend.cli.database import connect
+from pgblend.cli.base.database import connect
 from pgblend.migrations import runner
 from support.word_lists import add_word_lists
 

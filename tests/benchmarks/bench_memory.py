@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import figures
 from corpora import wiki_texts
 
-from pgblend.cli.database import connect
+from pgblend.cli.base.database import connect
 
 COLLECTION = "bench_memory"
 SIZES = (20_000, 80_000)

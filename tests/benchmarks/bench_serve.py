@@ -28,8 +28,8 @@ from psycopg.conninfo import make_conninfo
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from timing import summary
 
-from pgblend.cli.database import connect
-from pgblend.cli.search_statements import SEARCH
+from pgblend.cli.base.database import connect
+from pgblend.cli.search.statements import SEARCH
 from pgblend.migrations import runner
 from support.database import Database, add_space, embed_waiting, vector_of
 from support.serve_process import DOOR_PASSWORD, ServeProcess, door_role, token_of

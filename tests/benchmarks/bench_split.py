@@ -17,10 +17,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import figures
 from corpora import DATA
 
-from pgblend.cli.database import connect
-from pgblend.cli.ingest.run import IngestRequest, Run
-from pgblend.cli.ingest.token_ends import token_ends
-from pgblend.cli.tokens import count_tokens
+from pgblend.cli.base.database import connect
+from pgblend.cli.base.tokens import count_tokens
+from pgblend.cli.documents.run import IngestRequest, Run
+from pgblend.cli.documents.token_spans import token_ends
 from pgblend.plpy.lexical.split import approximate_tokens, split_text
 
 CORPORA = ("scifact", "legalquad_de", "xquad-zh")

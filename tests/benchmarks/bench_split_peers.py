@@ -19,8 +19,8 @@ from collections.abc import Callable, Iterator
 from itertools import islice, pairwise
 from pathlib import Path
 
-from pgblend.cli.ingest.token_ends import token_ends
-from pgblend.cli.tokens import count_tokens
+from pgblend.cli.base.tokens import count_tokens
+from pgblend.cli.documents.token_spans import token_ends
 from pgblend.plpy.lexical.split import split_text
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "ir"

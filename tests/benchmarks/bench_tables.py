@@ -11,7 +11,7 @@ import sys
 
 from timing import backend_ms
 
-from pgblend.cli.database import Connection, connect
+from pgblend.cli.base.database import Connection, connect
 
 TABLE = "public.bench_tables"
 ROWS = 400

@@ -17,7 +17,7 @@ import figures
 from corpora import DIMENSIONS, queries_of
 from timing import milliseconds, summary
 
-from pgblend.cli.database import Connection, connect
+from pgblend.cli.base.database import Connection, connect
 from support.model_provider import Behaviour, GatewayProcess, ModelProvider
 
 BUDGET_MS = 5000

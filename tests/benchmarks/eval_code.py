@@ -16,8 +16,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from corpora import DATA
 
-from pgblend.cli.database import connect
-from pgblend.cli.evaluate.significance import compare_paired
+from pgblend.cli.base.database import connect
+from pgblend.cli.measure.compare import compare_paired
 from support.code_sets import modules, ndcg, packages, store
 
 PACKAGES = ("click", "httpx", "jinja2", "starlette", "alembic", "rich", "attr", "asgiref")

@@ -17,9 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from pgblend.cli.database import connect
-from pgblend.cli.evaluate.candidates import Pool, read_pools
-from pgblend.cli.evaluate.fuse_again import fuse_again, ndcg
+from pgblend.cli.base.database import connect
+from pgblend.cli.measure.candidates import Pool, fuse_again, ndcg, read_pools
 
 QUERIES = 300  # of one set, at most
 DEPTH = 100

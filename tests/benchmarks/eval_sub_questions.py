@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import psycopg
 
-from pgblend.cli.evaluate.significance import compare_paired
+from pgblend.cli.measure.compare import compare_paired
 
 SEED = 7
 WEIGHTS = (0.5, 1, 2, 4, 8)

@@ -13,9 +13,9 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from pgblend.cli.database import connect
-from pgblend.cli.evaluate.significance import RESAMPLES
-from pgblend.cli.gateway import minilm_model
+from pgblend.cli.base.database import connect
+from pgblend.cli.measure.compare import RESAMPLES
+from pgblend.cli.models import embedding_models
 from support.relevance_sets import (
     coverage_held,
     fit_prior,
@@ -36,10 +36,11 @@ def share(values: list[bool]) -> str:
 
 def main() -> None:
     """Print all figures, then the curve."""
-    loaded = minilm_model.MiniLmModel("default")._read()
+    loaded = embedding_models.MiniLmModel("default")._read()
     with connect(sys.argv[1]) as connection:
         sets = read_sets(
-            connection, lambda text: np.frombuffer(minilm_model._vector(loaded, text)[0], "<f4")
+            connection,
+            lambda text: np.frombuffer(embedding_models._minilm_vector(loaded, text)[0], "<f4"),
         )
     curve = fit_prior(sets)
     left_out = judge_left_out(sets)

@@ -19,7 +19,7 @@ from corpora import Question, judged
 from systems.blend import Blend
 from systems.server_database import server_url
 
-from pgblend.cli.serve.openapi import openapi
+from pgblend.cli.doors.openapi import openapi
 
 SETS = ("xquad-en", "cranfield", "cosqa_test")
 QUESTIONS = 42

@@ -8,7 +8,7 @@ from typing import Any
 import playwright.sync_api as playwright
 import pytest
 
-from pgblend.cli.database import connect
+from pgblend.cli.base.database import connect
 from support.browser import Browser, find_chromium
 from support.database import Database
 from support.gateway_process import GatewayProcess

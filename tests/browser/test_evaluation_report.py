@@ -5,8 +5,8 @@ from pathlib import Path
 
 from PIL import Image
 
-from pgblend.cli.evaluate.metric_names import ALL
-from pgblend.cli.evaluate.report import Run, render_report
+from pgblend.cli.measure.options import ALL
+from pgblend.cli.measure.report import Run, render_report
 from support.browser import Browser
 
 

@@ -9,10 +9,9 @@ from click.testing import CliRunner, Result
 from rich.console import Console
 from selectolax.lexbor import LexborHTMLParser
 
-from pgblend.cli.explain.figures import NOTHING, milliseconds
-from pgblend.cli.explain.text import render_text
-from pgblend.cli.explain.trace import Trace
 from pgblend.cli.main import cli
+from pgblend.cli.search.explain_text import render_text
+from pgblend.cli.search.explain_trace import NOTHING, Trace, milliseconds
 from support.browser import Browser
 from support.database import Database
 from support.model_library import QUERY, WEAK, fill, use_models

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from pgblend.cli.explain.page import render_page
-from pgblend.cli.explain.trace import Trace
+from pgblend.cli.search.explain_page import render_page
+from pgblend.cli.search.explain_trace import Trace
 from support.browser import Browser
 from support.traces import HOSTILE, hostile, trace
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from pgblend.cli.explain.page import render_page
-from pgblend.cli.explain.trace import Trace
+from pgblend.cli.search.explain_page import render_page
+from pgblend.cli.search.explain_trace import Trace
 from support.browser import Browser
 from support.database import Database, add_documents, add_space, embed_waiting, vector_of
 from support.traces import HOSTILE

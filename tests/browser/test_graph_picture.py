@@ -5,7 +5,7 @@ from pathlib import Path
 from PIL import Image
 
 from pgblend.cli.graph.neighbourhood import Edge, Neighbourhood, Node
-from pgblend.cli.graph.page import render_page
+from pgblend.cli.graph.picture import render_page
 from support.browser import Browser
 
 HOSTILE = "<script>document.title='x'</script>"

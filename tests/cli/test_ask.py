@@ -10,8 +10,8 @@ import psycopg
 import pytest
 from click.testing import Result
 
-from pgblend.cli.ask.question import ask_streamed
-from pgblend.cli.errors import UserError
+from pgblend.cli.answers.ask import ask_streamed
+from pgblend.cli.base.errors import UserError
 from support.database import Database
 from support.model_provider import Behaviour, ModelProvider
 
@@ -181,13 +181,13 @@ def test_a_stream_that_fails_leaves_the_citations(
 def test_the_database_asks_where_the_gateway_is_out_of_reach(
     connection: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from pgblend.cli.ask import question
-    from pgblend.cli.ask.stream import stream_answer
+    from pgblend.cli.answers import ask
+    from pgblend.cli.answers.ask import stream_answer
 
     def elsewhere(url: str, *arguments: Any) -> Any:
         return stream_answer("http://127.0.0.1:9", *arguments)
 
-    monkeypatch.setattr(question, "stream_answer", elsewhere)
+    monkeypatch.setattr(ask, "stream_answer", elsewhere)
     seen: list[str] = []
     assert streamed(connection, seen)["answer"].startswith("Run make deploy")
     assert seen == []
@@ -200,7 +200,7 @@ def test_the_database_asks_where_the_gateway_is_out_of_reach(
 
 
 def test_the_unchecked_answer_is_marked_and_taken_away(capsys: pytest.CaptureFixture[str]) -> None:
-    from pgblend.cli.ask.output import unchecked_text
+    from pgblend.cli.answers.output import unchecked_text
 
     with unchecked_text() as show:
         show("half an\x1b answer")

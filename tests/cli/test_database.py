@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner, Result
 from psycopg.conninfo import make_conninfo
 
-from pgblend.cli.database import connect, resolve_database_url
-from pgblend.cli.errors import UserError
+from pgblend.cli.base.database import connect, resolve_database_url
+from pgblend.cli.base.errors import UserError
 from pgblend.cli.main import cli
 
 PASSWORD = "s3cret-pa@/ss"

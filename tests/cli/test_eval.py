@@ -13,7 +13,7 @@ import psycopg
 import pytest
 from click.testing import Result
 
-from pgblend.cli.evaluate.reranking import reranking_verdict, told_verdict
+from pgblend.cli.measure.compare import reranking_verdict, told_verdict
 from support.model_provider import ModelProvider, embed
 
 DOCUMENTS = [

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from click.testing import Result
 
-from pgblend.cli.learn.clicks import Propensity, Shown, propensities, verdicts
+from pgblend.cli.measure.learn import Propensity, Shown, propensities, verdicts
 from support.database import Database, add_documents, stage
 from support.search_log import log_search
 

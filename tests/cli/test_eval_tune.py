@@ -11,9 +11,7 @@ import psycopg
 import pytest
 from click.testing import Result
 
-from pgblend.cli.evaluate.candidates import read_pools
-from pgblend.cli.evaluate.fuse_again import fuse_again, ndcg
-from pgblend.cli.evaluate.held_back import is_tuned_on
+from pgblend.cli.measure.candidates import fuse_again, is_tuned_on, ndcg, read_pools
 from support.database import Database
 
 Pgblend = Callable[..., Result]

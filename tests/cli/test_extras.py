@@ -9,8 +9,8 @@ import psycopg
 import pytest
 from PIL import Image
 
-from pgblend.cli.extras import MODULES
-from pgblend.cli.reference import commands_as_markdown
+from pgblend.cli.base.extras import MODULES
+from pgblend.cli.operate.reference import commands_as_markdown
 from support.hidden_extras import run_without
 
 NEEDS = {
@@ -28,7 +28,7 @@ NEEDS = {
 
 
 def test_all_help_is_there(tmp_path: Path) -> None:
-    code = "from pgblend.cli.reference import commands_as_markdown as f; print(f(), end='')"
+    code = "from pgblend.cli.operate.reference import commands_as_markdown as f; print(f(), end='')"
     done = run_without(tmp_path, code=code)
     assert done.stdout == commands_as_markdown(), done.stderr
 

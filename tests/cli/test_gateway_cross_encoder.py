@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pgblend.cli.gateway.rerank_scores import sigmoid
+from pgblend.cli.models.cross_encoders import sigmoid
 from support.tiny_model import NEEDS_TORCH, post, save_model
 
 pytestmark = NEEDS_TORCH

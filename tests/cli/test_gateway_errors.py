@@ -10,14 +10,11 @@ from typing import Any
 import httpx
 import pytest
 
-from pgblend.cli.extras import MODULES
-from pgblend.cli.gateway.app import create_app
-from pgblend.cli.gateway.embedding_model import QUESTION_TEXTS
-from pgblend.cli.gateway.embedding_models import DEFAULT_MODEL
-from pgblend.cli.gateway.policy import Policy
-from pgblend.cli.gateway.routes import MAX_BODY_BYTES
-from pgblend.cli.gateway.services import Services
-from pgblend.cli.model_names import MULTILINGUAL_MODEL
+from pgblend.cli.base.extras import MODULES, MULTILINGUAL_MODEL
+from pgblend.cli.models.app import MAX_BODY_BYTES, create_app
+from pgblend.cli.models.embedding_models import DEFAULT_MODEL, QUESTION_TEXTS
+from pgblend.cli.models.options import Policy
+from pgblend.cli.models.services import Services
 from support.held_model import HeldModel
 from support.model_provider import DEFAULT_TOKEN, Behaviour, GatewayProcess, ModelProvider
 

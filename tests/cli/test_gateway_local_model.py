@@ -16,8 +16,8 @@ import psutil
 import pytest
 from numpy.typing import NDArray
 
-from pgblend.cli.extras import how_to_install, missing
-from pgblend.cli.gateway.local_weights import thread_count
+from pgblend.cli.base.extras import how_to_install, missing
+from pgblend.cli.models.local_weights import thread_count
 from support.model_provider import GatewayProcess
 from support.waiting import SOON_SECONDS, wait_until
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from pgblend.cli.extras import how_to_install, missing
-from pgblend.cli.gateway.e5_model import MOST_CHARACTERS, cannot_run
+from pgblend.cli.base.extras import how_to_install, missing
+from pgblend.cli.models.embedding_models import MOST_CHARACTERS, cannot_run
 from support.tiny_model import post
 
 MODEL = "local/multilingual-e5-small"

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from pgblend.cli.extras import how_to_install, missing
-from pgblend.cli.gateway.rerank_scores import sigmoid
+from pgblend.cli.base.extras import how_to_install, missing
+from pgblend.cli.models.cross_encoders import sigmoid
 from support.tiny_model import post
 from support.tiny_onnx import (
     FIRST,

@@ -8,8 +8,8 @@ import psycopg
 import pytest
 from click.testing import Result
 
-from pgblend.cli.errors import UserError
-from pgblend.cli.gateway.own_servers import OwnServer, own_servers
+from pgblend.cli.base.errors import UserError
+from pgblend.cli.models.own_servers import OwnServer, own_servers
 from support.model_provider import Behaviour, GatewayProcess, ModelProvider, embed
 
 ADDRESS = "http://127.0.0.1:11434/v1"

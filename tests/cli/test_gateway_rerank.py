@@ -8,8 +8,8 @@ from typing import Any
 import httpx
 import pytest
 
-from pgblend.cli.gateway.errors import GatewayError
-from pgblend.cli.gateway.rerank_scores import ScoreReader, logit_models, sigmoid
+from pgblend.cli.models.cross_encoders import ScoreReader, logit_models, sigmoid
+from pgblend.cli.models.errors import GatewayError
 from support.model_provider import GatewayProcess, ModelProvider
 
 DOCUMENTS = ["the sea", "red wine and white wine", "red and blue", "the sea"]

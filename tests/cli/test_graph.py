@@ -8,10 +8,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from pgblend.cli.graph.layout import radial_layout
 from pgblend.cli.graph.neighbourhood import Edge, Neighbourhood, Node, distinct_titles
-from pgblend.cli.graph.page import render_page
-from pgblend.cli.graph.picture import draw
+from pgblend.cli.graph.picture import draw, radial_layout, render_page
 
 NOTES = {
     "Home.md": "# Home\n\nSee [[Sub Note]] and [the guide](sub/guide.md#top) and [[Later]].\n",

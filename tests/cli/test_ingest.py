@@ -11,7 +11,7 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from pgblend.cli.database import connect
+from pgblend.cli.base.database import connect
 
 
 def rows(connection, statement, *parameters):
@@ -79,7 +79,9 @@ _IMPORTED = 'print(*{name.partition(".")[0] for name in sys.modules}, file=sys.s
 _RUN = "from pgblend.cli.main import cli; cli(sys.argv[1:], standalone_mode=False)"
 
 
-@pytest.mark.parametrize("what", [_RUN, "import pgblend.cli.ingest.worker"], ids=["run", "worker"])
+@pytest.mark.parametrize(
+    "what", [_RUN, "import pgblend.cli.documents.parser"], ids=["run", "worker"]
+)
 def test_unchanged_files_import_nothing_heavy(ingest, connection, folder, database_url, what):
     """Neither in the run's process nor in the one that reads files."""
     ingest(folder)
@@ -424,7 +426,7 @@ def test_prune_deletes_only_what_vanished_below_the_path(
 
 def test_real_files(ingest, shared_data, monkeypatch):
     # Pictures have tests of their own; read by tesseract they would take a minute here.
-    monkeypatch.setattr("pgblend.cli.ingest.vision.find_program", lambda name: None)
+    monkeypatch.setattr("pgblend.cli.documents.read_pictures.find_program", lambda name: None)
     code, report, _ = ingest(shared_data / "docs" / "good")
     assert (code, report["documents"]["failed"]) == (0, 0)
     assert report["documents"]["added"] > 80

@@ -13,8 +13,8 @@ import psutil
 import pytest
 from xlsxwriter import Workbook
 
-from pgblend.cli.ingest.run import IngestRequest, Run
-from pgblend.cli.ingest.settings import Limits
+from pgblend.cli.documents.run import IngestRequest, Run
+from pgblend.cli.documents.settings import Limits
 from support.waiting import wait_until
 
 MEGABYTE = 1 << 20
@@ -163,7 +163,7 @@ def kill_parser(process, but=0):
     while time.monotonic() < deadline and process.poll() is None:
         for child in psutil.Process(process.pid).children():
             with suppress(psutil.NoSuchProcess):  # another one that has just ended
-                if child.pid != but and "pgblend.cli.ingest.worker" in child.cmdline():
+                if child.pid != but and "pgblend.cli.documents.parser" in child.cmdline():
                     time.sleep(0.5)  # until it is at work
                     child.kill()
                     return child.pid

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from pgblend.cli.ingest.outlook_text import html_of_rtf
+from pgblend.cli.documents.mail_containers import html_of_rtf
 from pgblend.cli.main import cli
 from support.mails import mail, signed_data, tnef
 

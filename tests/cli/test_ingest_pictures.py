@@ -35,7 +35,7 @@ def ingest(pgblend: Pgblend, parse_valid: ParseValid, tmp_path: Path) -> Ingest:
 @pytest.fixture
 def no_ocr(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine without tesseract."""
-    monkeypatch.setattr("pgblend.cli.ingest.vision.find_program", lambda name: None)
+    monkeypatch.setattr("pgblend.cli.documents.read_pictures.find_program", lambda name: None)
 
 
 @pytest.fixture
@@ -124,7 +124,7 @@ def test_a_model_that_fails_costs_its_pictures_only(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("pgblend.cli.ingest.gateway_client.time.sleep", lambda seconds: None)
+    monkeypatch.setattr("pgblend.cli.embed.client.time.sleep", lambda seconds: None)
     save(tmp_path / "a.png")
     (tmp_path / "b.txt").write_text("a walrus")
     # A model of its own: the gateway leaves one alone that failed often.

@@ -74,7 +74,7 @@ def test_a_second_folder_with_the_same_names_is_refused_as_in_one_run(ingest, co
 def test_scans_are_read_once_something_reads_them(
     ingest, pgblend, gateway_connection, model_provider, monkeypatch, tmp_path
 ):
-    monkeypatch.setattr("pgblend.cli.ingest.vision.find_program", lambda name: None)
+    monkeypatch.setattr("pgblend.cli.documents.read_pictures.find_program", lambda name: None)
     Image.new("RGB", (200, 300), "white").save(tmp_path / "scan.pdf")
     Image.new("RGB", (200, 300), "white").save(tmp_path / "picture.png")
     code, report, _ = ingest(tmp_path)
@@ -141,7 +141,7 @@ def test_fast_and_thorough_exclude_each_other(pgblend, command):
 def test_a_dry_run_tells_hours_and_what_models_cost(
     ingest, pgblend, gateway_connection, model_provider, monkeypatch, tmp_path
 ):
-    monkeypatch.setattr("pgblend.cli.ingest.vision.find_program", lambda name: None)
+    monkeypatch.setattr("pgblend.cli.documents.read_pictures.find_program", lambda name: None)
     for number in range(40):
         (tmp_path / f"{number}.txt").write_text(f"walrus {number} " * 50)
     Image.new("RGB", (200, 300), "white").save(tmp_path / "picture.png")
@@ -165,8 +165,8 @@ def test_a_dry_run_tells_hours_and_what_models_cost(
 def test_before_much_is_read_a_sample_tells_what_it_takes(
     ingest, gateway_connection, model_provider, monkeypatch, tmp_path
 ):
-    monkeypatch.setattr("pgblend.cli.ingest.run._LARGE_BYTES", 20_000)
-    monkeypatch.setattr("pgblend.cli.ingest.run._SAMPLED_BYTES", 8_000)
+    monkeypatch.setattr("pgblend.cli.documents.run._LARGE_BYTES", 20_000)
+    monkeypatch.setattr("pgblend.cli.documents.run._SAMPLED_BYTES", 8_000)
     for number in range(40):
         (tmp_path / f"{number}.txt").write_text(f"walrus {number} " * 100)
     dry = ingest(tmp_path, options=["--dry-run"])[1]

@@ -161,7 +161,7 @@ _WAITING = """
 import sys, click
 from types import ModuleType
 from pgblend.cli.main import main
-from pgblend.cli.database import open_database
+from pgblend.cli.base.database import open_database
 
 @click.command()
 @click.pass_obj

@@ -9,8 +9,8 @@ import psycopg.conninfo
 import pytest
 from click.testing import CliRunner, Result
 
+from pgblend.cli.base.parameters import JsonObject
 from pgblend.cli.main import cli
-from pgblend.cli.parameters import JsonObject
 from support.catalogue import contents
 from support.database import Database
 

@@ -7,7 +7,7 @@ import psycopg
 import pytest
 from click.testing import Result
 
-from pgblend.cli.ingest import prices
+from pgblend.cli.embed import plan as prices
 from support.model_provider import Behaviour, ModelProvider
 
 Pgblend = Callable[..., Result]

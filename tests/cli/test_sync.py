@@ -5,9 +5,9 @@ import os
 
 import pytest
 
-from pgblend.cli.ingest.payload import chunk_row, document_row
-from pgblend.cli.ingest.spool import Batch
-from pgblend.cli.ingest.store import Outcome, store
+from pgblend.cli.documents.frames import Batch
+from pgblend.cli.documents.payload import chunk_row, document_row
+from pgblend.cli.documents.store import Outcome, store
 
 
 @pytest.fixture

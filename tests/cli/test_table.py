@@ -5,7 +5,7 @@ import pytest
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from pgblend.cli.database import connect
+from pgblend.cli.base.database import connect
 from pgblend.migrations import runner
 from support.catalogue import run_client
 from support.server import temporary_cluster

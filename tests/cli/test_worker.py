@@ -9,10 +9,10 @@ import time
 
 import pytest
 
-from pgblend.cli.database import connect
-from pgblend.cli.ingest.piece_tokens import piece_tokens
-from pgblend.cli.tokens import count_tokens
-from pgblend.cli.worker.queue import Queue
+from pgblend.cli.base.database import connect
+from pgblend.cli.base.tokens import count_tokens
+from pgblend.cli.documents.token_spans import piece_tokens
+from pgblend.cli.embed.queue import Queue
 from support.model_provider import DEFAULT_DIMENSIONS, Behaviour
 from support.waiting import wait_until
 

@@ -12,7 +12,7 @@ from conftest import Server, login_role
 from docs.conftest import handbook_template, provided_gateway
 from psycopg.conninfo import conninfo_to_dict
 
-from pgblend.cli.database import connect
+from pgblend.cli.base.database import connect
 
 __all__ = ["handbook_template", "provided_gateway"]
 

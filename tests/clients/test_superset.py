@@ -11,7 +11,7 @@ from conftest import Server
 from docs.conftest import free_port
 from playwright.sync_api import Page, Response, expect, sync_playwright
 
-from pgblend.cli.database import connect
+from pgblend.cli.base.database import connect
 from support.browser import find_chromium
 from support.database import Database
 from support.documentation import ROOT

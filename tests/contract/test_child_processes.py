@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = ("cli", "plpy", "migrations", "sql")
-HOME = ROOT / "cli" / "child_process.py"
+HOME = ROOT / "cli" / "base" / "child_process.py"
 # psql becomes the user's own program in the user's own folder.
 BECOMES_THE_USERS = {ROOT / "cli" / "commands" / "psql.py"}
 STARTS = {"run", "Popen", "call", "check_call", "check_output"}
@@ -42,7 +42,7 @@ def faults(path: Path) -> Iterator[str]:
             if path not in BECOMES_THE_USERS:
                 yield f"{place}: use subprocess"
         elif name in ("shutil.which", "asyncio.create_subprocess_exec") and path != HOME:
-            yield f"{place}: use cli/child_process.py"
+            yield f"{place}: use cli/base/child_process.py"
         elif library.startswith("multiprocessing") and function in ("Process", "Pool"):
             yield f"{place}: use subprocess"
 
@@ -54,7 +54,7 @@ def test_every_start_says_folder_and_variables() -> None:
 def test_python_is_started_in_one_place() -> None:
     named = [path for path in modules() if "sys.executable" in path.read_text(encoding="utf-8")]
     # The second takes the folder that the command is in.
-    assert named == [HOME, ROOT / "cli" / "serve" / "mcp" / "install.py"]
+    assert named == [HOME, ROOT / "cli" / "doors" / "mcp" / "install.py"]
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from pgblend.cli.extras import MODULES
+from pgblend.cli.base.extras import MODULES
 from support.command_lines import unknown_parts
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -1,4 +1,4 @@
-"""What is imported belongs to what is installed; cli/extras.py says what pyproject.toml does."""
+"""What is imported belongs to what is installed; cli/base/extras.py says what pyproject does."""
 
 from importlib.metadata import metadata
 from operator import attrgetter
@@ -8,14 +8,14 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from pgblend.cli.extras import MODULES
+from pgblend.cli.base.extras import MODULES
 from support.imports import OWN, ROOT, brings, imports_of, providers
 
 # For those who work on pgblend, and the sum of others.
 NOT_FOR_USERS = {"all", "bench", "dev", "docs"}
 # What a process starts with: commands, the parsing process, what alembic loads by path.
 FOLDERS = ("cli/commands", "migrations")
-PROCESSES = ["pgblend.cli.main", "pgblend.cli.ingest.worker"]
+PROCESSES = ["pgblend.cli.main", "pgblend.cli.documents.parser"]
 
 
 def _starts() -> list[str]:

@@ -6,9 +6,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PLACES = {
-    "cli/gateway_http.py",  # clients of the gateway
-    "cli/bounded_answer.py",  # their transports
-    "cli/gateway/bounded_providers.py",  # litellm's
+    "cli/base/http_client.py",  # clients of the gateway, and their transports
+    "cli/models/litellm_library.py",  # litellm's
     "plpy/models/gateway.py",  # the server's own
 }
 CLIENTS = {

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pgblend.cli.extras import MODULES
+from pgblend.cli.base.extras import MODULES
 from support.wheel import build_wheel
 
 pytestmark = pytest.mark.slow

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from pgblend.cli.main import COMMANDS, cli
-from pgblend.cli.reference import commands_as_markdown
+from pgblend.cli.operate.reference import commands_as_markdown
 from pgblend.plpy.base import catalog
 from support.setting_shapes import shape
 

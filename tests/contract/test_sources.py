@@ -12,7 +12,7 @@ from textwrap import indent
 
 import pytest
 
-from pgblend.cli.revision import known_revisions
+from pgblend.cli.base.revision import known_revisions
 from pgblend.migrations import runner
 from pgblend.migrations.replace_routines import digest, snapshot
 from pgblend.migrations.scripts import read_whole

@@ -13,8 +13,8 @@ from urllib.parse import urlsplit, urlunsplit
 import pytest
 from psycopg import sql
 
-from pgblend.cli.database import connect
-from pgblend.cli.server.gateway_process import log_address
+from pgblend.cli.base.database import connect
+from pgblend.cli.operate.services import log_address
 from support.documentation import HANDBOOK, ROOT
 from support.model_answers import chat_reply
 from support.model_provider import GatewayProcess, ModelProvider

@@ -3,8 +3,8 @@
 import re
 from pathlib import PurePath
 
-from pgblend.cli.ingest.document import UnsupportedFormatError
-from pgblend.cli.ingest.formats import media_type_of, read_suffixes
+from pgblend.cli.documents.document import UnsupportedFormatError
+from pgblend.cli.documents.formats import media_type_of, read_suffixes
 from support.documentation import ROOT
 
 _PAGE = (ROOT / "docs" / "ingest.md").read_text(encoding="utf-8")

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from pgblend.cli.bounded_answer import MAX_ANSWER_BYTES
+from pgblend.cli.base.http_client import MAX_ANSWER_BYTES
 from support.model_provider import DEFAULT_TOKEN, Behaviour, GatewayProcess, ModelProvider
 
 CHAT = ModelProvider.chat_model

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pgblend.cli.extras import MODULES
+from pgblend.cli.base.extras import MODULES
 from support.image import SERVICES, Image, Network, Service
 from support.waiting import wait_until
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import psycopg
 import pytest
 
-from pgblend.cli.database import connect
+from pgblend.cli.base.database import connect
 from support.backend import held
 from support.database import Database
 from support.model_provider import Behaviour, ModelProvider

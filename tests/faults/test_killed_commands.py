@@ -10,8 +10,8 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from pgblend.cli.database import connect
-from pgblend.cli.server.cluster import Cluster
+from pgblend.cli.base.database import connect
+from pgblend.cli.operate.cluster import Cluster
 from pgblend.migrations import runner
 from support.catalogue import revisions, schema
 from support.database import Database

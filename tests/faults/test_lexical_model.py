@@ -14,7 +14,7 @@ import psycopg
 import pytest
 from psycopg.errors import ActiveSqlTransaction, LockNotAvailable, SerializationFailure
 
-from pgblend.cli.database import connect
+from pgblend.cli.base.database import connect
 from support.bm25 import CHUNKS, FOUND, bm25
 
 SESSIONS = 4

@@ -7,7 +7,7 @@ import psycopg
 import pytest
 from psycopg.types.json import Jsonb
 
-from pgblend.cli.database import connect
+from pgblend.cli.base.database import connect
 from support.sessions import run_sessions
 from support.word_lists import add_word_lists
 

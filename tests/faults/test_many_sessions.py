@@ -12,7 +12,7 @@ import pytest
 from psycopg.conninfo import make_conninfo
 from psycopg.types.json import Jsonb
 
-from pgblend.cli.database import connect
+from pgblend.cli.base.database import connect
 from pgblend.migrations import runner
 from support.bm25 import CHUNKS, FOUND, bm25
 from support.server import throwaway_server

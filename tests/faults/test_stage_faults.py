@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from pgblend.cli.database import connect
+from pgblend.cli.base.database import connect
 from support.backend import held
 from support.database import Database
 from support.model_library import EXPANSION, QUERY, WEAK, fill, search, use_models

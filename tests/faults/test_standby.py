@@ -19,9 +19,9 @@ import pytest
 from click.testing import CliRunner
 from psycopg.conninfo import make_conninfo
 
-from pgblend.cli.database import connect
+from pgblend.cli.base.database import connect
 from pgblend.cli.main import cli
-from pgblend.cli.server.cluster import Cluster
+from pgblend.cli.operate.cluster import Cluster
 from pgblend.migrations import runner
 from support.database import Database, add_documents, embed_waiting
 from support.model_library import EXPANSION, QUERY, WEAK, fill, use_models

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import psycopg
 import pytest
 
-from pgblend.cli.errors import UserError
+from pgblend.cli.base.errors import UserError
 from pgblend.integrations.client import Client, Text, search_request, shared_client
 from support.database import Database, add_documents
 from support.model_provider import DEFAULT_DIMENSIONS, embed

@@ -15,7 +15,7 @@ from langchain_tests.integration_tests import (
     VectorStoreIntegrationTests,
 )
 
-from pgblend.cli.errors import UserError
+from pgblend.cli.base.errors import UserError
 from pgblend.integrations.client import Client
 from pgblend.integrations.filters import FilterError
 from pgblend.integrations.langchain import PgblendRetriever, PgblendVectorStore

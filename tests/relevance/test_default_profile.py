@@ -13,8 +13,8 @@ import psycopg
 import pytest
 from click.testing import CliRunner
 
-from pgblend.cli.evaluate.significance import compare_paired
 from pgblend.cli.main import cli
+from pgblend.cli.measure.compare import compare_paired
 
 pytestmark = pytest.mark.data
 

@@ -14,9 +14,9 @@ import pytest
 from click.testing import CliRunner
 from psycopg.types.json import Jsonb
 
-from pgblend.cli.database import connect
-from pgblend.cli.gateway.search_record import read_search
+from pgblend.cli.base.database import connect
 from pgblend.cli.main import cli
+from pgblend.cli.models.search_log import read_search
 
 pytestmark = [pytest.mark.data, pytest.mark.slow]
 

@@ -8,10 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pgblend.cli.extras import how_to_install, missing
-from pgblend.cli.gateway.e5_model import E5Model
-from pgblend.cli.gateway.embedding_model import EmbeddingModel
-from pgblend.cli.gateway.minilm_model import MiniLmModel
+from pgblend.cli.base.extras import how_to_install, missing
+from pgblend.cli.models.embedding_models import E5Model, EmbeddingModel, MiniLmModel
 from support.judged import Judged, ndcg_at_10, read_judged
 
 pytestmark = [

@@ -12,15 +12,16 @@ import psycopg
 import pytest
 from click.testing import CliRunner
 
-from pgblend.cli.calibrate.fit import (
+from pgblend.cli.base.database import connect
+from pgblend.cli.main import cli
+from pgblend.cli.measure.calibrate import (
     calibration_error,
     coverage_thresholds,
     first_gain,
     fit_curve,
+    judged_queries,
+    search_judged,
 )
-from pgblend.cli.calibrate.judged import judged_queries, search_judged
-from pgblend.cli.database import connect
-from pgblend.cli.main import cli
 from pgblend.plpy.search.relevance import COVERAGES, PRIORS, RANKING
 
 pytestmark = pytest.mark.data

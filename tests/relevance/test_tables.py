@@ -11,9 +11,9 @@ import psycopg
 import pytest
 from click.testing import CliRunner
 
-from pgblend.cli.evaluate.significance import compare_paired
-from pgblend.cli.extras import how_to_install, missing
+from pgblend.cli.base.extras import how_to_install, missing
 from pgblend.cli.main import cli
+from pgblend.cli.measure.compare import compare_paired
 from support.database import Database
 from support.gateway_process import GatewayProcess
 from support.table_documents import KINDS, Question, answers, questions, write_reports

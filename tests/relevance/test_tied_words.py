@@ -8,8 +8,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from pgblend.cli.extras import how_to_install, missing
-from pgblend.cli.gateway.minilm_model import MiniLmModel
+from pgblend.cli.base.extras import how_to_install, missing
+from pgblend.cli.models.embedding_models import MiniLmModel
 from support.database import Database, add_documents, stage, vector_literal
 
 pytestmark = [

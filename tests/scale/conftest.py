@@ -11,7 +11,7 @@ import pytest
 from conftest import Server
 from psycopg.conninfo import conninfo_to_dict
 
-from pgblend.cli.database import connect
+from pgblend.cli.base.database import connect
 from support.database import Database
 from support.shards import Scale, run_command
 

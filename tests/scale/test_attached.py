@@ -11,7 +11,7 @@ import pytest
 from conftest import Server
 from psycopg.conninfo import make_conninfo
 
-from pgblend.cli.database import connect
+from pgblend.cli.base.database import connect
 from pgblend.cli.shards.outbox import deliver, deliver_batch
 from pgblend.cli.shards.places import places_of
 from support.database import Database

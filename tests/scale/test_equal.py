@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, event, example, given, settings
 from hypothesis import strategies as st
 
-from pgblend.cli.database import connect
+from pgblend.cli.base.database import connect
 from support.database import Database
 from support.random_searches import LANGUAGES, Document, Search, documents, rows, searches
 from support.shards import Scale, embed, number_from, stored

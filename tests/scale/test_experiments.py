@@ -4,7 +4,7 @@ import json
 from time import time
 from typing import Any
 
-from pgblend.cli.shards.front import push_changes
+from pgblend.cli.shards.places import push_changes
 from pgblend.plpy.search.stages import Request
 from pgblend.plpy.shards.search import search_shards
 from support.client_database import CoordinatorDatabase, coordinator_here

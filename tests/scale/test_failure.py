@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pgblend.cli.database import connect
+from pgblend.cli.base.database import connect
 from pgblend.plpy.shards.answer import answered
 from pgblend.plpy.shards.wire import WIRE
 from support.client_database import ClientDatabase

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import psycopg
 import pytest
 
-from pgblend.cli.database import connect
+from pgblend.cli.base.database import connect
 from pgblend.cli.shards import outbox
 from pgblend.cli.shards.places import places_of
 from support.database import Database

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 
 import pytest
 
-from pgblend.cli.database import connect
-from pgblend.cli.errors import UserError
-from pgblend.cli.shards.front import push_changes
-from pgblend.cli.worker.loop import Until, Worker
+from pgblend.cli.base.database import connect
+from pgblend.cli.base.errors import UserError
+from pgblend.cli.embed.worker import Until, Worker
+from pgblend.cli.shards.places import push_changes
 from support.shards import Scale, run_command
 from support.waiting import wait_until
 

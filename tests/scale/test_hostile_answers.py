@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from pgblend.cli.database import connect
+from pgblend.cli.base.database import connect
 from support.database import Database
 from support.shards import Scale
 

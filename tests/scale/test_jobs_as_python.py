@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from pgblend.cli.shards import outbox
-from pgblend.cli.shards.front import push_changes
-from pgblend.cli.shards.places import places_of
+from pgblend.cli.shards.places import places_of, push_changes
 from pgblend.plpy.base.session import UserError
 from pgblend.plpy.shards import links as entities
 from pgblend.plpy.shards.links import link_entities, link_mentions, resolve_links, settle_graph

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from conftest import Server
 
-from pgblend.cli.database import connect
+from pgblend.cli.base.database import connect
 from support.database import Database
 from support.server import temporary_cluster
 from support.shards import Scale, kill_at, run_command

@@ -15,9 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from pgblend.cli.database import connect
-from pgblend.cli.shards.front import push_front
-from pgblend.cli.shards.places import places_of
+from pgblend.cli.base.database import connect
+from pgblend.cli.shards.places import places_of, push_front
 from support.database import Database
 from support.shards import Scale, run_command
 from support.waiting import wait_until

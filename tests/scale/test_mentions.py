@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from pgblend.cli.database import connect
+from pgblend.cli.base.database import connect
 from support.database import Database
 from support.shard_graph import both, role_of, settle, shard_of
 from support.shards import Scale, number_from, run_command, stored

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
-from pgblend.cli.database import connect
+from pgblend.cli.base.database import connect
 from support.database import Database
 from support.pgbouncer import pgbouncer, pgbouncer_program
 from support.shards import Scale

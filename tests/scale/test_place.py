@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pgblend.cli.database import connect
+from pgblend.cli.base.database import connect
 from support.database import Database
 from support.shards import Scale, asked, changing_spans, make_counter, run_command
 

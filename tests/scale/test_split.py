@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from conftest import Server
 
-from pgblend.cli.database import connect
+from pgblend.cli.base.database import connect
 from support.database import Database
 from support.shards import Scale, asked, make_counter, run_command
 

@@ -5,8 +5,8 @@ import json
 import psycopg
 import pytest
 
-from pgblend.cli.database import connect
-from pgblend.cli.server.cluster import Cluster
+from pgblend.cli.base.database import connect
+from pgblend.cli.operate.cluster import Cluster
 from pgblend.migrations import runner
 from support.database import Database
 from support.server import temporary_cluster

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pgblend.cli.database import connect
+from pgblend.cli.base.database import connect
 from pgblend.plpy.base.ports import AgesRequest, LanguagesRequest
 from pgblend.plpy.shards.relay import over_shards
 from pgblend.plpy.shards.wire import WIRE

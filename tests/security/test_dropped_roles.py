@@ -10,9 +10,9 @@ import pytest
 from click.testing import CliRunner
 from conftest import Server, temporary_database
 
-from pgblend.cli.database import connect
+from pgblend.cli.base.database import connect
+from pgblend.cli.doors.tokens import make_link
 from pgblend.cli.main import cli
-from pgblend.cli.serve.page.links import make_link
 from pgblend.migrations import runner
 from support.catalogue import run_client
 from support.database import Database, add_documents

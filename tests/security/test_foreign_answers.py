@@ -14,10 +14,10 @@ import httpx
 import psutil
 import pytest
 
-from pgblend.cli.bounded_answer import MAX_ANSWER_BYTES
-from pgblend.cli.ingest.gateway_client import GatewayClient, GatewayUnavailableError
-from pgblend.cli.search_models import ModelCall
-from pgblend.cli.serve.model_gateway import ModelGateway
+from pgblend.cli.base.http_client import MAX_ANSWER_BYTES
+from pgblend.cli.doors.door import ModelGateway
+from pgblend.cli.embed.client import GatewayClient, GatewayUnavailableError
+from pgblend.cli.search.models import ModelCall
 from pgblend.plpy.models.embedding import checked_vectors
 from support.gateway_process import GatewayProcess
 from support.raw_server import RawServer, http_answer

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import psycopg
 import pytest
 
-from pgblend.cli import lexical_file
+from pgblend.cli.operate import lexical_file
 from support.database import Database, add_documents
 
 FORGED = "'deploy':1A,2A,3A 'wine':4A 'zebra':5A '=err-1042':1C '==keys.txt':1C"

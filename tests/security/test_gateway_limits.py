@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from pgblend.cli.gateway.connection import MAX_BODY_BYTES
-from pgblend.cli.gateway.policy import ConnectionLimits
+from pgblend.cli.models.connection import MAX_BODY_BYTES
+from pgblend.cli.models.options import ConnectionLimits
 from support.gateway_process import GatewayProcess
 
 CONNECTIONS = 6

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import psycopg
 import pytest
 
-from pgblend.cli.database import connect
-from pgblend.cli.learn.collection import learn
+from pgblend.cli.base.database import connect
+from pgblend.cli.measure.learn import learn
 from support.database import Database
 
 

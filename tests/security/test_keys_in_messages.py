@@ -7,7 +7,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from pgblend.cli.ingest.gateway_client import GatewayClient, GatewayUnavailableError
+from pgblend.cli.embed.client import GatewayClient, GatewayUnavailableError
 from pgblend.plpy.models.answer import mask_secrets
 from pgblend.plpy.models.gateway import GatewayCall
 from support.database import SPACE, Database, add_documents, add_space

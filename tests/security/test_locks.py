@@ -12,8 +12,8 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from pgblend.cli.database import connect
-from pgblend.cli.errors import UserError
+from pgblend.cli.base.database import connect
+from pgblend.cli.base.errors import UserError
 from pgblend.migrations import runner
 from support.database import Database, add_documents, add_space
 from support.model_library import QUERY, WEAK, fill, use_models

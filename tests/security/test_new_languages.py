@@ -1,6 +1,6 @@
 """An open transaction with a language's first document stops nobody else's documents."""
 
-from pgblend.cli.database import connect
+from pgblend.cli.base.database import connect
 from support.database import Database
 
 INGEST = "SELECT ingest_document('c', %s, %s, language => %s)"

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from pgblend.cli.database import connect
+from pgblend.cli.base.database import connect
 from support.database import Database, add_documents
 from support.raw_server import RawServer
 

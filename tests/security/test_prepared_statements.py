@@ -1,6 +1,6 @@
 """Names that a lesser role's code could give another meaning within a greater role's session."""
 
-from pgblend.cli.database import connect
+from pgblend.cli.base.database import connect
 
 
 def test_nothing_is_prepared_by_name(database_url: str) -> None:

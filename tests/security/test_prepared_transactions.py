@@ -6,7 +6,7 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from pgblend.cli.database import connect
+from pgblend.cli.base.database import connect
 from pgblend.migrations import runner
 from support.database import Database, add_documents, add_space
 from support.server import throwaway_server

@@ -12,7 +12,7 @@ import httpx
 import psutil
 import pytest
 
-from pgblend.cli.server import gateway_token
+from pgblend.cli.operate import account
 from support.private_server import PrivateServer
 from support.server import throwaway_folder
 
@@ -40,7 +40,7 @@ def ask(server: PrivateServer, token: str | None = None) -> httpx.Response:
 
 
 def token_of(server: PrivateServer) -> str:
-    return gateway_token.token_file(server.directory).read_text().strip()
+    return account.token_file(server.directory).read_text().strip()
 
 
 def test_nobody_calls_it_without_the_token(up: PrivateServer) -> None:
@@ -50,7 +50,7 @@ def test_nobody_calls_it_without_the_token(up: PrivateServer) -> None:
 
 
 def test_its_token_is_the_server_account_s_and_in_no_command_line(up: PrivateServer) -> None:
-    status = gateway_token.token_file(up.directory).stat()
+    status = account.token_file(up.directory).stat()
     assert stat.S_IMODE(status.st_mode) == 0o600
     assert status.st_uid == (up.directory / "postgres").stat().st_uid
     gateway = psutil.Process(up.status()["gateway"]["pid"])
@@ -97,14 +97,14 @@ def test_the_token_goes_to_no_other_address(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "postgres").mkdir()
-    gateway_token.token_file(tmp_path).write_text("t0ken\n")
+    account.token_file(tmp_path).write_text("t0ken\n")
     announced = {"url": "http://127.0.0.1:5", "pid": 1, "version": "1"}
-    gateway_token.ready_file(tmp_path).write_text(json.dumps(announced))
+    account.ready_file(tmp_path).write_text(json.dumps(announced))
     monkeypatch.delenv("PGBLEND_GATEWAY_TOKEN", raising=False)
     monkeypatch.setenv("PGBLEND_DATA_DIR", str(tmp_path))
-    assert gateway_token.token_for("http://127.0.0.1:5") == "t0ken"
-    assert gateway_token.token_for("http://127.0.0.1:6") is None
-    assert gateway_token.token_for(None) is None
+    assert account.token_for("http://127.0.0.1:5") == "t0ken"
+    assert account.token_for("http://127.0.0.1:6") is None
+    assert account.token_for(None) is None
     if os.geteuid() != 0:
-        gateway_token.token_file(tmp_path).chmod(0)
-        assert gateway_token.token_for("http://127.0.0.1:5") is None
+        account.token_file(tmp_path).chmod(0)
+        assert account.token_for("http://127.0.0.1:5") is None

@@ -6,7 +6,7 @@ from contextlib import suppress
 import psycopg
 import pytest
 
-from pgblend.cli.database import connect
+from pgblend.cli.base.database import connect
 from support.database import Database
 from support.hostile_tables import ATTACH, owner_of_a_table
 

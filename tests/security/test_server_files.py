@@ -8,11 +8,10 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from pgblend.cli.errors import UserError
-from pgblend.cli.server import ports
-from pgblend.cli.server.account import Account, server_account
-from pgblend.cli.server.cluster import Cluster
-from pgblend.cli.server.gateway_token import keep_token, token_file
+from pgblend.cli.base.errors import UserError
+from pgblend.cli.operate import account as ports
+from pgblend.cli.operate.account import Account, keep_token, server_account, token_file
+from pgblend.cli.operate.cluster import Cluster
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root has rights to lose")
 VICTIM = "root alone may write here\n"

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from pgblend.cli.ingest.discovery import discover
-from pgblend.cli.ingest.html_pictures import files_in
-from pgblend.cli.ingest.links import open_file, real_paths
-from pgblend.cli.ingest.report import Problem
-from pgblend.cli.ingest.settings import FieldMap
-from pgblend.cli.ingest.sources import Sources
+from pgblend.cli.documents.discovery import discover
+from pgblend.cli.documents.html_pictures import files_in
+from pgblend.cli.documents.links import open_file, real_paths
+from pgblend.cli.documents.report import Problem
+from pgblend.cli.documents.settings import FieldMap
+from pgblend.cli.documents.sources import Sources
 
 MAIL = b"From a@b Mon Jan 1 00:00:00 2024\nMessage-ID: <1@x>\nSubject: s\n\n%s\n"
 

@@ -10,8 +10,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from pgblend.cli.output import one_line
-from pgblend.cli.terminal_text import BIDIRECTIONAL
+from pgblend.cli.base.output import BIDIRECTIONAL, one_line
 from pgblend.plpy.lexical.forms import uncontrolled
 
 HOSTILE = "bad\x1b]0;title\x07\x1b[8mhidden\x9b2J\rover\u202edlog\u2066"

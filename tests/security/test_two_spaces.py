@@ -5,7 +5,7 @@ import threading
 import psycopg
 import pytest
 
-from pgblend.cli.database import connect
+from pgblend.cli.base.database import connect
 from support.database import Database
 from support.waiting import wait_until
 

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 from conftest import LIBRARIES, Server
 
-from pgblend.cli.database import connect
+from pgblend.cli.base.database import connect
 from support.database import Database, add_documents, add_space, embed_waiting
 from support.gateway_process import GatewayProcess
 from support.model_library import WEAK

@@ -8,7 +8,7 @@ import httpx
 import openai
 import pytest
 
-from pgblend.cli.serve.chat import ABSTENTION
+from pgblend.cli.doors.chat import ABSTENTION
 from support.model_provider import Behaviour
 
 REPLY = (
@@ -205,7 +205,7 @@ def test_errors_are_those_of_openai(
 
 @pytest.mark.slow
 def test_through_litellm(chat_models: Any, door: Any) -> None:
-    from pgblend.cli.gateway.litellm_library import import_litellm
+    from pgblend.cli.models.litellm_library import import_litellm
 
     litellm = import_litellm()
     settings = {

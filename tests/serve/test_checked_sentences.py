@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgblend.cli.serve.checked_sentences import CheckedSentences
+from pgblend.cli.doors.answers import CheckedSentences
 from pgblend.plpy.answers.answer import check_answer
 
 PARTS = [

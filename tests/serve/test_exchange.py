@@ -10,7 +10,7 @@ from psycopg import errors
 from psycopg.pq import TransactionStatus
 from psycopg.pq.abc import PGresult
 
-from pgblend.cli.serve.exchange import exchange
+from pgblend.cli.doors.exchange import exchange
 
 LARGE = 8_000_000  # bytes: more than a socket takes at once, each way
 Session = psycopg.AsyncConnection[tuple[object, ...]]

@@ -12,7 +12,7 @@ import httpx
 import psycopg
 import pytest
 
-from pgblend.cli.database import connect
+from pgblend.cli.base.database import connect
 from support.serve_process import ServeProcess
 from support.waiting import SOON_SECONDS, wait_until
 

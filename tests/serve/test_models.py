@@ -11,7 +11,7 @@ import httpx
 import psycopg
 import pytest
 
-from pgblend.cli.explain.trace import Trace
+from pgblend.cli.search.explain_trace import Trace
 from support.gateway_process import GatewayProcess
 from support.model_library import EXPANSION
 from support.model_provider import Behaviour

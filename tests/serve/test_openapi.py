@@ -11,10 +11,10 @@ from schemathesis import checks
 from schemathesis.config import SchemathesisConfig
 from schemathesis.specs.openapi import checks as openapi_checks
 
-from pgblend.cli.serve.endpoints import ENDPOINTS, printed
-from pgblend.cli.serve.meaning import as_meant
-from pgblend.cli.serve.openapi import openapi
-from pgblend.cli.serve.policy import CallLimits
+from pgblend.cli.doors.body import as_meant
+from pgblend.cli.doors.openapi import openapi
+from pgblend.cli.doors.operations import ENDPOINTS, printed
+from pgblend.cli.doors.options import CallLimits
 
 EXAMPLES = 5  # of each path
 MORE_EXAMPLES = 200

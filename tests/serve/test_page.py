@@ -9,8 +9,8 @@ import httpx
 import pytest
 from conftest import Server, login_role
 
-from pgblend.cli.database import connect
-from pgblend.cli.serve.page.links import make_link
+from pgblend.cli.base.database import connect
+from pgblend.cli.doors.tokens import make_link
 from support.model_provider import Behaviour
 
 SEARCH = {"query": "wine"}

@@ -14,11 +14,11 @@ from click.testing import CliRunner, Result
 from conftest import Server, login_role
 from jsonschema import Draft202012Validator
 
-from pgblend.cli.database import connect
-from pgblend.cli.errors import UserError
+from pgblend.cli.base.database import connect
+from pgblend.cli.base.errors import UserError
+from pgblend.cli.doors.operations import printed
+from pgblend.cli.doors.tokens import check_login_role
 from pgblend.cli.main import cli
-from pgblend.cli.serve.endpoints import printed
-from pgblend.cli.serve.login_role import check_login_role
 from support.serve_process import ServeProcess, door_role, token_of
 
 

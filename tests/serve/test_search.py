@@ -9,7 +9,7 @@ import httpx
 import pytest
 from jsonschema import Draft202012Validator
 
-from pgblend.cli.serve.endpoints import ENDPOINTS
+from pgblend.cli.doors.operations import ENDPOINTS
 from support.database import vector_of
 
 Post = Callable[..., Any]

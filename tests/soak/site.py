@@ -16,8 +16,8 @@ import psycopg
 from psycopg.conninfo import make_conninfo
 from psycopg.types.json import Jsonb
 
-from pgblend.cli.database import connect
-from pgblend.cli.server.cluster import Cluster
+from pgblend.cli.base.database import connect
+from pgblend.cli.operate.cluster import Cluster
 from pgblend.migrations import runner
 from support.model_provider import GatewayProcess, ModelProvider
 from support.pgbouncer import pgbouncer, pgbouncer_program

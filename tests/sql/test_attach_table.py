@@ -6,7 +6,7 @@ import threading
 import psycopg
 import pytest
 
-from pgblend.cli.database import connect
+from pgblend.cli.base.database import connect
 from support.database import Database
 
 ARTICLES = """

@@ -1,6 +1,6 @@
 import pytest
 
-from pgblend.cli.database import connect
+from pgblend.cli.base.database import connect
 from support.database import Database, add_documents, add_space, embed_waiting, stage
 
 

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 from psycopg.types.json import Jsonb
 
-from pgblend.cli.gateway.search_record import read_search
+from pgblend.cli.models.search_log import read_search
 from support.database import Database, add_documents, add_space, embed_waiting, vector_of
 from support.search_log import log_search
 

@@ -7,7 +7,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from pgblend.cli.database import connect
+from pgblend.cli.base.database import connect
 from support.database import Database
 
 INGEST = "SELECT document_id, status, chunk_count FROM ingest_document"

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from pgblend.cli.database import connect
+from pgblend.cli.base.database import connect
 from support.waiting import wait_until
 
 SEARCH = "SELECT source_key, degraded FROM lexical_search('wine', options => %s)"

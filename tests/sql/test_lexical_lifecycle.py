@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import psycopg
 import pytest
 
-from pgblend.cli.database import connect
+from pgblend.cli.base.database import connect
 from support.locks import answered_late, waits
 from support.model_provider import DEFAULT_DIMENSIONS, ModelProvider
 from support.waiting import wait_until

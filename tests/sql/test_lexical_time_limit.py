@@ -10,7 +10,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from pgblend.cli.database import connect
+from pgblend.cli.base.database import connect
 from support.database import Database, add_documents
 from support.locks import answered_late
 

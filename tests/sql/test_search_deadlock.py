@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import psycopg
 import pytest
 
-from pgblend.cli.database import connect
+from pgblend.cli.base.database import connect
 from support.database import Database, add_documents
 from support.locks import waits
 from support.waiting import wait_until

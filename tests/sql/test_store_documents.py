@@ -6,12 +6,12 @@ import threading
 import psycopg
 import pytest
 
-from pgblend.cli.database import connect
-from pgblend.cli.ingest.frames import encode_json
-from pgblend.cli.ingest.payload import chunk_row, document_row
-from pgblend.cli.ingest.spool import Batch as CopyBatch
-from pgblend.cli.ingest.store import Outcome
-from pgblend.cli.ingest.store import store as store_batch
+from pgblend.cli.base.database import connect
+from pgblend.cli.documents.frames import Batch as CopyBatch
+from pgblend.cli.documents.frames import encode_json
+from pgblend.cli.documents.payload import chunk_row, document_row
+from pgblend.cli.documents.store import Outcome
+from pgblend.cli.documents.store import store as store_batch
 from support.database import Database
 
 STORE = """

@@ -3,7 +3,7 @@
 import psycopg
 import pytest
 
-from pgblend.cli.database import connect
+from pgblend.cli.base.database import connect
 from support.database import Database, add_documents, add_space, embed_waiting
 from support.waiting import wait_until
 

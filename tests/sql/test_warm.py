@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from conftest import Server, login_role
 
-from pgblend.cli.database import connect
+from pgblend.cli.base.database import connect
 from support.database import Database, add_documents, add_space, embed_waiting
 
 SESSION = ("session", None, "session", None)

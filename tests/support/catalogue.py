@@ -6,8 +6,8 @@ import subprocess
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
-from pgblend.cli.revision import known_revisions
-from pgblend.cli.server.binaries import find_binaries
+from pgblend.cli.base.revision import known_revisions
+from pgblend.cli.operate.binaries import find_binaries
 
 
 def granted_to(role: str) -> str:

@@ -17,10 +17,10 @@ from unittest.mock import patch
 import psycopg
 from psycopg.types.json import Jsonb
 
-from pgblend.cli.ingest import parse_code
-from pgblend.cli.ingest.chunking import split_document
-from pgblend.cli.ingest.document import Document
-from pgblend.cli.ingest.settings import ChunkSettings
+from pgblend.cli.documents import parse_code
+from pgblend.cli.documents.chunking import split_document
+from pgblend.cli.documents.document import Document
+from pgblend.cli.documents.settings import ChunkSettings
 from support.judged import plain, read_judged
 
 _OF_A_MODULE = 25

@@ -9,7 +9,7 @@ from pathlib import Path
 import psycopg
 from psycopg.conninfo import make_conninfo
 
-from pgblend.cli.server.cluster import Cluster
+from pgblend.cli.operate.cluster import Cluster
 from support.catalogue import schema
 from support.database import Database
 

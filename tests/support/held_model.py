@@ -3,7 +3,7 @@
 import time
 from pathlib import Path
 
-from pgblend.cli.gateway.embedding_model import EmbeddingModel
+from pgblend.cli.models.embedding_models import EmbeddingModel
 
 
 class HeldModel(EmbeddingModel):

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from pgblend.cli.extras import MODULES
+from pgblend.cli.base.extras import MODULES
 
 # Python runs a module of this name at its start, in child processes as well.
 _SITE = """

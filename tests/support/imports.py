@@ -140,7 +140,7 @@ def _parsers(tree: ast.Module) -> Iterator[tuple[str, frozenset[str]]]:
         extras = {ast.literal_eval(word.value) for word in call.keywords if word.arg == "extra"}
         for part in call.args:
             if isinstance(part, ast.Call) and ast.unparse(part.func) == "_lazy":
-                yield f"{OWN}.cli.ingest.{ast.literal_eval(part.args[0])}", frozenset(extras)
+                yield f"{OWN}.cli.documents.{ast.literal_eval(part.args[0])}", frozenset(extras)
 
 
 def _own_modules(name: str) -> Iterator[str]:

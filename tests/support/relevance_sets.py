@@ -8,16 +8,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pgblend.cli.calibrate.fit import (
+from pgblend.cli.base.database import Connection, fetch_rows
+from pgblend.cli.measure.calibrate import (
     JudgedSearch,
     calibration_error,
     coverage_thresholds,
     first_gain,
     fit_curve,
     fit_gate,
+    judged_queries,
+    search_judged,
 )
-from pgblend.cli.calibrate.judged import judged_queries, search_judged
-from pgblend.cli.database import Connection, fetch_rows
 from pgblend.plpy.search.relevance import COVERAGES, Curve, gains
 
 MOST = 300  # queries of a set

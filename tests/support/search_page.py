@@ -10,8 +10,8 @@ from axe_playwright_python.sync_playwright import Axe
 from click.testing import CliRunner
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
+from pgblend.cli.doors.tokens import make_link
 from pgblend.cli.main import cli
-from pgblend.cli.serve.page.links import make_link
 from support.database import Database, add_documents, add_space, embed_waiting
 from support.serve_process import ServeProcess
 

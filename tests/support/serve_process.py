@@ -8,7 +8,7 @@ import httpx
 import psycopg
 from psycopg import sql
 
-from pgblend.cli.serve.tokens import SCOPES, make_token
+from pgblend.cli.doors.tokens import SCOPES, make_token
 from support.gateway_process import GatewayProcess
 
 DOOR_PASSWORD = "secret"

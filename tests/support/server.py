@@ -9,7 +9,7 @@ from typing import Any
 import psutil
 import psycopg
 
-from pgblend.cli.server.cluster import Cluster
+from pgblend.cli.operate.cluster import Cluster
 
 MEMORY = Path("/dev/shm")
 ENOUGH_BYTES = 4 << 30

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import psycopg
 from psycopg.errors import DeadlockDetected, LockNotAvailable, SerializationFailure
 
-from pgblend.cli.database import connect
+from pgblend.cli.base.database import connect
 
 # What a session does once, by chance; it returns what it did.
 Step = Callable[[psycopg.Connection, random.Random], str]

@@ -6,7 +6,7 @@ from typing import Any
 
 from psycopg.conninfo import make_conninfo
 
-from pgblend.cli.database import connect
+from pgblend.cli.base.database import connect
 from support.database import Database
 from support.shards import Scale, run_command
 

@@ -9,9 +9,8 @@ from typing import Any
 
 import psycopg
 
-from pgblend.cli.database import connect
-from pgblend.cli.shards.front import push_changes
-from pgblend.cli.shards.places import places_of
+from pgblend.cli.base.database import connect
+from pgblend.cli.shards.places import places_of, push_changes
 from support.database import Database
 from support.waiting import wait_until
 

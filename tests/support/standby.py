@@ -6,9 +6,9 @@ from contextlib import contextmanager
 
 from psycopg.conninfo import make_conninfo
 
-from pgblend.cli.server import ports
-from pgblend.cli.server.cluster import Cluster
-from pgblend.cli.server.state import password_file
+from pgblend.cli.operate import account
+from pgblend.cli.operate.cluster import Cluster
+from pgblend.cli.operate.state import password_file
 from support.database import Database
 from support.waiting import wait_until
 
@@ -19,7 +19,7 @@ def replica(primary: Cluster, name: str = "standby") -> Iterator[Cluster]:
     standby = Cluster(primary.directory.with_name(name), durable=False)
     standby.prepare()
     shutil.copy(password_file(primary.directory), password_file(standby.directory))
-    ports.make_private(standby.data, standby.account)
+    account.make_private(standby.data, standby.account)
     source = make_conninfo("", **primary.connection_parameters() | {"dbname": "replication"})
     backup = [standby.binaries["pg_basebackup"], "-R", "--checkpoint=fast", "--no-sync"]
     try:

@@ -8,9 +8,9 @@ from typing import Any
 import httpx
 import pytest
 
-from pgblend.cli.gateway.app import create_app
-from pgblend.cli.gateway.policy import Policy
-from pgblend.cli.gateway.services import Services
+from pgblend.cli.models.app import create_app
+from pgblend.cli.models.options import Policy
+from pgblend.cli.models.services import Services
 
 NEEDS_TORCH = [
     pytest.mark.local_model,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pgblend.cli.ask.stream import AnswerError, UnreachableGatewayError, stream_answer
+from pgblend.cli.answers.ask import AnswerError, UnreachableGatewayError, stream_answer
 from support.raw_server import RawServer, http_answer
 
 BODY = {"model": "m", "messages": []}
@@ -70,7 +70,7 @@ def test_what_is_no_answer_says_why(answer: bytes, problem: str | None) -> None:
 
 def test_an_answer_that_never_ends_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = itertools.count(0, 3)  # three seconds between any two looks at it
-    monkeypatch.setattr("pgblend.cli.ask.stream.time.monotonic", lambda: next(clock))
+    monkeypatch.setattr("pgblend.cli.answers.ask.time.monotonic", lambda: next(clock))
     with (
         RawServer(lambda _: http_answer(event("on and on ") * 50)) as server,
         pytest.raises(AnswerError, match="not complete within 5 seconds"),

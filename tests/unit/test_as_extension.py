@@ -6,7 +6,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from pgblend.cli.errors import UserError
+from pgblend.cli.base.errors import UserError
 from pgblend.migrations.as_extension.build import build
 from pgblend.migrations.as_extension.split import split, statements
 from pgblend.migrations.replace_routines import ACCESS

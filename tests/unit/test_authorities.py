@@ -4,9 +4,8 @@ from contextlib import ExitStack
 
 import pytest
 
-from pgblend.cli.authorities import authorities
-from pgblend.cli.gateway_http import gateway_client
-from pgblend.cli.ingest.gateway_client import GatewayClient
+from pgblend.cli.base.http_client import authorities, gateway_client
+from pgblend.cli.embed.client import GatewayClient
 
 
 @pytest.mark.parametrize("url", ["http://localhost:1", "unix:/nowhere"])

@@ -4,10 +4,10 @@ from pathlib import PurePath
 
 import pytest
 
-from pgblend.cli.ingest.chunking import split_document
-from pgblend.cli.ingest.document import Document
-from pgblend.cli.ingest.formats import media_type_of, parse_file
-from pgblend.cli.ingest.settings import ChunkSettings
+from pgblend.cli.documents.chunking import split_document
+from pgblend.cli.documents.document import Document
+from pgblend.cli.documents.formats import media_type_of, parse_file
+from pgblend.cli.documents.settings import ChunkSettings
 
 
 def parse(source: str, name: str) -> Document:

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pgblend.cli.ingest.chunking import split_document
-from pgblend.cli.ingest.document import Document
-from pgblend.cli.ingest.piece_tokens import piece_tokens
-from pgblend.cli.ingest.settings import ChunkSettings
-from pgblend.cli.tokens import count_tokens
+from pgblend.cli.base.tokens import count_tokens
+from pgblend.cli.documents.chunking import split_document
+from pgblend.cli.documents.document import Document
+from pgblend.cli.documents.settings import ChunkSettings
+from pgblend.cli.documents.token_spans import piece_tokens
 from pgblend.plpy.answers.render import context_document
 from pgblend.plpy.lexical.split import text_pieces
 

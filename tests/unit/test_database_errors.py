@@ -3,9 +3,14 @@
 import psycopg
 import pytest
 
-from pgblend.cli.database import check_versions, translate, version_tuple
-from pgblend.cli.database_errors import advice_for_connection, advice_for_statement
-from pgblend.cli.errors import ExitCode, UserError
+from pgblend.cli.base.database import (
+    advice_for_connection,
+    advice_for_statement,
+    check_versions,
+    translate,
+    version_tuple,
+)
+from pgblend.cli.base.errors import ExitCode, UserError
 
 
 @pytest.mark.parametrize(

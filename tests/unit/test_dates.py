@@ -4,8 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from pgblend.cli.ingest.dates import moment_of, own_date
-from pgblend.cli.ingest.document import Document, Message
+from pgblend.cli.documents.document import Document, Message, moment_of, own_date
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pgblend.cli.doctor.server import vector_version
+from pgblend.cli.operate.doctor_checks import vector_version
 
 
 @pytest.mark.parametrize(

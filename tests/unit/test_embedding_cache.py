@@ -1,6 +1,6 @@
 """The gateway's cache keeps to its size and drops what was not asked for longest."""
 
-from pgblend.cli.gateway.cache import EmbeddingCache
+from pgblend.cli.models.cache import EmbeddingCache
 
 VECTOR = bytes(4 * 384)
 ENTRY_BYTES = 4 * 384 + 250

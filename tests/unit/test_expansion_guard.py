@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgblend.cli.gateway import expansion_guard as guard
+from pgblend.cli.models import expansion as guard
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,10 @@ from itertools import pairwise
 import pytest
 from selectolax.lexbor import LexborHTMLParser
 
-from pgblend.cli.explain import flow, movement, timeline
-from pgblend.cli.explain.figures import NOTHING
-from pgblend.cli.explain.page import render_page
-from pgblend.cli.explain.score import score_rows
-from pgblend.cli.explain.trace import Trace
+from pgblend.cli.search import explain_flow, explain_page
+from pgblend.cli.search.explain_page import render_page
+from pgblend.cli.search.explain_text import score_rows
+from pgblend.cli.search.explain_trace import NOTHING, Trace
 from support.traces import HOSTILE, hostile, result, stage, trace
 
 
@@ -182,12 +181,12 @@ def test_what_no_stage_took_is_a_box_of_its_own() -> None:
     untimed = [{**one, "start_ms": None} for one in trace()["stages"]]
     old = Trace.from_json(trace(stages=untimed))  # a trace of the first release
     assert old.stages[-1].spans == ()
-    assert timeline.draw_timeline(old, timeline.WIDE).rows == []
+    assert explain_page.draw_timeline(old, explain_page.TIMELINE_WIDE).rows == []
 
 
-@pytest.mark.parametrize("layout", [timeline.WIDE, timeline.SLIM])
-def test_the_time_axis_shows_what_ran_side_by_side(layout: timeline.Layout) -> None:
-    drawn = timeline.draw_timeline(Trace.from_json(trace()), layout)
+@pytest.mark.parametrize("layout", [explain_page.TIMELINE_WIDE, explain_page.TIMELINE_SLIM])
+def test_the_time_axis_shows_what_ran_side_by_side(layout: explain_page.TimelineLayout) -> None:
+    drawn = explain_page.draw_timeline(Trace.from_json(trace()), layout)
     rows = {row.stage.name: row for row in drawn.rows}
     assert list(rows) == ["lexical", "embed", "vector", "fuse", "dedup", "page", "fetch", "other"]
     call, (lexical,), (embed,) = rows["embed"].call, rows["lexical"].bars, rows["embed"].bars
@@ -210,8 +209,8 @@ def test_the_time_axis_shows_what_ran_side_by_side(layout: timeline.Layout) -> N
 
 
 def test_boxes_do_not_touch_and_bars_share_the_time() -> None:
-    for layout in (flow.WIDE, flow.TALL):
-        drawn = flow.draw_flow(Trace.from_json(trace()), layout)
+    for layout in (explain_flow.WIDE, explain_flow.TALL):
+        drawn = explain_flow.draw_flow(Trace.from_json(trace()), layout)
         boxes = drawn.boxes
         assert len(boxes) == (10 if layout.idle else 9)  # an arm that did not run
         for place, one in enumerate(boxes):
@@ -233,11 +232,11 @@ def test_boxes_do_not_touch_and_bars_share_the_time() -> None:
 
 def test_an_empty_trace_can_be_drawn() -> None:
     empty = Trace.from_json(trace(count=0, stages=[], degraded=[], total_ms=0))
-    assert flow.draw_flow(empty, flow.WIDE).boxes == []
-    assert movement.draw_movement(empty, movement.WIDE).lines == []
+    assert explain_flow.draw_flow(empty, explain_flow.WIDE).boxes == []
+    assert explain_page.draw_movement(empty, explain_page.WIDE).lines == []
 
 
-@pytest.mark.parametrize("layout", [movement.WIDE, movement.SLIM])
+@pytest.mark.parametrize("layout", [explain_page.WIDE, explain_page.SLIM])
 def test_dots_of_a_column_keep_their_order_and_do_not_touch(layout) -> None:
     deep = [
         result(
@@ -247,7 +246,7 @@ def test_dots_of_a_column_keep_their_order_and_do_not_touch(layout) -> None:
         )
         for rank, depth in enumerate([500, 2, 101, 100, 102, 99, 12, 13, 14, 1], start=11)
     ]
-    drawn = movement.draw_movement(Trace.from_json(trace(results=deep)), layout)
+    drawn = explain_page.draw_movement(Trace.from_json(trace(results=deep)), layout)
     assert [column.name for column in drawn.columns] == ["lexical", "fuse", "result"]
     for column in range(3):
         dots = sorted((line.dots[column] for line in drawn.lines), key=lambda dot: dot.rank)
@@ -269,5 +268,5 @@ def test_an_arm_that_could_not_run_is_drawn_with_the_reason() -> None:
 
 def test_a_long_list_is_drawn_in_part() -> None:
     document = trace(count=80, stages=[stage("fuse", 1, 80)])
-    assert len(movement.draw_movement(Trace.from_json(document), movement.WIDE).lines) == 50
+    assert len(explain_page.draw_movement(Trace.from_json(document), explain_page.WIDE).lines) == 50
     assert "The first 50 are drawn." in render_page(Trace.from_json(document))

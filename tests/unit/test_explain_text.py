@@ -5,9 +5,8 @@ import io
 import pytest
 from rich.console import Console
 
-from pgblend.cli.explain.figures import NOTHING, detail, figure, milliseconds
-from pgblend.cli.explain.text import render_text
-from pgblend.cli.explain.trace import Trace
+from pgblend.cli.search.explain_text import render_text
+from pgblend.cli.search.explain_trace import NOTHING, Trace, detail, figure, milliseconds
 from support.traces import HOSTILE, hostile, result, stage, trace
 
 

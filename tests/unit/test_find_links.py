@@ -4,10 +4,10 @@ import time
 
 import pytest
 
-from pgblend.cli.ingest import find_links as find_links_module
-from pgblend.cli.ingest.document import Link
-from pgblend.cli.ingest.find_links import find_links
-from pgblend.cli.ingest.parse_html import parse_page
+from pgblend.cli.documents import find_links as find_links_module
+from pgblend.cli.documents.document import Link
+from pgblend.cli.documents.find_links import find_links
+from pgblend.cli.documents.parse_html import parse_page
 
 
 @pytest.mark.parametrize(

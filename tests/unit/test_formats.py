@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from pptx import Presentation
 from xlsxwriter import Workbook
 
-from pgblend.cli.ingest.chunking import split_document
-from pgblend.cli.ingest.document import ParseError
-from pgblend.cli.ingest.formats import media_type_of, parse_file
-from pgblend.cli.ingest.office_file import open_archive, parse_xml, read_member
-from pgblend.cli.ingest.read_pictures import PictureReader
-from pgblend.cli.ingest.settings import ChunkSettings
+from pgblend.cli.documents.chunking import split_document
+from pgblend.cli.documents.document import ParseError
+from pgblend.cli.documents.formats import media_type_of, parse_file
+from pgblend.cli.documents.office_file import open_archive, parse_xml, read_member
+from pgblend.cli.documents.read_pictures import PictureReader
+from pgblend.cli.documents.settings import ChunkSettings
 
 
 def parse(data, name):

@@ -10,15 +10,13 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from pgblend.cli.gateway.call_record import CallRecord
-from pgblend.cli.gateway.errors import GatewayError
-from pgblend.cli.gateway.json_log import log_to
-from pgblend.cli.gateway.metrics import Metrics
-from pgblend.cli.gateway.observer import Observer
-from pgblend.cli.gateway.options import limit_options, read_policy
-from pgblend.cli.gateway.policy import Policy
+from pgblend.cli.models.breaker import Observer
+from pgblend.cli.models.errors import GatewayError
+from pgblend.cli.models.json_log import log_to
+from pgblend.cli.models.metrics import CallRecord, Metrics
+from pgblend.cli.models.options import Policy, limit_options, read_policy
 
-LOGGER = "pgblend.cli.gateway"
+LOGGER = "pgblend.cli.models"
 
 
 @pytest.fixture

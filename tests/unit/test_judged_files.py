@@ -8,9 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pgblend.cli.errors import UserError
-from pgblend.cli.evaluate.judged_files import read_documents, read_qrels, read_queries
-from pgblend.cli.evaluate.vectors import check_covers, read_vectors
+from pgblend.cli.base.errors import UserError
+from pgblend.cli.measure.judged_files import (
+    check_covers,
+    read_documents,
+    read_qrels,
+    read_queries,
+    read_vectors,
+)
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from pathlib import Path
 # ruff: noqa: RUF001
 import pytest
 
-from pgblend.cli.errors import UserError
-from pgblend.cli.ingest.language import (
+from pgblend.cli.base.errors import UserError
+from pgblend.cli.documents.language import (
     CONFIGURATIONS,
     MIN_LETTERS,
     detect_configuration,

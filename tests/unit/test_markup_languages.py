@@ -2,10 +2,8 @@
 
 import pytest
 
-from pgblend.cli.ingest.parse_asciidoc import parse_asciidoc
-from pgblend.cli.ingest.parse_latex import parse_latex
-from pgblend.cli.ingest.parse_org import parse_org
-from pgblend.cli.ingest.parse_rst import parse_rst
+from pgblend.cli.documents.light_markup import parse_asciidoc, parse_org, parse_rst
+from pgblend.cli.documents.parse_latex import parse_latex
 
 _LATEX = r"""\documentclass[a4paper]{article}
 \usepackage{graphicx} % silentword

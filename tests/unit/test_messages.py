@@ -8,15 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pgblend.cli.ingest.chunking import split_document
-from pgblend.cli.ingest.document import Message, ParseError
-from pgblend.cli.ingest.messages import group_messages
-from pgblend.cli.ingest.parse_linear import find_issues, parse_linear
-from pgblend.cli.ingest.parse_mbox import parse_mbox
-from pgblend.cli.ingest.parse_slack import is_export_archive, open_export, parse_slack
-from pgblend.cli.ingest.settings import ChunkSettings
-from pgblend.cli.ingest.slack_markup import plain_text
-from pgblend.cli.tokens import count_tokens
+from pgblend.cli.base.tokens import count_tokens
+from pgblend.cli.documents.chunking import group_messages, split_document
+from pgblend.cli.documents.document import Message, ParseError
+from pgblend.cli.documents.parse_linear import find_issues, parse_linear
+from pgblend.cli.documents.parse_mbox import parse_mbox
+from pgblend.cli.documents.parse_slack import (
+    is_export_archive,
+    open_export,
+    parse_slack,
+    plain_text,
+)
+from pgblend.cli.documents.settings import ChunkSettings
 
 TIME = "2024-05-01T10:00:00+00:00"
 

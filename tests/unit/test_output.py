@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner
 from rich.text import Text
 
-from pgblend.cli import output
-from pgblend.cli.search_output import place, reasons
+from pgblend.cli.base import output
+from pgblend.cli.search.output import place, reasons
 
 
 @click.command()

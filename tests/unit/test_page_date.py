@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from pgblend.cli.ingest.dates import own_date
-from pgblend.cli.ingest.formats import parse_file
+from pgblend.cli.documents.document import own_date
+from pgblend.cli.documents.formats import parse_file
 from support.written_pdf import Print, written_pdf
 
 LINKED = '<script type="application/ld+json">%s</script>'

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pgblend.cli.ingest.parse_html import parse_page
+from pgblend.cli.documents.parse_html import parse_page
 
 PAGES = Path(__file__).parents[1] / "pages"
 # What the menus, rows of links and banners of the pages say.

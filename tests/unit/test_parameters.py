@@ -5,7 +5,7 @@ from typing import Any
 import click
 import pytest
 
-from pgblend.cli.parameters import (
+from pgblend.cli.base.parameters import (
     Fraction,
     JsonObject,
     KeyValue,

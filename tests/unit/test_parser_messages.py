@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from pgblend.cli.ingest import worker
-from pgblend.cli.ingest.frames import read_frame, write_frame
-from pgblend.cli.ingest.settings import ChunkSettings, ParserConfig
+from pgblend.cli.documents import parser
+from pgblend.cli.documents.frames import read_frame, write_frame
+from pgblend.cli.documents.settings import ChunkSettings, ParserConfig
 
 
 def answers_for(path: Path, dry_run: bool) -> list[dict]:
@@ -20,7 +20,7 @@ def answers_for(path: Path, dry_run: bool) -> list[dict]:
     write_frame(requests, {"wanted": [[0, None]]})
     requests.seek(0)
     with tempfile.TemporaryFile() as note:
-        worker.Worker(requests, answers, note.fileno(), config.as_json()).serve()
+        parser.Worker(requests, answers, note.fileno(), config.as_json()).serve()
     answers.seek(0)
     return [answer for answer in iter(lambda: read_frame(answers), None) if "part" in answer]
 
@@ -33,8 +33,8 @@ def answers_for(path: Path, dry_run: bool) -> list[dict]:
 def test_the_last_part_says_that_a_document_is_complete(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, paragraphs: int, parts: list, dry_run: bool
 ) -> None:
-    monkeypatch.setattr(worker, "_PART_CHUNKS", 2)
-    monkeypatch.setattr(worker, "_limit", lambda kind, value: None)
+    monkeypatch.setattr(parser, "_PART_CHUNKS", 2)
+    monkeypatch.setattr(parser, "_limit", lambda kind, value: None)
     path = tmp_path / "a.txt"
     path.write_text("\n\n".join(["one two three four five six seven eight"] * paragraphs))
     answers = answers_for(path, dry_run)

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgblend.cli.ingest.attached import ZIP
-from pgblend.cli.ingest.chunking import split_document
-from pgblend.cli.ingest.decode import DoubtfulEncoding, decode, is_binary
-from pgblend.cli.ingest.document import (
+from pgblend.cli.documents.chunking import split_document
+from pgblend.cli.documents.decode import DoubtfulEncoding, decode, is_binary
+from pgblend.cli.documents.document import (
+    ZIP,
     Document,
     Heading,
     ParseError,
@@ -20,10 +20,10 @@ from pgblend.cli.ingest.document import (
     storable_text,
     storable_value,
 )
-from pgblend.cli.ingest.formats import HTML, JSON, MARKDOWN, TEXT, media_type_of, parse_file
-from pgblend.cli.ingest.parse_html import parse_html
-from pgblend.cli.ingest.parse_markdown import parse_markdown
-from pgblend.cli.ingest.records import (
+from pgblend.cli.documents.formats import HTML, JSON, MARKDOWN, TEXT, media_type_of, parse_file
+from pgblend.cli.documents.parse_html import parse_html
+from pgblend.cli.documents.parse_markdown import parse_markdown
+from pgblend.cli.documents.records import (
     RawRecord,
     lines_of,
     load_json,
@@ -31,7 +31,7 @@ from pgblend.cli.ingest.records import (
     record_key,
     records_of,
 )
-from pgblend.cli.ingest.settings import ChunkSettings, FieldMap
+from pgblend.cli.documents.settings import ChunkSettings, FieldMap
 
 # --- decoding
 

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from pgblend.cli.ingest.document import Document
-from pgblend.cli.ingest.parse_pdf import parse_pdf
-from pgblend.cli.ingest.read_pictures import PictureReader
+from pgblend.cli.documents.document import Document
+from pgblend.cli.documents.parse_pdf import parse_pdf
+from pgblend.cli.documents.read_pictures import PictureReader
 
 FONT = "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>"
 LABELS = (

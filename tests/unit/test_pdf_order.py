@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pgblend.cli.ingest.document import Document
-from pgblend.cli.ingest.parse_pdf import parse_pdf
+from pgblend.cli.documents.document import Document
+from pgblend.cli.documents.parse_pdf import parse_pdf
 from support.written_pdf import Print, written_pdf
 
 WORDS = "harbour winter ledger copper anchor meadow violin barley lantern timber orchard saddle"

@@ -16,20 +16,20 @@ from PIL import Image
 from pptx import Presentation
 from xlsxwriter import Workbook
 
-from pgblend.cli.ingest.chunking import split_document
-from pgblend.cli.ingest.document import Document, Heading, ParseError, Picture, Place
-from pgblend.cli.ingest.formats import HTML, parse_file
-from pgblend.cli.ingest.html_pictures import add_pictures, digest_of_files
-from pgblend.cli.ingest.parse_docx import parse_docx
-from pgblend.cli.ingest.parse_epub import parse_epub
-from pgblend.cli.ingest.parse_html import parse_page
-from pgblend.cli.ingest.parse_opendocument import parse_opendocument
-from pgblend.cli.ingest.parse_slides import parse_slides
-from pgblend.cli.ingest.parse_spreadsheet import parse_spreadsheet
-from pgblend.cli.ingest.picture import encode, parse_picture
-from pgblend.cli.ingest.read_pictures import MAX_PICTURES, PictureReader, insert_texts
-from pgblend.cli.ingest.settings import ChunkSettings
-from pgblend.cli.ingest.text_builder import TextBuilder
+from pgblend.cli.documents.chunking import split_document
+from pgblend.cli.documents.document import Document, Heading, ParseError, Picture, Place
+from pgblend.cli.documents.formats import HTML, parse_file
+from pgblend.cli.documents.html_pictures import add_pictures, digest_of_files
+from pgblend.cli.documents.parse_docx import parse_docx
+from pgblend.cli.documents.parse_epub import parse_epub
+from pgblend.cli.documents.parse_html import parse_page
+from pgblend.cli.documents.parse_opendocument import parse_opendocument
+from pgblend.cli.documents.parse_slides import parse_slides
+from pgblend.cli.documents.parse_spreadsheet import parse_spreadsheet
+from pgblend.cli.documents.picture import encode, parse_picture
+from pgblend.cli.documents.read_pictures import MAX_PICTURES, PictureReader, insert_texts
+from pgblend.cli.documents.settings import ChunkSettings
+from pgblend.cli.documents.text_builder import TextBuilder
 
 
 def picture_file(kind: str, size: tuple[int, int] = (40, 30), **options: object) -> bytes:

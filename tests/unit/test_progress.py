@@ -2,8 +2,8 @@ import io
 
 from rich.console import Console
 
-from pgblend.cli.ingest.progress import BYTES, progress_lines
-from pgblend.cli.ingest.terminal_bars import terminal_bars
+from pgblend.cli.documents.progress import BYTES, progress_lines
+from pgblend.cli.documents.terminal_bars import terminal_bars
 from support.waiting import wait_until
 
 

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgblend.cli.serve.mcp.place import Place, place_of
-from pgblend.cli.serve.mcp.quoting import LEAST_TOKENS, Answer, Piece, write
-from pgblend.cli.serve.problems import Problem
-from pgblend.cli.tokens import count_tokens
+from pgblend.cli.base.tokens import count_tokens
+from pgblend.cli.doors.mcp.writing import LEAST_TOKENS, Answer, Piece, Place, place_of, write
+from pgblend.cli.doors.problems import Problem
 
 TEXTS = st.lists(st.text(max_size=2000), max_size=8)
 NOTES = st.lists(st.text(max_size=300), max_size=4)

@@ -6,7 +6,7 @@ from math import nan
 import numpy as np
 import pytest
 
-from pgblend.cli.calibrate.fit import (
+from pgblend.cli.measure.calibrate import (
     JudgedSearch,
     calibration_error,
     coverage_thresholds,

@@ -7,10 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgblend.cli.gateway.deadline import Deadline
-from pgblend.cli.gateway.errors import GatewayError
-from pgblend.cli.gateway.fallback import first_answer
-from pgblend.cli.gateway.retry import ask_again, seconds_of
+from pgblend.cli.models.errors import GatewayError
+from pgblend.cli.models.retry import Deadline, ask_again, first_answer, seconds_of
 
 
 def error(code: str, retry_after: str | None = None) -> GatewayError:

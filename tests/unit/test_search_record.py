@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgblend.cli.gateway.search_record import log_fields, read_search
+from pgblend.cli.models.search_log import log_fields, read_search
 
 SEARCH: dict[str, Any] = {
     "search_id": "0b9c7f1e-5a53-4a4c-9a39-3a3a9f0e9d11",

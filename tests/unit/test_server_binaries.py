@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from pgblend.cli.errors import UserError
-from pgblend.cli.server.binaries import find_binaries
+from pgblend.cli.base.errors import UserError
+from pgblend.cli.operate.binaries import find_binaries
 from support.postgresql_folder import make_postgresql_folder
 
 

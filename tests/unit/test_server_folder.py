@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from pgblend.cli.errors import UserError
-from pgblend.cli.server.cluster import Cluster
+from pgblend.cli.base.errors import UserError
+from pgblend.cli.operate.cluster import Cluster
 
 
 @pytest.mark.parametrize("folder", ["/proc", "/proc/sys/kernel", "/proc/pgblend-none"])

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from pgblend.cli.server import settings
+from pgblend.cli.operate import cluster
 
-GIGABYTE = settings.GIGABYTE
+GIGABYTE = cluster.GIGABYTE
 
 
 def megabytes(total: int) -> dict[str, int]:
-    found = settings.memory_settings(total)
+    found = cluster.memory_settings(total)
     assert all(setting.value.endswith("MB") for setting in found)
     return {setting.name: int(setting.value.removesuffix("MB")) for setting in found}
 
@@ -56,20 +56,20 @@ def test_the_container_s_limit_counts_when_it_is_lower(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     limit = tmp_path / "memory.max"
-    monkeypatch.setattr(settings, "CONTROL_GROUP_LIMITS", (limit,))
-    whole = settings.machine_memory()
+    monkeypatch.setattr(cluster, "CONTROL_GROUP_LIMITS", (limit,))
+    whole = cluster.machine_memory()
     limit.write_text(f"{64 * 1024 * 1024}\n")
-    assert settings.machine_memory() == 64 * 1024 * 1024
+    assert cluster.machine_memory() == 64 * 1024 * 1024
     limit.write_text("max\n")
-    assert settings.machine_memory() == whole
+    assert cluster.machine_memory() == whole
 
 
 def test_the_file_has_one_line_for_a_setting_and_the_later_holds() -> None:
-    rendered = settings.render(
+    rendered = cluster.render(
         [
-            settings.Setting("shared_buffers", "1MB", "first"),
-            settings.Setting("jit", "off", "why"),
-            settings.Setting("shared_buffers", "2MB", "second"),
+            cluster.Setting("shared_buffers", "1MB", "first"),
+            cluster.Setting("jit", "off", "why"),
+            cluster.Setting("shared_buffers", "2MB", "second"),
         ]
     )
     lines = [line for line in rendered.splitlines() if line and not line.startswith("#")]
@@ -79,7 +79,7 @@ def test_the_file_has_one_line_for_a_setting_and_the_later_holds() -> None:
 
 
 def test_paths_with_quotes_and_backslashes_are_quoted() -> None:
-    found = settings.place_settings(5432, Path("/o'brien/so\\cket"), Path("/log"))
+    found = cluster.place_settings(5432, Path("/o'brien/so\\cket"), Path("/log"))
     values = {setting.name: setting.value for setting in found}
     assert values["unix_socket_directories"] == "'/o''brien/so\\\\cket'"
     assert values["listen_addresses"] == "'127.0.0.1'"
@@ -87,8 +87,8 @@ def test_paths_with_quotes_and_backslashes_are_quoted() -> None:
 
 def test_only_throwaway_servers_give_up_safety() -> None:
     unsafe = {"fsync", "synchronous_commit", "full_page_writes"}
-    assert unsafe <= {setting.name for setting in settings.throwaway_settings()}
-    durable = settings.durable_settings() + settings.planner_settings()
+    assert unsafe <= {setting.name for setting in cluster.throwaway_settings()}
+    durable = cluster.durable_settings() + cluster.planner_settings()
     assert not unsafe & {setting.name for setting in durable}
 
 
@@ -99,5 +99,5 @@ def test_only_throwaway_servers_give_up_safety() -> None:
 def test_one_process_builds_indexes_where_pgvector_has_a_fault(
     version: str | None, expected: list[str]
 ) -> None:
-    found = settings.index_settings(version)
+    found = cluster.index_settings(version)
     assert [setting.value for setting in found] == expected

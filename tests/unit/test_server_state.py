@@ -6,8 +6,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from pgblend.cli.errors import UserError
-from pgblend.cli.server import state
+from pgblend.cli.base.errors import UserError
+from pgblend.cli.operate import state
 
 
 @pytest.fixture(autouse=True)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pgblend.cli.errors import UserError
+from pgblend.cli.base.errors import UserError
 from pgblend.cli.shards.places import ways_to
 
 GIVEN = {"b1": "postgresql://u@h1/search", "b2": "postgresql://u@h2/search"}

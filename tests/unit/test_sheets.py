@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from xlsxwriter import Workbook
 
-from pgblend.cli.ingest.chunking import split_document
-from pgblend.cli.ingest.document import Document, ParseError
-from pgblend.cli.ingest.number_format import general, shown, shown_text
-from pgblend.cli.ingest.parse_csv import parse_csv
-from pgblend.cli.ingest.parse_spreadsheet import parse_spreadsheet
-from pgblend.cli.ingest.settings import ChunkSettings
+from pgblend.cli.documents.chunking import split_document
+from pgblend.cli.documents.document import Document, ParseError
+from pgblend.cli.documents.number_format import general, shown, shown_text
+from pgblend.cli.documents.parse_csv import parse_csv
+from pgblend.cli.documents.parse_spreadsheet import parse_spreadsheet
+from pgblend.cli.documents.settings import ChunkSettings
 from support.office_files import package, root
 
 DAY = 45987.6543  # 26 November 2025, 15:42:12

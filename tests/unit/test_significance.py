@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pgblend.cli.evaluate import significance
-from pgblend.cli.evaluate.significance import compare_paired
+from pgblend.cli.measure import compare
+from pgblend.cli.measure.compare import compare_paired
 
 VALUES = st.lists(st.floats(0, 1), min_size=1, max_size=12)
 
@@ -30,7 +30,7 @@ def test_five_wins_out_of_five_have_the_exact_p() -> None:
 def test_the_other_way_round(values: list[float]) -> None:
     other = values[::-1]
     with pytest.MonkeyPatch.context() as few:
-        few.setattr(significance, "RESAMPLES", 200)
+        few.setattr(compare, "RESAMPLES", 200)
         one, two = compare_paired(values, other), compare_paired(other, values)
     assert one.p_value == two.p_value
     assert one.difference == pytest.approx(-two.difference)

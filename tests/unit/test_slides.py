@@ -2,8 +2,8 @@
 
 import pytest
 
-from pgblend.cli.ingest.document import ParseError
-from pgblend.cli.ingest.parse_slides import parse_slides
+from pgblend.cli.documents.document import ParseError
+from pgblend.cli.documents.parse_slides import parse_slides
 from support.office_files import CHART, CHART_TEXT, DIAGRAM, NAMESPACES, package, root
 
 

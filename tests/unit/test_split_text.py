@@ -7,8 +7,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pgblend.cli.ingest.token_ends import token_ends
-from pgblend.cli.tokens import count_tokens, encode
+from pgblend.cli.base.tokens import count_tokens, encode
+from pgblend.cli.documents.token_spans import token_ends
 from pgblend.plpy.lexical.split import approximate_tokens, split_text
 
 COUNTERS = {

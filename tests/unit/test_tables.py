@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pptx import Presentation
 
-from pgblend.cli.ingest.chunking import split_document
-from pgblend.cli.ingest.document import Document, Picture, Row, Table
-from pgblend.cli.ingest.formats import media_type_of, parse_file
-from pgblend.cli.ingest.read_pictures import PictureReader
-from pgblend.cli.ingest.settings import ChunkSettings
-from pgblend.cli.ingest.text_tables import find_tables
+from pgblend.cli.documents.chunking import split_document
+from pgblend.cli.documents.document import Document, Picture, Row, Table
+from pgblend.cli.documents.formats import media_type_of, parse_file
+from pgblend.cli.documents.pdf_layout import find_tables
+from pgblend.cli.documents.read_pictures import PictureReader
+from pgblend.cli.documents.settings import ChunkSettings
 from support.table_documents import KINDS, questions, write_reports
 from support.written_pdf import Print, written_pdf
 

@@ -2,8 +2,8 @@
 
 import json
 
-from pgblend.cli.ingest.parse_notebook import parse_notebook
-from pgblend.cli.ingest.parse_subtitles import parse_subtitles
+from pgblend.cli.documents.parse_notebook import parse_notebook
+from pgblend.cli.documents.parse_subtitles import parse_subtitles
 
 
 def test_substation_alpha_names_who_speaks():

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from pgblend.cli.ingest.formats import media_type_of, parse_file
-from pgblend.cli.ingest.title import stated_title
+from pgblend.cli.documents.document import stated_title
+from pgblend.cli.documents.formats import media_type_of, parse_file
 
 
 def title_of(name: str, data: bytes) -> str:

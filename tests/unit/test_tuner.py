@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from pgblend.cli.evaluate.held_back import is_tuned_on
-from pgblend.cli.serve.page import tuning
-from pgblend.cli.serve.page.tuning import Tuner
+from pgblend.cli.doors.page import tuning
+from pgblend.cli.doors.page.tuning import Tuner
+from pgblend.cli.measure.candidates import is_tuned_on
 
 SETTINGS = {
     "weights": {"lexical": 1.0, "vector": 2.0, "fuzzy": 3.0},

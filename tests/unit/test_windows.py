@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pgblend.cli.ingest import chunking
-from pgblend.cli.ingest.chunking import split_document, split_windows
-from pgblend.cli.ingest.document import Document
-from pgblend.cli.ingest.settings import ChunkSettings
+from pgblend.cli.documents import chunking
+from pgblend.cli.documents.chunking import split_document, split_windows
+from pgblend.cli.documents.document import Document
+from pgblend.cli.documents.settings import ChunkSettings
 
 SIZES = ChunkSettings(60, 12, 6)
 

@@ -5,9 +5,9 @@ import zipfile
 
 import pytest
 
-from pgblend.cli.ingest.document import Document, ParseError
-from pgblend.cli.ingest.docx_numbers import written
-from pgblend.cli.ingest.parse_docx import parse_docx
+from pgblend.cli.documents.document import Document, ParseError
+from pgblend.cli.documents.docx_numbers import written
+from pgblend.cli.documents.parse_docx import parse_docx
 from support.office_files import CHART, CHART_TEXT, DIAGRAM, paragraph, root, word
 
 LEVELS = (

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from click.testing import CliRunner
 
-from pgblend.cli.errors import UserError
+from pgblend.cli.base.errors import UserError
 from pgblend.cli.main import cli
 from pgblend.migrations import runner
 from support.catalogue import schema

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pgblend.cli.errors import UserError
+from pgblend.cli.base.errors import UserError
 from pgblend.migrations import runner
 from support.catalogue import revisions, schema
 from support.database import Database

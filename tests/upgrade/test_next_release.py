@@ -10,7 +10,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from pgblend.cli.revision import known_revisions
+from pgblend.cli.base.revision import known_revisions
 from pgblend.migrations import runner
 from support.catalogue import contents, schema, settings_of
 from support.database import Database

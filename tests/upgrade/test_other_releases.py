@@ -17,7 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 from pgblend.cli.main import cli
-from pgblend.cli.server.ports import free_port
+from pgblend.cli.operate.account import free_port
 from pgblend.migrations import runner
 from support.library_answers import answers, fill_library
 from support.release_root import RELEASES, OpenRoot, is_made, open_root, root_of

@@ -7,9 +7,9 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from pgblend.cli.server import ports
-from pgblend.cli.server.cluster import Cluster
-from pgblend.cli.server.state import password_file
+from pgblend.cli.operate import account
+from pgblend.cli.operate.cluster import Cluster
+from pgblend.cli.operate.state import password_file
 from pgblend.migrations import runner
 from support.database import Database, add_documents
 from support.library_answers import answers, fill_library
@@ -39,7 +39,7 @@ def restored(primary: Cluster, backup: Path, archive: Path, target: str) -> Clus
 def test_a_base_backup_and_the_log_up_to_a_moment() -> None:
     with temporary_cluster(wal_level="replica", max_wal_senders="2") as primary:
         archive, backup = primary.directory / "archive", primary.directory.with_name("backup")
-        ports.make_private(archive, primary.account)
+        account.make_private(archive, primary.account)
         with psycopg.connect(primary.url, autocommit=True) as connection:
             db = Database(connection)
             db.rows("ALTER SYSTEM SET archive_mode = on")
@@ -51,7 +51,7 @@ def test_a_base_backup_and_the_log_up_to_a_moment() -> None:
 
         copy = Cluster(backup, durable=False)
         copy.prepare()
-        ports.make_private(copy.data, copy.account)
+        account.make_private(copy.data, copy.account)
         source = make_conninfo("", **primary.connection_parameters() | {"dbname": "replication"})
         tool = [copy.binaries["pg_basebackup"], "--checkpoint=fast", "--no-sync"]
         copy.account.run([*tool, "-d", source, "-D", copy.data])

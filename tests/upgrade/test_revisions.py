@@ -6,7 +6,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from pgblend.cli.errors import UserError
+from pgblend.cli.base.errors import UserError
 from pgblend.migrations import preflight, runner
 from pgblend.migrations.replace_routines import digest, replace_routines
 from pgblend.sql import render

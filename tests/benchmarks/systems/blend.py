@@ -8,10 +8,10 @@ from itertools import islice
 from corpora import DIMENSIONS, Corpus, Document, Question
 from sqlalchemy.exc import DBAPIError
 
-from pgblend.cli.database import Connection, connect
-from pgblend.cli.ingest.payload import chunk_row, document_row
-from pgblend.cli.ingest.spool import Batch
-from pgblend.cli.ingest.store import store
+from pgblend.cli.base.database import Connection, connect
+from pgblend.cli.documents.frames import Batch
+from pgblend.cli.documents.payload import chunk_row, document_row
+from pgblend.cli.documents.store import store
 from pgblend.migrations import runner
 from systems import ROWS
 from systems.server_database import database_name, filled_database

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 
 import psycopg
 
-from pgblend.cli.server.settings import MEGABYTE, machine_memory
+from pgblend.cli.operate.cluster import MEGABYTE, machine_memory
 from support.server import throwaway_server
 
 # pg_prewarm is one of PostgreSQL's own extensions.

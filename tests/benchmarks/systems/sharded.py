@@ -7,7 +7,7 @@ from corpora import DIMENSIONS, Corpus
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 
-from pgblend.cli.database import connect
+from pgblend.cli.base.database import connect
 from pgblend.migrations import runner
 from support.shards import BUCKETS, copy_rows, run_command
 from systems.blend import COLLECTION, INDEX, SPACE, Blend, up_to_date

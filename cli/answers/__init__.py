@@ -1,0 +1,1 @@
+"""Answers from passages, with citations."""

@@ -1,1 +1,0 @@
-"""What `pgblend ask` is made of."""

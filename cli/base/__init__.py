@@ -1,0 +1,1 @@
+"""What every command needs: the database, errors, output, options."""

@@ -1,1 +1,0 @@
-"""What relevance means in a collection: curves fitted on its judged queries."""

@@ -1,0 +1,1 @@
+"""Files become documents: found, read, cut into passages, stored."""

@@ -1,0 +1,143 @@
+"""Which files to ingest, and under which key each is stored."""
+
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from pathspec import PathSpec
+
+from pgblend.cli.base.errors import UserError
+from pgblend.cli.documents.document import storable_text
+from pgblend.cli.documents.links import (
+    NOWHERE,
+    export_files,
+    is_dangling,
+    leads_out,
+    link_problem,
+    real_paths,
+)
+from pgblend.cli.documents.report import Problem
+from pgblend.cli.documents.source_file import SourceFile, is_slack_export, leftover, readable
+
+TAKEN = "{} and {} would both be stored as {!r}"
+USE_ROOT = "give their common folder with --root, so that keys hold the whole path below it"
+_GUESSED = "its name is not UTF-8: stored as {!r}, which is a guess"
+_SAME = "its name is not UTF-8, or another's is not: both would be {!r}; rename one"
+
+
+def discover(
+    paths: Sequence[Path],
+    root: Path | None = None,
+    include: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+    follow_links: bool = False,
+) -> tuple[list[SourceFile], list[Problem]]:
+    """List the files under `paths` in a stable order, and what of them cannot be read.
+
+    The source key is the path below `root`; without one, the path below the named folder, or the
+    named file's own name. Hidden files and folders are left out unless named, and what programs
+    leave beside files (lock files, editors' copies) is passed over. The patterns are
+    those of .gitignore and hold for what is found in folders. Links that lead out of all `paths`
+    are left out and reported, unless `follow_links`.
+    """
+    included = PathSpec.from_lines("gitignore", include) if include else None
+    excluded = PathSpec.from_lines("gitignore", exclude)
+    files: dict[str, SourceFile] = {}
+    problems: list[Problem] = []
+    roots = real_paths(paths)
+    for given in paths:
+        explicit = not given.is_dir()
+        if explicit and not given.exists():
+            missing = NOWHERE if given.is_symlink() else "no such file or folder"
+            raise UserError(f"{given}: {missing}", hint="check the path")
+        base = _absolute(root or (given.parent if explicit else given))
+        for path in [given] if explicit else _walk(given, roots, follow_links, problems):
+            if not explicit:
+                relative = path.relative_to(given).as_posix()
+                if excluded.match_file(relative) or (
+                    included and not included.match_file(relative)
+                ):
+                    continue
+                if problem := link_problem(path, roots, follow_links):
+                    problems.append(_warning(path, problem))
+                    continue
+            # A shell's * names them as well.
+            if what := leftover(path.name):
+                problems.append(Problem("skipped", readable(_absolute(path)), what))
+                continue
+            export, left_out = export_files(path, follow_links) if path.is_dir() else ([], {})
+            problems.extend(_warning(link, problem) for link, problem in left_out.items())
+            _add(files, _source_file(_absolute(path), base, explicit, export), problems)
+    return list(files.values()), problems
+
+
+def _walk(
+    folder: Path, roots: Sequence[Path], follow_links: bool, problems: list[Problem]
+) -> Iterator[Path]:
+    """Yield regular files, Slack exports, and links that are left out, by name and deep.
+
+    A link to a folder within the roots is passed over: its files are found where they are.
+    """
+
+    def fail(error: OSError) -> None:
+        reason = f"cannot be read: {error.strerror}"
+        problems.append(Problem("failed", readable(error.filename), reason))
+
+    walked = set(real_paths([folder]))
+    for parent, folders, names in os.walk(folder, onerror=fail, followlinks=follow_links):
+        if is_slack_export(names):  # read as a whole
+            folders.clear()
+            yield Path(parent)
+            continue
+        visible = [Path(parent, name) for name in sorted(folders) if not name.startswith(".")]
+        links = [path for path in visible if path.is_symlink()]
+        if not follow_links:
+            yield from (path for path in links if leads_out(path, roots))
+        entered = [path for path in visible if path not in links or leads_out(path, roots)]
+        folders[:] = [path.name for path in entered if _is_new(path, walked, follow_links)]
+        for name in sorted(names):
+            path = Path(parent, name)
+            if not name.startswith(".") and (path.is_file() or is_dangling(path)):
+                yield path
+
+
+def _is_new(folder: Path, walked: set[Path], follow_links: bool) -> bool:
+    """Whether a folder is yet to be walked; where links are followed, there are many ways to it."""
+    if not follow_links:
+        return True
+    (real,) = real_paths([folder])
+    is_new = real not in walked
+    walked.add(real)
+    return is_new
+
+
+def _warning(path: Path, message: str) -> Problem:
+    return Problem("warning", readable(_absolute(path)), message)
+
+
+def _source_file(path: Path, base: Path, explicit: bool, export: Sequence[Path]) -> SourceFile:
+    if not path.is_relative_to(base):
+        raise UserError(f"{path} is not below --root {base}", hint="name a folder that holds it")
+    status = path.stat()
+    key = storable_text(readable(path.relative_to(base) if path != base else path.name))
+    size = status.st_size if stat.S_ISREG(status.st_mode) else 0
+    size += sum(file.stat().st_size for file in export)
+    return SourceFile(path, key, explicit, size, status.st_mtime)
+
+
+def _add(files: dict[str, SourceFile], file: SourceFile, problems: list[Problem]) -> None:
+    """Add a file once; two files under one key would overwrite each other."""
+    other = files.setdefault(file.source_key, file)
+    is_guess = file.label != str(file.path)
+    if other is file:
+        if is_guess:
+            problems.append(Problem("warning", file.label, _GUESSED.format(file.source_key)))
+    elif other.path != file.path and (is_guess or other.label != str(other.path)):
+        problems.append(Problem("failed", file.label, _SAME.format(file.source_key)))
+    elif other.path != file.path:
+        raise UserError(TAKEN.format(other.path, file.path, file.source_key), hint=USE_ROOT)
+
+
+def _absolute(path: Path) -> Path:
+    return Path(os.path.abspath(path))

@@ -1,0 +1,341 @@
+"""What parsers produce: a document with its text, headings and origin."""
+
+import math
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime, time
+from email.utils import parsedate_to_datetime
+from importlib import import_module
+from typing import Any
+
+_SLICE_CHARACTERS = 1 << 20
+# NUL and lone surrogates can come out of escapes, and PostgreSQL stores neither.
+_UNSTORABLE = {0: "\ufffd"} | dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
+
+
+class ParseError(Exception):
+    """A file or record that cannot be read; the message is one line for the report."""
+
+
+class UnsupportedFormatError(ParseError):
+    """A file in a format that has no parser; `mend` is what people do to have it read."""
+
+    def __init__(self, reason: str, mend: str = "") -> None:
+        super().__init__(f"{reason}: {mend}" if mend else reason)
+        self.reason = reason
+        self.mend = mend or "save it in a format that is read, such as PDF or plain text"
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A heading in a document's text."""
+
+    offset: int
+    level: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the text from `offset` on stands in its source: on a page, or in a row of a sheet.
+
+    What is said has `times`: from when to when, as 00:12:05. Pages and rows count from 1; the row
+    of a sheet is the number that a spreadsheet shows.
+    """
+
+    offset: int
+    page: int | None = None
+    sheet: str | None = None
+    row: int | None = None
+    times: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A table's row at `offset`; its label says what its figures are of, its group of several."""
+
+    offset: int
+    label: str
+    group: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table between two offsets of the text: what its rows are to be read with.
+
+    `caption` and `header` are in the document's words, "" where there is none. The rows are in
+    order, those of the header left out.
+    """
+
+    start: int
+    end: int
+    caption: str
+    header: str
+    rows: tuple[Row, ...]
+
+    def moved(self, size: int, after: int = 0) -> "Table":
+        """Return the table once so many characters were put in at `after`."""
+
+        def shifted(place: int) -> int:
+            return place + size * (place >= after)
+
+        rows = tuple(replace(row, offset=shifted(row.offset)) for row in self.rows)
+        return replace(self, start=shifted(self.start), end=shifted(self.end), rows=rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """A function or class of source code, its comments included; its signature is its first line.
+
+    Its depth counts those around it.
+    """
+
+    start: int
+    end: int
+    depth: int
+    signature: str
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture whose text belongs at `offset`, on `page` where its source has pages.
+
+    One that `is_page` is all that a page, or the whole source, consists of.
+
+    `load` gives it as JPEG, with no side longer than so many pixels; ParseError where it is broken.
+    """
+
+    offset: int
+    load: Callable[[int], bytes]
+    page: int | None = None
+    is_page: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A link at `offset` of the text; `kind` and `type` are those of blend.add_links."""
+
+    offset: int
+    target: str
+    kind: str
+    type: str = "link"
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A part of a source whose text its document lacks: why, and what people do to have it."""
+
+    part: str
+    reason: str
+    mend: str
+
+
+@dataclass(frozen=True)
+class Message:
+    """One message; `context` is what it belongs to: a channel, a thread, an issue.
+
+    `time` is in ISO format. `metadata` holds keys of its kind, which its chunk collects.
+    """
+
+    id: str
+    author: str
+    time: str
+    text: str
+    url: str = ""
+    context: str = ""
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Document:
+    """The text of one source with what is known about it; offsets and lines refer to `text`.
+
+    Parsers leave `source_key`, `uri` and `media_type` to their caller. `tables` are in order, none
+    within another. Chunks begin anew at each of `breaks`; with `whole_lines` they begin and end
+    where lines do. `kind` is the chunks' kind: doc or code; `scopes` are what code defines, in
+    order. With `messages` these are what is
+    chunked, and `text` is a sample of them for telling the language. `pictures` are still to be
+    read. `left_out` are the parts that are not read, `warnings` say what else is doubtful.
+    """
+
+    source_key: str = ""
+    title: str = ""
+    text: str = ""
+    uri: str = ""
+    media_type: str = ""
+    metadata: dict[str, Any] = field(default_factory=dict)
+    headings: tuple[Heading, ...] = ()
+    tables: tuple[Table, ...] = ()
+    places: tuple[Place, ...] = ()
+    breaks: tuple[int, ...] = ()
+    kind: str = "doc"
+    scopes: tuple[Scope, ...] = ()
+    whole_lines: bool = False
+    messages: tuple[Message, ...] = ()
+    pictures: tuple[Picture, ...] = ()
+    links: tuple[Link, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def storable_text(text: str) -> str:
+    """Put U+FFFD in place of characters that PostgreSQL cannot store."""
+    return text.translate(_UNSTORABLE) if "\x00" in text or not _is_unicode(text) else text
+
+
+def storable_value(value: Any) -> Any:
+    """Make a parsed value fit for jsonb: dates as text, numbers that JSON lacks as null."""
+    if isinstance(value, str):
+        return storable_text(value)
+    if isinstance(value, dict):
+        return {storable_text(str(key)): storable_value(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set):
+        return [storable_value(item) for item in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, bool | int):
+        return value
+    return value.isoformat() if isinstance(value, datetime | date | time) else str(value)
+
+
+def _is_unicode(text: str) -> bool:
+    """Whether a text has no lone surrogates; slice by slice, so that no second one is in memory."""
+    try:
+        for start in range(0, len(text), _SLICE_CHARACTERS):
+            text[start : start + _SLICE_CHARACTERS].encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+# The date of a text: what the text or its file says of itself, before the file's time.
+
+# Metadata that tell a document's date, the first that there is: of mail and front matter, then a
+# document's own properties.
+_KEYS = (
+    *("date", "published", "published_at", "publishedat", "datepublished", "pubdate"),
+    *("modified", "updated", "updated_at", "updatedat", "lastmod", "last_modified", "lastmodified"),
+    *("datemodified", "moddate", "created", "created_at", "createdat", "creationdate"),
+)
+# As PDF has it: D:20260131120000+01'00'.
+_OF_PDF = re.compile(r"D:(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(Z|[+-]\d\d'?\d\d)?")
+
+
+def own_date(document: Document) -> datetime | None:
+    """Return a document's own date, of messages that of the last one; None where it has none."""
+    times = _known(message.time for message in document.messages)
+    if times:
+        return max(times)
+    by_key = {str(key).lower().replace("-", "_"): key for key in document.metadata}
+    found = _known(document.metadata[by_key[key]] for key in _KEYS if key in by_key)
+    return found[0] if found else None
+
+
+def _known(values: Iterable[Any]) -> list[datetime]:
+    return [moment for moment in map(moment_of, values) if moment is not None]
+
+
+def moment_of(value: Any) -> datetime | None:
+    """Return the moment that a text tells: of ISO 8601, of mail, of PDF; in UTC without a zone."""
+    text = str(value).strip() if value else ""
+    if not re.search(r"\d", text) or len(text) > 100:
+        return None
+    try:
+        moment = _read(text)
+        if moment is None:
+            return None
+        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return moment.astimezone(UTC)
+    except (OverflowError, TypeError, ValueError):
+        return None
+
+
+def _read(text: str) -> datetime | None:
+    of_pdf = _OF_PDF.match(text)
+    if of_pdf:
+        year, *rest, zone = of_pdf.groups()
+        month, day, *time = (int(part) if part else None for part in rest)
+        hour, minute, second = (part or 0 for part in time)
+        moment = datetime(int(year), month or 1, day or 1, hour, minute, second, tzinfo=UTC)
+        if zone and zone != "Z":
+            shift = datetime.strptime(zone.replace("'", ""), "%z").utcoffset()
+            moment -= shift or moment - moment
+        return moment
+    if re.match(r"\d{4}-\d\d-\d\d", text):
+        return datetime.fromisoformat(text)
+    # A bare year or number is no date of a mail.
+    return parsedate_to_datetime(text) if re.search(r"[A-Za-z]{3}", text) else None
+
+
+# Files within files: what is attached to a mail, or lies in an archive.
+
+EMAIL, OUTLOOK, ZIP = "message/rfc822", "application/vnd.ms-outlook", "application/zip"
+# Mails within mails, archives within archives: deeper ones are named, not read.
+MOST_DEPTH = 5
+_READERS = {EMAIL: "parse_mail", OUTLOOK: "parse_outlook", ZIP: "archive"}
+
+
+@dataclass(frozen=True)
+class Attached:
+    """A file within another one: its name, which no other there has, and its bytes."""
+
+    name: str
+    data: bytes
+
+
+@dataclass(frozen=True)
+class Contents:
+    """The files within a mail or an archive, and what their metadata say of it."""
+
+    about: dict[str, Any] = field(default_factory=dict)
+    files: Iterable[Attached] = ()
+
+
+def contents(media_type: str, data: bytes) -> Contents:
+    """Return what is within a file; ParseError where it cannot be read."""
+    module = _READERS.get(media_type)
+    if module is None:
+        return Contents()
+    read: Callable[[bytes], Contents] = import_module(f"pgblend.cli.documents.{module}").contents
+    return read(data)
+
+
+# What a document is called: what its author called it, or nothing, and then its file's name.
+
+_LETTER = re.compile(r"[^\W\d_]")
+# What programs write where the author wrote nothing; with a number after it as well.
+_EMPTY = re.compile(
+    r"(untitled|\(anonymous\)|\(unspecified\)|title|(new |word |microsoft word )?document|dokument"
+    r"|(powerpoint[ -])?(presentation|präsentation)|slide|folie)[ -]?\d*",
+    re.IGNORECASE,
+)
+_FILE_NAME = re.compile(
+    r"^Microsoft (Word|PowerPoint|Excel) - "
+    r"|\.(docx?|odt|rtf|pptx?|xlsx?|indd|dvi|tex|pdf|jpe?g|png|tiff?)$",
+    re.IGNORECASE,
+)
+_MARKUP = re.compile(
+    r"!\[[^\]]*\](\([^)]*\)|\[[^\]]*\])?|\]\([^)]*\)|<!--.*?-->|<[^>]*>", re.DOTALL
+)
+_FURTHER = re.compile(r"^\[[^\]]+\]:.*$", re.MULTILINE)
+
+
+def stated_title(title: str) -> str:
+    """Return a title that metadata state; "" for a number, another file's name and the like."""
+    words = storable_text(" ".join(title.split()))
+    if not _LETTER.search(words) or _EMPTY.fullmatch(words) or _FILE_NAME.search(words):
+        return ""
+    return words
+
+
+def top_heading(headings: Sequence[Heading], text: str | None = None) -> str:
+    """Return the heading that names a document: its first and its only one of level 1; else "".
+
+    With the Markdown `text`, no word may stand above it; pictures and markup may.
+    """
+    if not headings or [heading.level for heading in headings].count(1) != 1:
+        return ""
+    first = headings[0]
+    above = _FURTHER.sub("", _MARKUP.sub("", text[: first.offset])) if text else ""
+    return first.text if first.level == 1 and not re.search(r"\w", above) else ""

@@ -1,0 +1,101 @@
+"""iCalendar: appointments, tasks and notes, each under its summary."""
+
+import re
+from datetime import date, datetime
+from typing import Any
+
+from icalendar import Calendar, Component
+
+from pgblend.cli.documents.decode import decode
+from pgblend.cli.documents.document import Document, ParseError, storable_text, storable_value
+from pgblend.cli.documents.text_builder import TextBuilder
+
+_KINDS = frozenset(("VEVENT", "VTODO", "VJOURNAL"))
+# What is written before what a person reads of an entry.
+_FIELDS = (
+    ("LOCATION", "Where"),
+    ("ORGANIZER", "Organizer"),
+    ("ATTENDEE", "Attendees"),
+    ("CONTACT", "Contact"),
+    ("STATUS", "Status"),
+    ("CATEGORIES", "Categories"),
+    ("RRULE", "Repeats"),
+    ("RESOURCES", "Resources"),
+    ("URL", "See"),
+    ("ATTACH", "Attached"),
+)
+_PEOPLE = frozenset(("ORGANIZER", "ATTENDEE"))
+_TEXTS = ("DESCRIPTION", "COMMENT")
+_MAIL = re.compile(r"^mailto:", re.IGNORECASE)
+
+
+def parse_calendar(data: bytes) -> Document:
+    """Read an .ics file; the metadata are those of its only entry, or of the calendar."""
+    try:
+        calendars = Calendar.from_ical(decode(data), multiple=True)
+    except (ValueError, KeyError, IndexError, AttributeError, TypeError) as error:
+        raise ParseError(f"no readable calendar: {error}") from None
+    builder = TextBuilder()
+    entries = [each for calendar in calendars for each in calendar.walk() if each.name in _KINDS]
+    for entry in entries:
+        builder.add_heading(_plain(entry.get("SUMMARY")) or "No subject", 1)
+        for text in filter(None, (_about(entry), *(_plain(entry.get(key)) for key in _TEXTS))):
+            builder.add(text)
+    title = next((_plain(each.get("X-WR-CALNAME")) for each in calendars), "")
+    metadata: dict[str, Any] = {"entries": len(entries)}
+    if len(entries) == 1:
+        title = _plain(entries[0].get("SUMMARY")) or title
+        start = getattr(entries[0].get("DTSTART"), "dt", None)
+        found = {"date": start, "location": _plain(entries[0].get("LOCATION"))}
+        metadata = {key: value for key, value in found.items() if value}
+    return Document(
+        title=title,
+        text=builder.text(),
+        metadata=storable_value(metadata),
+        headings=tuple(builder.headings),
+    )
+
+
+def _about(entry: Component) -> str:
+    """Write when and where an entry is, and whose."""
+    lines = [f"When: {when}"] if (when := _when(entry)) else []
+    for key, name in _FIELDS:
+        values = entry.get(key)
+        values = values if isinstance(values, list) else [values]
+        said = ", ".join(filter(None, map(_person if key in _PEOPLE else _plain, values)))
+        if said:
+            lines.append(f"{name}: {said}")
+    return "\n".join(lines)
+
+
+def _when(entry: Component) -> str:
+    ends = [getattr(entry.get(key), "dt", None) for key in ("DTSTART", "DTEND", "DUE")]
+    return " \u2013 ".join(_moment(end) for end in ends if isinstance(end, date))
+
+
+def _moment(moment: date) -> str:
+    if not isinstance(moment, datetime):
+        return moment.isoformat()
+    zone = getattr(moment.tzinfo, "key", None) or moment.tzname() or ""
+    return f"{moment:%Y-%m-%d %H:%M} {zone}".strip()
+
+
+def _person(value: Any) -> str:
+    if value is None:
+        return ""
+    address = _MAIL.sub("", str(value))
+    name = str(getattr(value, "params", {}).get("CN", ""))
+    return storable_text(f"{name} <{address}>" if name and name != address else address)
+
+
+def _plain(value: Any) -> str:
+    """Return a value as text; what is sent along as bytes is none."""
+    if value is None:
+        return ""
+    if hasattr(value, "cats"):
+        return ", ".join(map(str, value.cats))
+    if getattr(value, "params", {}).get("ENCODING") == "BASE64":
+        return ""
+    to_ical = getattr(value, "to_ical", None)
+    text = str(value) if isinstance(value, str) else (to_ical().decode() if to_ical else str(value))
+    return storable_text(text.strip())

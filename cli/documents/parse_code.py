@@ -1,0 +1,113 @@
+"""Source code: cut at functions and classes, whose names are the headings; lines stay whole."""
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from pgblend.cli.base.extras import how_to_install, missing
+from pgblend.cli.documents.decode import decode
+from pgblend.cli.documents.document import Document, Heading, LeftOut, Scope
+
+if TYPE_CHECKING:
+    from pgblend.cli.documents.code_outline import Definition
+
+# What a line begins with that defines something, in most languages.
+_DEFINITION = re.compile(
+    r"^(?P<indent>[ \t]*)(?:(?:export|default|public|private|protected|static|final|abstract|async|"
+    r"pub(?:\([a-z]+\))?|unsafe|data|sealed|inline|virtual|override|partial|internal|local)[ \t]+)*"
+    r"(?:class|def|function\*?|func|fn|interface|struct|trait|impl|enum|module|namespace|object|"
+    r"record|protocol|package|sub|proc|(?i:CREATE(?:[ \t]+OR[ \t]+REPLACE)?)[ \t]+"
+    r"(?i:FUNCTION|PROCEDURE|VIEW|TABLE|TYPE|TRIGGER))[ \t]+"
+    r"(?:\([^)]*\)[ \t]*)?(?P<name>[\w.$]+(?:::[\w.$]+)*)",
+    re.MULTILINE,
+)
+_TAB_WIDTH = 4
+_DEEPEST = 40
+# The language of each suffix; headers of C are read as C++, which has what C names.
+_LANGUAGES = {
+    "python": ".py .pyi",
+    "javascript": ".js .mjs .cjs .jsx",
+    "typescript": ".ts .mts .cts",
+    "tsx": ".tsx",
+    "java": ".java",
+    "go": ".go",
+    "rust": ".rs",
+    "c": ".c",
+    "cpp": ".h .cc .cpp .cxx .hpp .hh",
+    "c_sharp": ".cs",
+    "ruby": ".rb",
+    "php": ".php",
+    "bash": ".sh .bash .zsh",
+    "kotlin": ".kt .kts",
+    "scala": ".scala",
+}
+_LANGUAGE_OF = {
+    suffix: language for language, some in _LANGUAGES.items() for suffix in some.split()
+}
+_NO_GRAMMARS = "code is cut at lines without the grammars of its languages"
+# Trees take many times the memory of their text, and longer files are data.
+_LONGEST_PARSED = 4_000_000
+
+
+def parse_code(data: bytes, suffix: str = "") -> Document:
+    """Read a source file: by tree-sitter where there is a grammar, else by how lines begin.
+
+    There, definitions nest by their indentation.
+    """
+    source = decode(data)
+    language = _LANGUAGE_OF.get(suffix.lower())
+    has_grammars = not missing("code")
+    if language and has_grammars and len(source) <= _LONGEST_PARSED:
+        from pgblend.cli.documents.code_outline import outline  # its library takes its time
+
+        encoded = source.encode("utf-8", "replace")
+        return _document(source, encoded, outline(encoded, language))
+    headings = tuple(
+        Heading(
+            match.start(),
+            1 + min(len(match["indent"].expandtabs(_TAB_WIDTH)), _DEEPEST),
+            match["name"],
+        )
+        for match in _DEFINITION.finditer(source)
+    )
+    told = LeftOut("functions and classes", _NO_GRAMMARS, how_to_install("code"))
+    return Document(
+        text=source,
+        headings=headings,
+        kind="code",
+        whole_lines=True,
+        left_out=(told,) if language and not has_grammars else (),
+    )
+
+
+def _document(source: str, encoded: bytes, found: "Sequence[Definition]") -> Document:
+    place_of = _places(encoded, [p for e in found for p in (e.start, e.end, e.signature)])
+    scopes: list[Scope] = []
+    marks: list[Heading] = []
+    for each in found:
+        start, end = _line_start(source, place_of[each.start]), place_of[each.end]
+        line_end = source.find("\n", place_of[each.signature])
+        first_line = source[place_of[each.signature] : line_end if line_end >= 0 else None]
+        scopes.append(Scope(start, end, each.depth, first_line.strip()))
+        marks += [Heading(start, each.depth + 1, each.name), Heading(end, each.depth + 1, "")]
+    # Where one ends and another begins, the end comes first.
+    marks.sort(key=lambda mark: (mark.offset, bool(mark.text), mark.level))
+    return Document(
+        text=source, headings=tuple(marks), scopes=tuple(scopes), kind="code", whole_lines=True
+    )
+
+
+def _line_start(source: str, place: int) -> int:
+    """Return where the line of a place begins, unless words stand before it."""
+    start = source.rfind("\n", 0, place) + 1
+    return place if source[start:place].strip() else start
+
+
+def _places(encoded: bytes, offsets: list[int]) -> dict[int, int]:
+    """Map offsets in bytes to those in characters."""
+    places: dict[int, int] = {}
+    before = place = 0
+    for offset in sorted(set(offsets)):
+        place += len(encoded[before:offset].decode("utf-8", "ignore"))
+        places[offset], before = place, offset
+    return places

@@ -1,0 +1,137 @@
+"""EPUB: the chapters of its spine, each read as HTML."""
+
+import posixpath
+import zipfile
+import zlib
+from contextlib import suppress
+from typing import Any
+from urllib.parse import unquote
+
+from pgblend.cli.documents.decode import decode
+from pgblend.cli.documents.document import (
+    Document,
+    Heading,
+    ParseError,
+    stated_title,
+    storable_text,
+)
+from pgblend.cli.documents.html_pictures import add_pictures
+from pgblend.cli.documents.office_file import local_name, open_archive, parse_xml, read_member
+from pgblend.cli.documents.parse_html import parse_page
+from pgblend.cli.documents.text_builder import TextBuilder
+
+_CONTAINER = "META-INF/container.xml"
+_ENCRYPTION = "META-INF/encryption.xml"
+# What Dublin Core calls it, and what the metadata do; of several all are kept.
+_METADATA = {
+    "creator": "author",
+    "contributor": "contributor",
+    "publisher": "publisher",
+    "date": "date",
+    "language": "language",
+    "identifier": "identifier",
+    "subject": "tags",
+    "description": "description",
+    "rights": "rights",
+    "source": "source",
+}
+_PAGES = frozenset(("application/xhtml+xml", "text/html", "application/x-dtbook+xml", "text/xml"))
+_GET_ANEW = "get the book anew from where it comes from"
+
+
+def parse_epub(data: bytes) -> Document:
+    """Read an EPUB's chapters in their order; title and metadata are the book's."""
+    with open_archive(data) as archive:
+        roots = parse_xml(read_member(archive, _CONTAINER)).iter("{*}rootfile")
+        path = next((root.get("full-path") for root in roots), None)
+        if not path:
+            raise ParseError("no readable EPUB: its container names no book")
+        package = parse_xml(read_member(archive, path))
+        items = {item.get("id"): item for item in package.iter("{*}item")}
+        encrypted = _encrypted(archive)
+        builder = TextBuilder()
+        for reference in package.iter("{*}itemref"):
+            item = _page(items, reference.get("idref"))
+            if item is None:
+                name = reference.get("idref") or "a chapter"
+                builder.leave_out(name, "the book's list of files lacks this chapter", _GET_ANEW)
+                continue
+            href = unquote(item.get("href", "").partition("#")[0])
+            name = posixpath.normpath(posixpath.join(posixpath.dirname(path), href))
+            if name in encrypted:
+                builder.leave_out(name, "it is encrypted (DRM)", "get the book without DRM")
+            elif item.get("media-type", "").startswith("image/"):
+                with suppress(ParseError):
+                    builder.add_picture(read_member(archive, name))
+            else:
+                _read_chapter(builder, archive, name)
+    return Document(
+        title=stated_title(_first(package, "title")),
+        text=builder.text(),
+        metadata=_metadata(package),
+        headings=tuple(builder.headings),
+        tables=tuple(builder.tables),
+        pictures=tuple(builder.pictures),
+        left_out=tuple(builder.left_out),
+    )
+
+
+def _page(items: dict[str, Any], reference: str | None) -> Any:
+    """Return the item of a chapter; of one that few can show, what stands in for it."""
+    item = items.get(reference or "")
+    for _ in items:
+        if item is None or item.get("media-type") in _PAGES or not item.get("fallback"):
+            break
+        item = items.get(item.get("fallback"))
+    return item
+
+
+def _encrypted(archive: zipfile.ZipFile) -> set[str]:
+    """Return the names of the files that are encrypted."""
+    if _ENCRYPTION not in archive.namelist():
+        return set()
+    references = parse_xml(read_member(archive, _ENCRYPTION)).iter("{*}CipherReference")
+    return {unquote(reference.get("URI", "")) for reference in references}
+
+
+def _metadata(package: Any) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, key in _METADATA.items():
+        values = _values(package, name)
+        if values:
+            found[key] = values if name == "subject" or len(values) > 1 else values[0]
+    return found
+
+
+def _first(package: Any, name: str) -> str:
+    return next(iter(_values(package, name)), "")
+
+
+def _values(package: Any, name: str) -> list[str]:
+    nodes = (node for node in package.iter("{*}*") if local_name(node) == name)
+    texts = (" ".join("".join(node.itertext()).split()) for node in nodes)
+    return list(dict.fromkeys(storable_text(text) for text in texts if text))
+
+
+def _read_chapter(builder: TextBuilder, archive: zipfile.ZipFile, name: str) -> None:
+    try:
+        page = parse_page(decode(read_member(archive, name), html=True))
+    except ParseError as error:
+        builder.leave_out(name, str(error), _GET_ANEW)
+        return
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
+        builder.leave_out(name, f"this chapter is damaged: {error}", _GET_ANEW)
+        return
+    start = builder.add(page.text)
+    builder.headings.extend(
+        Heading(start + heading.offset, heading.level, heading.text) for heading in page.headings
+    )
+    builder.tables.extend(table.moved(start) for table in page.tables)
+
+    def read_file(path: str) -> bytes | None:
+        with suppress(ParseError):
+            return read_member(archive, posixpath.normpath(posixpath.join(folder, path)))
+        return None
+
+    folder = posixpath.dirname(name)
+    add_pictures(builder, page, read_file, start, folder)

@@ -1,0 +1,449 @@
+"""HTML: what a reader of the page can see, without scripts, styles and navigation."""
+
+import re
+from dataclasses import dataclass, field
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from pgblend.cli.documents.document import (
+    Heading,
+    Link,
+    ParseError,
+    Table,
+    stated_title,
+    top_heading,
+)
+from pgblend.cli.documents.html_page import (
+    Furniture,
+    button_name,
+    is_control,
+    names_drawing,
+    page_dates,
+)
+from pgblend.cli.documents.text_builder import TableRows, with_captions
+
+# What stands in <audio> and <video> is for browsers without them; a <datalist> shows while typing.
+_DROPPED_NAMES = (
+    "head script style noscript template audio video datalist annotation annotation-xml rp "
+    "noframes noembed"
+)
+_BLOCK_NAMES = (
+    "address article aside blockquote body caption dd details div dl dt fieldset figcaption figure "
+    "dialog footer form h1 h2 h3 h4 h5 h6 header hgroup hr html iframe legend li main menu "
+    "nav object ol option p pre search section select summary svg table tbody textarea tfoot thead "
+    "tr ul"
+)
+_LINE_NAMES = "li dt dd tr tbody thead tfoot caption div body html option select svg textarea"
+# End by themselves, so that opening many does not nest.
+_UNNESTED_NAMES = (
+    "area base br col embed hr img input link meta source track wbr p li dt dd tr td th thead "
+    "tbody tfoot option optgroup colgroup"
+)
+_DROPPED = frozenset(_DROPPED_NAMES.split())
+_BLOCKS = frozenset(_BLOCK_NAMES.split())
+# Blocks that stand apart by a blank line; the others begin on a new line.
+_PARAGRAPHS = _BLOCKS - frozenset(_LINE_NAMES.split())
+_UNNESTED = frozenset(_UNNESTED_NAMES.split())
+_LINE_STARTS = frozenset(("hr", "text"))
+_LISTS = frozenset(("ol", "ul", "menu"))
+_PREFORMATTED = frozenset(("pre", "textarea"))
+# What is put after the text of an element.
+_AFTER = {"q": "\u201d", "rt": ")"}
+# Elements that may be navigation.
+_FURNITURE_NAMES = "nav header footer aside section div form table ul ol p center span tr dialog a"
+_FURNITURE = frozenset(_FURNITURE_NAMES.split())
+_HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
+_SPACES = re.compile(r"\s+")
+# LaTeX2HTML puts its links between comments, in no element of their own.
+_NAVIGATION_PANEL = re.compile(
+    r"<!--\s*Navigation Panel\s*-->.*?<!--\s*End of Navigation Panel\s*-->", re.DOTALL
+)
+_MARK = re.compile(r"\s*[\u00b6\U0001f517]\s*$")
+_TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)")
+_MAX_DEPTH = 10_000
+# Deeper elements are not looked at as menus: each look goes through all that is in them.
+_DEEPEST_MENU = 60
+_SHADOW = ("shadowrootmode", "shadowroot")
+# Fields whose value a reader sees, else what stands there until one is typed.
+_SHOWN_FIELDS = frozenset(
+    ("", "text", "search", "email", "url", "tel", "number", "date", "datetime-local", "month")
+)
+_BUTTONS = frozenset(("button", "submit", "reset"))
+
+
+@dataclass(frozen=True)
+class Page:
+    """What a page of HTML says; `images` are sources of <img> and where their texts belong.
+
+    The title is <title>, else a single <h1> before all other headings, else "". Links and images
+    of navigation are left out. `dates` are when it was published and modified (page_dates).
+    """
+
+    text: str
+    title: str
+    headings: tuple[Heading, ...]
+    links: tuple[Link, ...]
+    images: tuple[tuple[int, str], ...]
+    tables: tuple[Table, ...]
+    dates: dict[str, str]
+
+
+def parse_html(source: str) -> tuple[str, str, tuple[Heading, ...]]:
+    """Return text, title and headings of a page."""
+    page = parse_page(source)
+    return page.text, page.title, page.headings
+
+
+def parse_page(source: str) -> Page:
+    """Return what a page says."""
+    _check_depth(source)
+    source = _NAVIGATION_PANEL.sub("", source) if "avigation Panel" in source else source
+    tree = LexborHTMLParser(source)
+    writer = _Writer(Furniture(tree))
+    if tree.root is not None:
+        _write(tree.root, writer)
+    writer.place_images()
+    text = writer.text()
+    title_node = tree.css_first("head > title")
+    title = stated_title(title_node.text()) if title_node else ""
+    title = title or top_heading(writer.headings)
+    return Page(
+        text,
+        title,
+        tuple(writer.headings),
+        tuple(writer.links),
+        tuple(writer.images),
+        with_captions(writer.tables, text, writer.headings),
+        page_dates(tree),
+    )
+
+
+def _check_depth(source: str) -> None:
+    """Refuse a page whose elements nest so deep that parsing takes minutes (quadratic time)."""
+    depth = 0
+    for match in _TAG.finditer(source):
+        if match.group(2).lower() not in _UNNESTED:
+            depth = max(depth - 1, 0) if match.group(1) else depth + 1
+            if depth > _MAX_DEPTH:
+                raise ParseError(f"its elements nest deeper than {_MAX_DEPTH:,} levels")
+
+
+@dataclass
+class _OpenTable:
+    """A table while it is read, and where its rows begin."""
+
+    node: LexborNode
+    rows: list[tuple[int, LexborNode]] = field(default_factory=list)
+    is_layout: bool = False
+
+    def collected(self) -> TableRows:
+        """Return the rows; those beside a cell of several rows have that cell as their group."""
+        caption = next((node for node in self.node.iter() if node.tag == "caption"), None)
+        rows = TableRows(_plain(caption) if caption else "")
+        spanning, count = "", 0
+        for offset, row in self.rows:
+            nodes = [node for node in row.iter() if node.tag in ("td", "th")]
+            cells = [_plain(node) for node in nodes]
+            is_head = row.parent is not None and row.parent.tag == "thead"
+            is_header = is_head or all(node.tag == "th" for node in nodes)
+            rows.add(offset, cells, is_header, spanning if count else "")
+            count = max(count - 1, 0)
+            if nodes and not count:
+                span = nodes[0].attributes.get("rowspan") or ""
+                spanning, count = cells[0], int(span[:4]) - 1 if span.isdecimal() else 0
+        return rows
+
+
+def _plain(node: LexborNode) -> str:
+    return _SPACES.sub(" ", node.text(separator=" ")).strip()
+
+
+@dataclass
+class _Numbers:
+    """The numbers of a list: the next one, what is added for each, and how it is written."""
+
+    next: int | None = None
+    step: int = 1
+    style: str = "1"
+
+    def mark(self, value: str) -> str:
+        """Return the mark of the next item; `value` is its own number, if it has one."""
+        if self.next is None:
+            return "- "
+        if _NUMBER.fullmatch(value):
+            self.next = int(value)
+        number = self.next
+        self.next += self.step
+        return f"{_written(number, self.style)}. "
+
+
+def _written(number: int, style: str) -> str:
+    """Write the number of an item as letters or a Roman number, where the list says so."""
+    if style in "aA" and 0 < number <= 26:
+        return chr(ord(style) + number - 1)
+    if style in "iI" and 0 < number < 4000:
+        text = "".join(
+            digits[int(digit)] for digit, digits in zip(f"{number:04}", _ROMAN, strict=True)
+        )
+        return text if style == "i" else text.upper()
+    return str(number)
+
+
+_NUMBER = re.compile(r"-?\d{1,6}")
+_ROMAN = (
+    ("", "m", "mm", "mmm"),
+    ("", "c", "cc", "ccc", "cd", "d", "dc", "dcc", "dccc", "cm"),
+    ("", "x", "xx", "xxx", "xl", "l", "lx", "lxx", "lxxx", "xc"),
+    ("", "i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix"),
+)
+
+
+@dataclass
+class _Writer:
+    """Collects text; line ends asked for are written once text follows, and never doubled."""
+
+    furniture: Furniture
+    parts: list[str] = field(default_factory=list)
+    depth: int = 0
+    length: int = 0
+    breaks: int = 0
+    space: bool = False
+    cell: bool = False
+    bullet: str = ""
+    preformatted: int = 0
+    headings: list[Heading] = field(default_factory=list)
+    links: list[Link] = field(default_factory=list)
+    images: list[tuple[int, str]] = field(default_factory=list)
+    new_images: list[str] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
+    # Pages within the page: nodes last as long as the trees that they are of.
+    inner: list[LexborHTMLParser] = field(default_factory=list)
+    numbers: list[_Numbers] = field(default_factory=list)
+    open_tables: list[_OpenTable] = field(default_factory=list)
+
+    def write(self, text: str) -> None:
+        """Add text of the page, with white space collapsed outside <pre>."""
+        if self.preformatted:
+            if text.strip("\n") or self.parts:
+                self._append(text)
+            return
+        words = _SPACES.sub(" ", text)
+        if words.strip():
+            self.space = self.space or words.startswith(" ")
+            self._append(words.strip())
+            self.space = words.endswith(" ")
+        elif words:
+            self.space = True
+
+    def write_after(self, mark: str) -> None:
+        """Add a mark to the text before it."""
+        self.space = False
+        self._append(mark)
+
+    def break_line(self, count: int) -> None:
+        """Ask for line ends before the next text, unless it is the first of a list item."""
+        if not self.bullet:
+            self.breaks = max(self.breaks, count)
+            self.cell = False
+
+    def place_images(self) -> None:
+        """Let the images since the last block stand after the text of this one."""
+        self.images += [(self.length, source) for source in self.new_images]
+        self.new_images.clear()
+
+    def open_table(self, table: LexborNode) -> None:
+        """Begin a table; the one around it is no more than layout."""
+        if self.open_tables:
+            self.open_tables[-1].is_layout = True
+        self.open_tables.append(_OpenTable(table))
+
+    def close_table(self) -> None:
+        """Keep the table that ends here: its cells' texts are read once, of no layout."""
+        closed = self.open_tables.pop()
+        if not closed.is_layout and (table := closed.collected().table(self.length)):
+            self.tables.append(table)
+
+    def start_cell(self) -> None:
+        """Separate the next text from the table cell before it."""
+        self.cell = not self.breaks
+
+    def _append(self, text: str) -> None:
+        part = self._separator() + self.bullet + text
+        self.parts.append(part)
+        self.length += len(part)
+        self.breaks, self.space, self.cell, self.bullet = 0, False, False, ""
+
+    def _separator(self) -> str:
+        if not self.parts:
+            return ""
+        last = self.parts[-1]
+        if self.breaks:
+            return "\n" * (self.breaks - len(last) + len(last.rstrip("\n")))
+        return " | " if self.cell else " " * self.space
+
+    def position(self) -> int:
+        """Tell where the next text will begin."""
+        return self.length + len(self._separator())
+
+    def text(self) -> str:
+        """Return everything written."""
+        return "".join(self.parts)
+
+
+def _write(root: LexborNode, writer: _Writer) -> None:
+    """Walk the tree with a stack of our own: pages may nest deeper than Python's."""
+    stack: list[tuple[LexborNode, bool]] = [(root, False)]
+    heading_start = 0
+    while stack:
+        node, leaving = stack.pop()
+        tag = node.tag or ""
+        if tag == "-text":
+            writer.write(node.text_content or "")
+            continue
+        if leaving:
+            writer.depth -= 1
+            _leave(node, tag, writer, heading_start)
+            continue
+        if _is_left_out(node, tag, writer):
+            continue
+        if tag in _HEADINGS:
+            writer.break_line(2)
+            heading_start = writer.position()
+        if tag == "a" and (target := (node.attributes.get("href") or "").strip()):
+            writer.links.append(Link(writer.position(), target[:2001], "path"))
+        _enter(tag, node, writer)
+        if tag == "table":
+            writer.open_table(node)
+        elif tag == "tr" and writer.open_tables:
+            writer.open_tables[-1].rows.append((writer.position(), node))
+        writer.depth += 1
+        stack.append((node, True))
+        stack.extend((child, False) for child in reversed(_children(node, tag, writer)))
+
+
+def _is_left_out(node: LexborNode, tag: str, writer: _Writer) -> bool:
+    """Whether an element is not seen, or is not what the page is about."""
+    if tag in _DROPPED:
+        return not _is_shadow(node, tag)
+    if tag == "button":
+        return is_control(node.text())
+    if tag == "title":
+        return not names_drawing(node)
+    if tag not in _FURNITURE or writer.depth > _DEEPEST_MENU:
+        return False
+    return writer.furniture.has(node, tag, is_above=not writer.headings)
+
+
+def _is_shadow(node: LexborNode, tag: str) -> bool:
+    """Whether a template is the shadow root of the element that it stands in: it is shown."""
+    return tag == "template" and any(name in node.attributes for name in _SHADOW)
+
+
+def _children(node: LexborNode, tag: str, writer: _Writer) -> list[LexborNode]:
+    """Return what stands in an element; that of frames and shadow roots has a tree of its own."""
+    source = None
+    if tag == "template":
+        source = (node.html or "").partition(">")[2].rpartition("</template")[0]
+    elif tag == "iframe":
+        source = node.attributes.get("srcdoc") or ""
+    elif tag == "slot" and _has_light_children(node):
+        return []
+    if source is None:
+        return list(node.iter(include_text=True))
+    tree = LexborHTMLParser(source)
+    writer.inner.append(tree)
+    return [tree.body] if tree.body is not None else []
+
+
+def _has_light_children(slot: LexborNode) -> bool:
+    """Whether a slot may be filled by the element around: what stands in it is shown if not."""
+    return "name" not in slot.attributes
+
+
+def _enter(tag: str, node: LexborNode, writer: _Writer) -> None:
+    if tag in _BLOCKS:
+        writer.place_images()
+        writer.break_line(2 if tag in _PARAGRAPHS else 1)
+    if tag in _LISTS:
+        writer.numbers.append(_numbers(node, tag))
+    elif tag == "li":
+        value = node.attributes.get("value") or ""
+        writer.bullet = writer.numbers[-1].mark(value) if writer.numbers else "- "
+    elif tag in ("td", "th"):
+        writer.start_cell()
+    elif tag == "br":
+        writer.break_line(1)
+    elif tag in _PREFORMATTED:
+        writer.preformatted += 1
+    elif tag in _LINE_STARTS:
+        writer.break_line(2 if tag == "hr" else 1)
+    else:
+        _enter_inline(tag, node, writer)
+
+
+def _enter_inline(tag: str, node: LexborNode, writer: _Writer) -> None:
+    """Write what elements show that is in their attributes, or put around their text."""
+    attributes = node.attributes
+    if tag == "img":
+        # Where a picture is loaded when it comes into view, src is what stands there before.
+        source = attributes.get("data-src") or attributes.get("src") or ""
+        writer.new_images.append(source.strip())
+    if tag in ("img", "area"):
+        writer.write(f" {attributes.get('alt') or ''} ")
+    elif tag == "input":
+        writer.write(f" {_field_text(node)} ")
+    elif tag == "optgroup":
+        writer.break_line(1)
+        writer.write(attributes.get("label") or "")
+    elif tag == "q":
+        writer.write("\u201c")
+    elif tag == "rt":
+        writer.write("(")
+    elif tag == "button":
+        writer.break_line(1)
+        writer.write(button_name(node))
+    elif attributes.get("role") == "button" and writer.depth <= _DEEPEST_MENU:
+        writer.write(f" {button_name(node)} ")
+
+
+def _field_text(node: LexborNode) -> str:
+    """Return what a reader sees of an input."""
+    attributes = node.attributes
+    kind = (attributes.get("type") or "").lower()
+    if kind == "image":
+        return attributes.get("alt") or ""
+    value = attributes.get("value") or ""
+    if kind in _BUTTONS:
+        return "" if is_control(value) else value
+    return value or attributes.get("placeholder") or "" if kind in _SHOWN_FIELDS else ""
+
+
+def _numbers(node: LexborNode, tag: str) -> _Numbers:
+    if tag != "ol":
+        return _Numbers()
+    attributes = node.attributes
+    step = -1 if "reversed" in attributes else 1
+    start = attributes.get("start") or ""
+    count = sum(child.tag == "li" for child in node.iter()) if step < 0 else 1
+    first = int(start) if _NUMBER.fullmatch(start) else count
+    return _Numbers(first, step, attributes.get("type") or "1")
+
+
+def _leave(node: LexborNode, tag: str, writer: _Writer, heading_start: int) -> None:
+    if tag == "table":
+        writer.close_table()
+    elif tag in _PREFORMATTED:
+        writer.preformatted -= 1
+    elif tag in _LISTS:
+        writer.numbers.pop()
+    elif tag == "li":
+        writer.bullet = ""
+    elif tag in _AFTER:
+        writer.write_after(_AFTER[tag])
+    if tag in _HEADINGS:
+        text = _MARK.sub("", _SPACES.sub(" ", node.text())).strip()
+        if text:
+            writer.headings.append(Heading(heading_start, int(tag[1]), text))
+    if tag in _BLOCKS:
+        writer.place_images()
+        writer.break_line(2 if tag in _PARAGRAPHS else 1)

@@ -1,0 +1,193 @@
+"""OpenDocument texts and presentations: what they show, with comments, notes and charts."""
+
+import posixpath
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from pgblend.cli.documents.document import Document, ParseError, stated_title, storable_text
+from pgblend.cli.documents.office_file import local_name, open_archive, parse_xml, read_member
+from pgblend.cli.documents.text_builder import (
+    TableRows,
+    TextBuilder,
+    cell_text,
+    row_text,
+    with_captions,
+)
+
+_TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
+_TABLE = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
+_DRAWING = "{urn:oasis:names:tc:opendocument:xmlns:drawing:1.0}"
+_OFFICE = "{urn:oasis:names:tc:opendocument:xmlns:office:1.0}"
+_STYLE = "{urn:oasis:names:tc:opendocument:xmlns:style:1.0}"
+_PRESENTATION = "{urn:oasis:names:tc:opendocument:xmlns:presentation:1.0}"
+_HREF = "{http://www.w3.org/1999/xlink}href"
+_IMAGE, _OBJECT, _PAGE = f"{_DRAWING}image", f"{_DRAWING}object", f"{_DRAWING}page"
+_COMMENT = f"{_OFFICE}annotation"
+_ROW = f"{_TABLE}table-row"
+_BLOCKS = (f"{_TEXT}h", f"{_TEXT}p", _ROW)
+# Deleted while changes were tracked: kept in the file, shown to nobody.
+_DELETED = f"{_TEXT}tracked-changes"
+_HEADS = tuple(f"{_STYLE}{name}" for name in ("header", "header-first", "footer", "footer-first"))
+_UNSEEN = frozenset(("annotation", "tracked-changes", "title", "desc"))
+_METADATA = {
+    "creator": "author",
+    "initial-creator": "author",
+    "subject": "subject",
+    "description": "description",
+    "keyword": "tags",
+    "date": "date",
+    "creation-date": "created",
+    "language": "language",
+}
+
+
+def parse_opendocument(data: bytes) -> Document:
+    """Read a text or a presentation: headings, paragraphs, tables; slides are pages."""
+    with _opened(data) as (archive, content, others):
+        builder = TextBuilder()
+        tables: dict[Any, tuple[TableRows, int]] = {}
+        for element in content.iter(*_BLOCKS, _IMAGE, _OBJECT, _PAGE, _COMMENT):
+            if next(element.iterancestors(_DELETED), None) is None:
+                _add(builder, archive, element, tables)
+        for part in others:
+            for text in _heads(part):
+                builder.add(text)
+        about = _about([content, *others])
+    for rows, end in tables.values():
+        builder.tables += filter(None, [rows.table(end)])
+    text = builder.text()
+    return Document(
+        title=stated_title(about.pop("title", "")),
+        text=text,
+        metadata=about,
+        headings=tuple(builder.headings),
+        tables=with_captions(builder.tables, text, builder.headings),
+        places=tuple(builder.places),
+        pictures=tuple(builder.pictures),
+        left_out=tuple(builder.left_out),
+    )
+
+
+def _add(
+    builder: TextBuilder,
+    archive: zipfile.ZipFile | None,
+    element: Any,
+    tables: dict[Any, tuple[TableRows, int]],
+) -> None:
+    """Add what an element says, unless it is said with what stands around it."""
+    if element.tag == _PAGE:
+        builder.start_page(len(builder.places) + 1)
+    elif element.tag in (_IMAGE, _OBJECT):
+        _add_object(builder, archive, element)
+    elif element.tag == _COMMENT:
+        _add_comment(builder, element)
+    elif next(element.iterancestors(*_BLOCKS, _COMMENT), None) is None:
+        if element.tag == _ROW:
+            _add_row(builder, element, tables)
+        else:
+            _add_block(builder, element)
+
+
+@contextmanager
+def _opened(data: bytes) -> Iterator[tuple[zipfile.ZipFile | None, Any, list[Any]]]:
+    """Open an archive, or a document in one XML file; give content, then styles and metadata."""
+    if data.lstrip()[:1] == b"<":
+        yield None, parse_xml(data), []
+        return
+    with open_archive(data) as archive:
+        if b"encryption-data" in read_member(archive, "META-INF/manifest.xml"):
+            raise ParseError("it is encrypted and needs a password")
+        others = []
+        for name in ("styles.xml", "meta.xml"):
+            with suppress(ParseError):
+                others.append(parse_xml(read_member(archive, name)))
+        yield archive, parse_xml(read_member(archive, "content.xml")), others
+
+
+def _add_object(builder: TextBuilder, archive: zipfile.ZipFile | None, element: Any) -> None:
+    """Add a picture, or the words and figures of a chart or formula within the document."""
+    name = posixpath.normpath(element.get(_HREF, "")) if element.get(_HREF) else ""
+    if archive is None or not name or not builder.asks_first(name):
+        return
+    if element.tag == _IMAGE:
+        with suppress(ParseError):  # linked, or lost
+            builder.add_picture(read_member(archive, name))
+        return
+    try:
+        inner = parse_xml(read_member(archive, f"{name}/content.xml"))
+    except ParseError:
+        builder.leave_out(name, "an object of another program", "save it as a file beside it")
+        return
+    said = [" ".join(_joined(each).split()) for each in inner.iter(f"{_TEXT}p")]
+    builder.add(row_text([text for text in said if text]))
+
+
+def _add_comment(builder: TextBuilder, element: Any) -> None:
+    """Add a comment as a paragraph after what it is about."""
+    who = " ".join("".join(each.itertext()) for each in element.iter("{*}creator"))
+    said = " ".join(" ".join(_joined(each).split()) for each in element.iter(f"{_TEXT}p"))
+    if said:
+        builder.add(f"Comment ({who}): {said}" if who else f"Comment: {said}")
+
+
+def _add_row(builder: TextBuilder, row: Any, tables: dict[Any, tuple[TableRows, int]]) -> None:
+    """Add a table's row, and note it in its table, which then ends after it."""
+    cells = [cell_text(_joined(cell)) for cell in row.iterchildren(f"{_TABLE}table-cell")]
+    offset = builder.add(row_text(cells), "\n")
+    is_header = local_name(row.getparent()) == "table-header-rows"
+    table = next(row.iterancestors(f"{_TABLE}table"), row.getparent())
+    rows, _ = tables.get(table) or (TableRows(), 0)
+    if any(cells):
+        rows.add(offset, cells, is_header)
+    tables[table] = rows, builder.length
+
+
+def _add_block(builder: TextBuilder, element: Any) -> None:
+    """Add a heading or paragraph with all within it: notes, frames."""
+    frame = next(element.iterancestors(f"{_DRAWING}frame"), None)
+    kind = "" if frame is None else frame.get(f"{_PRESENTATION}class", "")
+    if element.tag == f"{_TEXT}h" or kind == "title":
+        level = element.get(f"{_TEXT}outline-level", "1")
+        builder.add_heading(_joined(element), int(level) if level.isdecimal() else 1)
+    else:
+        builder.add(_joined(element).strip("\n"))
+
+
+def _heads(part: Any) -> list[str]:
+    """Return what stands at the head or foot of each page, once."""
+    found = (_joined(each).split() for each in part.iter(*_HEADS))
+    return list(dict.fromkeys(" ".join(words) for words in found if words))
+
+
+def _about(parts: list[Any]) -> dict[str, Any]:
+    """Return what the document's metadata say."""
+    found: dict[str, Any] = {}
+    for meta in (meta for part in parts for meta in part.iter(f"{_OFFICE}meta")):
+        for element in meta:
+            name, text = local_name(element), storable_text(" ".join((element.text or "").split()))
+            key = "title" if name == "title" else _METADATA.get(name)
+            if key == "tags" and text:
+                found.setdefault("tags", []).append(text)
+            elif key and text:
+                found.setdefault(key, text)
+    return found
+
+
+def _joined(element: Any) -> str:
+    """Return the text below an OpenDocument element with its spaces and line ends."""
+    parts = [element.text or ""]
+    for child in element:
+        name = local_name(child)
+        if name == "s":
+            count = child.get(f"{_TEXT}c", "1")
+            parts.append(" " * min(int(count), 100) if count.isdecimal() else " ")
+        elif name in ("tab", "line-break"):
+            parts.append("\t" if name == "tab" else "\n")
+        elif name in ("p", "h"):
+            parts.append(f"\n{_joined(child)}\n")
+        elif name not in _UNSEEN:
+            parts.append(_joined(child))
+        parts.append(child.tail or "")
+    return "".join(parts)

@@ -1,0 +1,243 @@
+"""Spreadsheets by sheet and row."""
+
+import io
+import zipfile
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from datetime import datetime, time
+from typing import Any
+from zipfile import is_zipfile
+
+from lxml import etree
+from python_calamine import CalamineError, CalamineWorkbook
+
+from pgblend.cli.documents.document import (
+    Document,
+    Heading,
+    LeftOut,
+    ParseError,
+    Place,
+    storable_text,
+)
+from pgblend.cli.documents.number_format import general
+from pgblend.cli.documents.office_file import (
+    OLE_MAGIC,
+    BrokenArchiveError,
+    local_name,
+    open_archive,
+    open_package,
+    read_member,
+)
+from pgblend.cli.documents.text_builder import Sheet, TextBuilder, table_document, write_rows
+from pgblend.cli.documents.xlsx_sheets import MAIN, xlsx_sheets
+
+# Sheets of OpenDocument files, whose cells have the text that they show.
+
+_TABLE = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
+_TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
+_CELLS = (f"{_TABLE}table-cell", f"{_TABLE}covered-table-cell")
+# The last column and row that spreadsheet programs have.
+_LAST_COLUMN, _LAST_ROW = 16_384, 1_048_576
+
+
+def ods_sheets(archive: zipfile.ZipFile) -> Iterator[Sheet]:
+    """Yield the sheets in order; each is read to its end before the next."""
+    if b"encryption-data" in read_member(archive, "META-INF/manifest.xml"):
+        raise ParseError("it is encrypted and needs a password")
+    with archive.open("content.xml") as stream:
+        events = etree.iterparse(
+            stream,
+            events=("start", "end"),
+            tag=[f"{_TABLE}{name}" for name in ("table", "table-row", "shapes")],
+            resolve_entities=False,
+            no_network=True,
+            huge_tree=False,
+        )
+        try:
+            for event, element in events:
+                if event == "start" and element.tag == f"{_TABLE}table":
+                    reader = _SheetReader(element.get(f"{_TABLE}name", ""), events)
+                    yield Sheet(reader.name, reader.rows(), reader.add_beside)
+        except etree.XMLSyntaxError as error:
+            raise ParseError(f"not valid XML: {error.msg}") from None
+
+
+class _SheetReader:
+    """Reads on up to the end of a table; what stands beside its cells is added after it."""
+
+    def __init__(self, name: str, events: Any) -> None:
+        self.name = name
+        self._events = events
+        self._beside: list[tuple[int, str]] = []
+
+    def rows(self) -> Iterator[tuple[int, list[str]]]:
+        """Yield each row's number and cells; rows and cells that are repeated come as often."""
+        number = 1
+        for event, element in self._events:
+            if event == "start":
+                continue
+            if element.tag == f"{_TABLE}table":
+                element.clear()
+                return
+            if element.tag == f"{_TABLE}shapes":
+                self._note(1, element)
+            else:
+                cells = self._cells(element, number)
+                times = _repeated(element, "rows", _LAST_ROW)
+                for _ in range(times if cells else 0):
+                    yield number, list(cells)
+                    number += 1
+                number += 0 if cells else times
+            element.clear()
+
+    def _cells(self, row: Any, number: int) -> list[str]:
+        cells: list[str] = []
+        empty = 0
+        for cell in row.iterchildren(*_CELLS):
+            times = _repeated(cell, "columns", _LAST_COLUMN)
+            text = "\n".join(map(_paragraph, cell.iterchildren(f"{_TEXT}p")))
+            for child in cell:
+                if local_name(child) != "p":
+                    self._note(number, child)
+            if text:
+                cells += [""] * empty + [text] * times
+                empty = 0
+            else:
+                empty += times
+        return cells[:_LAST_COLUMN]
+
+    def _note(self, row: int, element: Any) -> None:
+        """Note the words of a comment or a drawing."""
+        text = "\n".join(map(_paragraph, element.iter(f"{_TEXT}p"))).strip()
+        if text:
+            self._beside.append((row, text))
+
+    def add_beside(self, builder: TextBuilder) -> None:
+        """Add comments and drawings."""
+        for row, text in self._beside:
+            builder.places.append(Place(builder.add(text), sheet=self.name, row=row))
+
+
+def _paragraph(paragraph: Any) -> str:
+    """Return what a paragraph shows; several spaces and line ends are elements of their own."""
+    parts = [paragraph.text or ""]
+    for child in paragraph:
+        name = local_name(child)
+        if name in ("s", "tab", "line-break"):
+            parts.append("\n" if name == "line-break" else " ")
+        elif name not in ("annotation", "p"):
+            parts.append(_paragraph(child))
+        parts.append(child.tail or "")
+    return "".join(parts)
+
+
+def _repeated(element: Any, what: str, most: int) -> int:
+    text = element.get(f"{_TABLE}number-{what}-repeated", "1")
+    return min(int(text), most) if text.isdecimal() and len(text) < 10 else 1
+
+
+_ZIP_MAGIC = b"PK"
+# Of Excel 2 to 4, whose files are no containers.
+_OLDEST = (b"\x09\x00", b"\x09\x02", b"\x09\x04", b"\x09\x08")
+_BINARY = "xl/workbook.bin"
+_BINARY_FORMATS = "numbers stand as they are stored, without percent, currency and leading zeros"
+_SAVE_IT = "save it as .xlsx"
+_ODS = "content.xml"
+
+
+def parse_spreadsheet(data: bytes) -> Document:
+    """Read XLSX, XLSB, XLS or ODS: what its cells showed when it was saved."""
+    if data.startswith((OLE_MAGIC, *_OLDEST)):
+        return _written(_old_sheets(data))
+    # Before an archive may stand what does not belong to it.
+    if not data.startswith(_ZIP_MAGIC) and not is_zipfile(io.BytesIO(data)):
+        raise ParseError("no readable spreadsheet: it begins as none does")
+    try:
+        with open_archive(data) as archive:
+            names = archive.namelist()
+            if _ODS in names:
+                return _written(ods_sheets(archive))
+            if _BINARY in names:
+                document = _written(_calamine_sheets(data))
+                told = LeftOut("formats of numbers", _BINARY_FORMATS, _SAVE_IT)
+                return replace(document, left_out=(*document.left_out, told))
+    except BrokenArchiveError:
+        pass  # perhaps only its end is
+    with open_package(data, MAIN) as package:
+        document = _written(xlsx_sheets(package))
+        properties = package.properties()
+    properties.pop("title", "")
+    left_out = (*package.left_out, *document.left_out)
+    return replace(document, metadata=dict(properties), left_out=left_out)
+
+
+def _written(sheets: Iterable[Sheet]) -> Document:
+    builder = TextBuilder()
+    for sheet in sheets:
+        before = builder.length
+        write_rows(builder, sheet.rows, sheet.name)
+        if builder.length == before:
+            _add_name(builder, sheet)
+        sheet.add_beside(builder)
+    document = table_document(builder)
+    return replace(document, left_out=tuple(builder.left_out))
+
+
+def _add_name(builder: TextBuilder, sheet: Sheet) -> None:
+    """Name a sheet without rows, where there is something beside its cells."""
+    beside = TextBuilder()
+    sheet.add_beside(beside)
+    if beside.length or beside.pictures:
+        name = storable_text(sheet.name)
+        start = builder.add(name)
+        builder.breaks.append(start)
+        builder.headings.append(Heading(start, 1, name))
+        row = beside.places[0].row if beside.places else 1
+        builder.places.append(Place(start, sheet=name, row=row))
+
+
+def _old_sheets(data: bytes) -> Iterator[Sheet]:
+    """Read XLS; what the library for number formats stumbles over is read without them."""
+    import xlrd  # for old files alone
+    from xlrd.compdoc import CompDocError
+
+    from pgblend.cli.documents.xls_sheets import xls_sheets
+
+    try:
+        yield from xls_sheets(data)
+    except (xlrd.XLRDError, CompDocError) as error:
+        raise ParseError(_reason(str(error), data)) from None
+
+
+def _calamine_sheets(data: bytes) -> Iterator[Sheet]:
+    """Read what has no other reader: values without their number formats."""
+    try:
+        workbook = CalamineWorkbook.from_filelike(io.BytesIO(data))
+        for name in workbook.sheet_names:
+            sheet = workbook.get_sheet_by_name(name)
+            first_row = sheet.start[0] + 1 if sheet.start else 1
+            rows = sheet.to_python(skip_empty_area=True)
+            yield Sheet(
+                name, enumerate(([_value(cell) for cell in row] for row in rows), first_row)
+            )
+    except (CalamineError, ValueError, OSError) as error:
+        raise ParseError(_reason(str(error), data)) from None
+
+
+def _value(cell: Any) -> str:
+    """Write a value: whole numbers without a point, dates without a zero time."""
+    if isinstance(cell, bool):
+        return str(cell).upper()
+    if isinstance(cell, float):
+        return general(cell)
+    if isinstance(cell, datetime):
+        return cell.date().isoformat() if cell.time() == time() else cell.isoformat(" ")
+    return str(cell)
+
+
+def _reason(message: str, data: bytes) -> str:
+    if "password" in message.lower() or "encrypted" in message.lower():
+        return "it is encrypted and needs a password"
+    if data.startswith(OLE_MAGIC) and ("detect file format" in message or "workbook" in message):
+        return "it is encrypted with a password, or no spreadsheet"
+    return f"no readable spreadsheet: {' '.join(message.split())}"

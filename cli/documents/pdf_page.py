@@ -1,0 +1,349 @@
+"""A PDF's page: its lines in reading order, what was typed into forms, whether it is a scan."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from ctypes import c_double, c_ushort
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import pypdfium2 as pdfium
+import pypdfium2.raw as raw
+
+from pgblend.cli.documents.document import LeftOut
+from pgblend.cli.documents.pdf_layout import Piece, in_order
+
+# PDFium's mark for a hyphen at a line's end, after which it joined the word.
+_JOINED = re.compile("(?<=[\ufffe\x02])")
+_LINE_HYPHEN = re.compile("[\ufffe\x02](.?)", re.DOTALL)
+_LETTER_HYPHEN = re.compile(r"[^\W\d_][-\u00ad]\s*$")
+_SPACES = re.compile(r"[ \t\r]+$")
+# A gap between two columns is wider, in points.
+_WIDE_GAP = 7
+# A page with a picture of so much of it, and no more characters than a stamp has, is a scan.
+_SCANNED_SHARE = 0.5
+_MOST_STAMP = 300
+_MOST_PIECES = 5000
+_MOST_ANNOTATIONS = 5000
+_MOST_OPTIONS = 1000
+_TYPED = (raw.FPDF_FORMFIELD_TEXTFIELD, raw.FPDF_FORMFIELD_COMBOBOX, raw.FPDF_FORMFIELD_LISTBOX)
+_CHOICES = (raw.FPDF_FORMFIELD_COMBOBOX, raw.FPDF_FORMFIELD_LISTBOX)
+_MARKS = (raw.FPDF_FORMFIELD_CHECKBOX, raw.FPDF_FORMFIELD_RADIOBUTTON)
+_MARK = "[x]"
+_NO_WORDS = (raw.FPDF_ANNOT_LINK, raw.FPDF_ANNOT_POPUP)
+_WITH_LETTERS = (raw.FPDF_PAGEOBJ_TEXT, raw.FPDF_PAGEOBJ_FORM)
+_FLATTENED = raw.FLATTEN_SUCCESS
+_HIDDEN = 2 | 32
+_PASSWORD = 1 << 13
+ATTACHED = "a file within the file, which is not read"
+SAVE_IT = "save it as a file of its own"
+
+
+class Page:
+    """A page that is read: `lines` with their height on it, 0 at its foot and 1 at its head."""
+
+    def __init__(self, lines: list[tuple[str, float]], is_scan: bool) -> None:
+        self.lines = lines
+        self.is_scan = is_scan
+
+
+def read_page(pdf: pdfium.PdfDocument, index: int, left_out: list[LeftOut]) -> Page:
+    """Read a page; PdfiumError where it cannot be."""
+    page = pdf[index]
+    try:
+        turn = _Turn(page)
+        typed, are_drawn = _typed(pdf, page, turn, left_out)
+        if are_drawn and raw.FPDFPage_Flatten(page, raw.FLAT_NORMALDISPLAY) == _FLATTENED:
+            page.close()
+            page = pdf[index]
+        pieces = _page_pieces(page, turn)
+        lines = in_order(pieces) if len(pieces) <= _MOST_PIECES else [[p] for p in pieces]
+        _mark_hyphens(lines)
+        for piece in typed:
+            if not are_drawn or not _is_among(piece, pieces):
+                _put(lines, piece)
+        texts = [
+            ("".join(piece.text for piece in line).strip(), line[0].middle / turn.height)
+            for line in lines
+        ]
+        texts = [line for line in texts if line[0]]
+        is_scan = sum(len(text) for text, _ in texts) <= _MOST_STAMP and _is_picture(page)
+    finally:
+        page.close()
+    return Page(texts, is_scan)
+
+
+def joined(lines: list[str]) -> str:
+    """Return lines as a text; words that were divided between two are whole again."""
+    text = "\n".join(lines).replace("\ufffe\n", "\ufffe").replace("\x02\n", "\x02")
+    return _LINE_HYPHEN.sub(_join, text).strip()
+
+
+def _join(match: re.Match[str]) -> str:
+    """Join a word that was divided; before a capital or a digit the hyphen is the word's own."""
+    after = match.group(1)
+    return f"-{after}" if after.isupper() or after.isdigit() else after
+
+
+class _Turn:
+    """Turns places of a page so that it stands upright, as it is shown."""
+
+    def __init__(self, page: pdfium.PdfPage) -> None:
+        left, bottom, right, top = page.get_mediabox()
+        self._origin = (left, bottom)
+        self._size = (right - left, top - bottom)
+        self._quarters = page.get_rotation() // 90 % 4
+        self.height = max(self._size[self._quarters % 2 == 0], 1)
+
+    def box(
+        self, left: float, bottom: float, right: float, top: float
+    ) -> tuple[float, float, float, float]:
+        """Return a place's edges, in the same order."""
+        first = self._point(left - self._origin[0], bottom - self._origin[1])
+        second = self._point(right - self._origin[0], top - self._origin[1])
+        (left, right), (bottom, top) = (sorted(pair) for pair in zip(first, second, strict=True))
+        return left, bottom, right, top
+
+    def _point(self, x: float, y: float) -> tuple[float, float]:
+        width, height = self._size
+        return ((x, y), (y, width - x), (width - x, height - y), (height - y, x))[self._quarters]
+
+
+_Box = tuple[float, float, float, float]
+
+
+def _page_pieces(page: pdfium.PdfPage, turn: _Turn) -> list[Piece]:
+    text_page = page.get_textpage()
+    try:
+        return list(_pieces(text_page, turn))
+    finally:
+        text_page.close()
+
+
+def _pieces(text_page: pdfium.PdfTextPage, turn: _Turn) -> Iterator[Piece]:
+    """Yield the parts of the page's lines, as they are drawn."""
+    box = (0.0, turn.height, 0.0, turn.height)
+    number = line = place = 0
+    for drawn in text_page.get_text_range().split("\n"):
+        for part in _JOINED.split(drawn):
+            size = len(part) + sum(letter > "\uffff" for letter in part)
+            if part.strip():
+                for text, found in _cut(text_page, place, size, part):
+                    box = turn.box(*found) if found else box
+                    yield _piece(text, box, line, number)
+                    number += 1
+                line += 1
+            place += size
+        place += 1
+
+
+def _piece(text: str, box: _Box, line: int, number: int) -> Piece:
+    left, bottom, right, top = box
+    return Piece(text, left, bottom, right, top, line, number)
+
+
+def _cut(
+    text_page: pdfium.PdfTextPage, place: int, size: int, text: str
+) -> Iterator[tuple[str, _Box | None]]:
+    """Cut a line at its wide gaps, and yield each part with its place."""
+    first = raw.FPDFText_GetCharIndexFromTextIndex(text_page, place)
+    last = raw.FPDFText_GetCharIndexFromTextIndex(text_page, place + size - 1)
+    boxes = list(_boxes(text_page, first, last - first + 1)) if 0 <= first <= last else []
+    text = _SPACES.sub("", text)
+    if not boxes:
+        yield text, None
+    elif last - first + 1 != size or any(letter > "\uffff" for letter in text):
+        yield text, _around(boxes)  # characters and places do not go together
+    elif all(_is_near(*pair) for pair in pairwise(boxes)):
+        yield text, _around(boxes)
+    else:
+        yield from _cut_by_characters(text_page, first, text)
+
+
+def _cut_by_characters(
+    text_page: pdfium.PdfTextPage, first: int, text: str
+) -> Iterator[tuple[str, _Box | None]]:
+    start = 0
+    boxes: list[_Box] = []
+    for place, letter in enumerate(text):
+        if letter.isspace():
+            continue
+        box = _character_box(text_page, first + place)
+        if box is None:
+            continue
+        if boxes and not _is_near(boxes[-1], box):
+            yield text[start:place], _around(boxes)
+            start, boxes = place, []
+        boxes.append(box)
+    yield text[start:], _around(boxes) if boxes else None
+
+
+def _boxes(text_page: pdfium.PdfTextPage, first: int, count: int) -> Iterator[_Box]:
+    left, top, right, bottom = c_double(), c_double(), c_double(), c_double()
+    for index in range(raw.FPDFText_CountRects(text_page, first, count)):
+        raw.FPDFText_GetRect(text_page, index, left, top, right, bottom)
+        yield left.value, bottom.value, right.value, top.value
+
+
+def _character_box(text_page: pdfium.PdfTextPage, index: int) -> _Box | None:
+    left, right, bottom, top = c_double(), c_double(), c_double(), c_double()
+    is_there = raw.FPDFText_GetCharBox(text_page, index, left, right, bottom, top)
+    return (left.value, bottom.value, right.value, top.value) if is_there else None
+
+
+def _is_near(before: _Box, after: _Box) -> bool:
+    """Whether two neighbours of a line have no wide gap between them, to the right or the left."""
+    gap = max(after[0] - before[2], before[0] - after[2])
+    rise = max(after[1] - before[3], before[1] - after[3])
+    return max(gap, rise) < _WIDE_GAP
+
+
+def _around(boxes: Sequence[_Box]) -> _Box:
+    lefts, bottoms, rights, tops = zip(*boxes, strict=True)
+    return min(lefts), min(bottoms), max(rights), max(tops)
+
+
+def _typed(
+    pdf: pdfium.PdfDocument, page: pdfium.PdfPage, turn: _Turn, left_out: list[LeftOut]
+) -> tuple[list[Piece], bool]:
+    """Return what was typed into forms, and what notes and stamps on the page say.
+
+    Also tell whether any of them has no text, but is drawn with letters.
+    """
+    form = pdf.formenv.raw if pdf.formenv else None
+    found: dict[tuple[str, _Box], Piece] = {}
+    are_drawn = False
+    for index in range(min(raw.FPDFPage_GetAnnotCount(page), _MOST_ANNOTATIONS)):
+        note = raw.FPDFPage_GetAnnot(page, index)
+        if not note:
+            continue
+        try:
+            text = _note_text(form, note, left_out)
+            if text is None:
+                continue
+            are_drawn = are_drawn or (not text and _has_letters(form, note))
+            rectangle = raw.FS_RECTF()
+            raw.FPDFAnnot_GetRect(note, rectangle)
+            box = turn.box(rectangle.left, rectangle.bottom, rectangle.right, rectangle.top)
+        finally:
+            raw.FPDFPage_CloseAnnot(note)
+        text = " ".join(text.split())
+        if text:
+            found[text, box] = _piece(text, box, -1, -1)
+    return list(found.values()), are_drawn
+
+
+def _note_text(form: Any, note: Any, left_out: list[LeftOut]) -> str | None:
+    """Return what an annotation says; None of one that shows no words of its own."""
+    kind = raw.FPDFAnnot_GetSubtype(note)
+    if raw.FPDFAnnot_GetFlags(note) & _HIDDEN or kind in _NO_WORDS:
+        return None
+    if kind == raw.FPDF_ANNOT_WIDGET:
+        return _field_value(form, note) if form else ""
+    contents = _string(raw.FPDFAnnot_GetStringValue, note, b"Contents")
+    if kind == raw.FPDF_ANNOT_FILEATTACHMENT:
+        left_out.append(LeftOut(contents or "an attached file", ATTACHED, SAVE_IT))
+        return None
+    return contents
+
+
+def _field_value(form: Any, note: Any) -> str:
+    """Return what a field of a form shows; of a password nothing."""
+    kind = raw.FPDFAnnot_GetFormFieldType(form, note)
+    if kind in _MARKS:
+        return _MARK if raw.FPDFAnnot_IsChecked(form, note) else ""
+    if kind not in _TYPED or raw.FPDFAnnot_GetFormFieldFlags(form, note) & _PASSWORD:
+        return ""
+    value = _string(raw.FPDFAnnot_GetFormFieldValue, form, note)
+    if kind in _CHOICES:
+        labels = [
+            _string(raw.FPDFAnnot_GetOptionLabel, form, note, option)
+            for option in range(min(raw.FPDFAnnot_GetOptionCount(form, note), _MOST_OPTIONS))
+            if raw.FPDFAnnot_IsOptionSelected(form, note, option)
+        ]
+        value = ", ".join(filter(None, labels)) or value
+    return value
+
+
+def _has_letters(form: Any, note: Any) -> bool:
+    """Whether a stamp, or a field whose value is only drawn, has letters; marks have their own."""
+    if raw.FPDFAnnot_GetSubtype(note) == raw.FPDF_ANNOT_WIDGET:
+        kind = raw.FPDFAnnot_GetFormFieldType(form, note) if form else None
+        if kind not in _TYPED or raw.FPDFAnnot_GetFormFieldFlags(form, note) & _PASSWORD:
+            return False
+    for index in range(min(raw.FPDFAnnot_GetObjectCount(note), _MOST_ANNOTATIONS)):
+        drawn = raw.FPDFAnnot_GetObject(note, index)
+        if drawn and raw.FPDFPageObj_GetType(drawn) in _WITH_LETTERS:
+            return True
+    return False
+
+
+def _is_among(typed: Piece, pieces: Sequence[Piece]) -> bool:
+    """Whether what was typed is drawn on the page already."""
+    return any(
+        typed.text in piece.text and abs(piece.middle - typed.middle) <= typed.height
+        for piece in pieces
+    )
+
+
+def _string(ask: Callable[..., int], *arguments: Any) -> str:
+    """Ask for a text in UTF-16: first for its size in bytes, then for itself."""
+    size = ask(*arguments, None, 0)
+    if size < 4:
+        return ""
+    buffer = (c_ushort * (size // 2))()
+    ask(*arguments, buffer, size)
+    return bytes(buffer).decode("utf-16-le", "replace").rstrip("\x00")
+
+
+def _mark_hyphens(lines: list[list[Piece]]) -> None:
+    """Mark hyphens at the ends of lines that were drawn beside others, as PDFium marks those below.
+
+    Only a column's own next line tells that its last word goes on there.
+    """
+    drawn: dict[int, int] = {}
+    for line in lines:
+        drawn[line[0].line] = drawn.get(line[0].line, 0) + 1
+    for line, after in pairwise(lines):
+        last = line[-1]
+        is_cut = drawn[last.line] > 1 and after[0].left < last.right and after[0].text[:1].islower()
+        if is_cut and _LETTER_HYPHEN.search(last.text):
+            line[-1] = replace(last, text=last.text.rstrip()[:-1] + "\ufffe")
+
+
+def _put(lines: list[list[Piece]], typed: Piece) -> None:
+    """Put what was typed after its label on the left, a mark before a nearer one on the right.
+
+    Without a label on its level it comes before the first line below.
+    """
+    best: tuple[float, list[Piece], int] | None = None
+    below = len(lines)
+    for number, line in enumerate(lines):
+        if below == len(lines) and line[0].middle < typed.middle:
+            below = number
+        for place, piece in enumerate(line):
+            is_level = abs(piece.middle - typed.middle) <= max(piece.height, typed.height) / 2
+            if is_level and piece.left < typed.left:
+                near = abs(typed.left - piece.right), line, place + 1
+            elif is_level and typed.text == _MARK:
+                near = abs(piece.left - typed.right), line, place
+            else:
+                continue
+            if best is None or near[0] < best[0]:
+                best = near
+    if best is None:
+        lines.insert(below, [typed])
+    else:
+        best[1].insert(best[2], replace(typed, text=f" {typed.text} "))
+
+
+def _is_picture(page: pdfium.PdfPage) -> bool:
+    """Whether pictures cover most of a page."""
+    width, height = page.get_size()
+    covered = 0.0
+    for picture in page.get_objects(filter=[raw.FPDF_PAGEOBJ_IMAGE], max_depth=4):
+        left, bottom, right, top = picture.get_bounds()
+        covered += max(right - left, 0) * max(top - bottom, 0)
+        if covered >= _SCANNED_SHARE * width * height:
+            return True
+    return False

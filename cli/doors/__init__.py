@@ -1,0 +1,1 @@
+"""Searches over HTTP and for agents."""

@@ -1,0 +1,1 @@
+"""The page: what it asks, and the files that it is."""

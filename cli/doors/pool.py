@@ -1,0 +1,422 @@
+"""Warm connections to PostgreSQL: one transaction for a caller's role and statements.
+
+Beside database.py the only module that imports psycopg: it asks without blocking.
+"""
+
+import asyncio
+from collections import defaultdict, deque
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from functools import lru_cache
+from typing import Any, LiteralString, NamedTuple, Self
+
+import psycopg
+from psycopg.abc import Transformer
+from psycopg.adapt import Transformer as Values
+from psycopg.pq.abc import PGresult
+from psycopg.rows import DictRow, dict_row
+from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout, TooManyRequests
+
+from pgblend.cli.base.database import translate
+from pgblend.cli.base.errors import UserError
+from pgblend.cli.doors.exchange import exchange
+from pgblend.cli.doors.problems import Problem, database_away, problem_of
+from pgblend.cli.doors.tokens import digest_of
+from pgblend.cli.search.models import Query
+
+# Connections among tokens: none has all of them, and who has fewest is next.
+
+_KEPT_FREE = 4  # one connection in so many is for others than the token that has most
+
+
+class NoShareError(Exception):
+    """None came free in time, or too many wait."""
+
+
+class Shares:
+    """So many places, which callers wait for by name; without a name nothing is kept from them."""
+
+    def __init__(self, places: int, seconds: float, most_waiting: int) -> None:
+        self._free = places
+        self._most = places - max(1, places // _KEPT_FREE) if places > 1 else 1
+        self._seconds = seconds
+        self._most_waiting = most_waiting
+        self._held: defaultdict[str, int] = defaultdict(int)
+        # The name that has waited longest since it was last served comes first.
+        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
+
+    @asynccontextmanager
+    async def place(self, name: str) -> AsyncIterator[None]:
+        """Hold a place meanwhile; "" is what the server itself asks."""
+        await self._take(name)
+        try:
+            yield
+        finally:
+            self._give(name)
+
+    async def _take(self, name: str) -> None:
+        if self._may_have(name):
+            self._grant(name)
+            return
+        if sum(map(len, self._waiting.values())) >= self._most_waiting:
+            raise NoShareError
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(name, deque()).append(turn)
+        try:
+            async with asyncio.timeout(self._seconds):
+                await turn
+        except BaseException as error:
+            if turn.done() and not turn.cancelled():
+                self._give(name)
+            else:
+                self._leave(name, turn)
+            if isinstance(error, TimeoutError):
+                raise NoShareError from None
+            raise
+
+    def _may_have(self, name: str) -> bool:
+        return self._free > 0 and (not name or self._held[name] < self._most)
+
+    def _grant(self, name: str) -> None:
+        self._free -= 1
+        self._held[name] += 1
+
+    def _give(self, name: str) -> None:
+        self._free += 1
+        self._held[name] -= 1
+        if not self._held[name]:
+            del self._held[name]
+        self._hand_on()
+
+    def _hand_on(self) -> None:
+        while names := [name for name in self._waiting if self._may_have(name)]:
+            name = min(names, key=lambda each: self._held[each])
+            turns = self._waiting.pop(name)
+            turn = turns.popleft()
+            if turns:
+                self._waiting[name] = turns
+            if not turn.done():
+                self._grant(name)
+                turn.set_result(None)
+
+    def _leave(self, name: str, turn: asyncio.Future[None]) -> None:
+        turns = self._waiting.get(name)
+        if turns and turn in turns:
+            turns.remove(turn)
+            if not turns:
+                del self._waiting[name]
+
+
+_APPLICATION = "pgblend serve"
+_CONNECT_SECONDS = 5
+_MOST_TOKENS = 1000
+_WAITING_BY_CONNECTION = 32  # callers; more are told to come again
+# Nothing unqualified is found but types and what is public: callers' own schemas are not looked at.
+_PATH: LiteralString = """
+    SELECT pg_catalog.set_config('search_path',
+        pg_catalog.concat_ws(', ', 'pg_catalog', 'blend', n.nspname, 'pg_temp'), false)
+    FROM pg_catalog.pg_extension AS e
+    INNER JOIN pg_catalog.pg_namespace AS n ON n.oid = e.extnamespace
+    WHERE e.extname = 'vector'
+"""
+# What the role itself is given less of stays.
+_LIMIT: LiteralString = """
+    SELECT pg_catalog.set_config('statement_timeout', %(ms)s::pg_catalog.text, false)
+    FROM pg_catalog.pg_settings AS s
+    WHERE s.name = 'statement_timeout'
+        AND s.setting::pg_catalog.int8 NOT BETWEEN 1 AND %(ms)s::pg_catalog.int8
+"""
+_SERVE: LiteralString = "SELECT pg_catalog.set_config('role', 'pgblend_serve', true)"
+_TAKE_ROLE: LiteralString = """
+    SELECT pg_catalog.set_config('role', t.role_name, true)
+    FROM pgblend._token_role(%(digest)s, %(scope)s) AS t (role_name)
+    WHERE t.role_name IS NOT NULL
+"""
+# Where PostgreSQL refuses a role: no other setting is changed by its name alone.
+_SETTING_REFUSED = "call_string_check_hook"
+_FIND_TOKEN: LiteralString = """
+    SELECT t.role_name, t.scopes, t.expires_at <= pg_catalog.now() AS is_expired
+    FROM pgblend_data.access_token AS t
+    INNER JOIN pg_catalog.pg_roles AS r ON r.rolname = t.role_name AND (
+        r.oid = t.role_oid OR t.made_in <> (
+            SELECT s.system_identifier FROM pg_catalog.pg_control_system() AS s))
+    WHERE t.digest = %(digest)s AND NOT t.is_link
+"""
+# The policy of the table says for how long.
+_OPEN_LINK: LiteralString = """
+    UPDATE pgblend_data.access_token AS t SET digest = %(token)s, is_link = false
+    WHERE t.digest = %(link)s AND t.is_link AND t.expires_at > pg_catalog.now()
+    RETURNING t.scopes, t.expires_at
+"""
+
+
+class _Connection(psycopg.AsyncConnection[DictRow]):
+    """A connection that gathers the server's warnings, and writes and reads values."""
+
+    warnings: list[str]
+    values: Transformer
+
+    @classmethod
+    async def connect(cls, *args: Any, **kwargs: Any) -> Self:
+        """Connect, and have types and public routines found.
+
+        Nothing is prepared by name, as in database.py: sessions are shared by roles.
+        """
+        statement_seconds = kwargs.pop("statement_seconds", 0)
+        connection = await super().connect(*args, **kwargs)
+        connection.prepare_threshold = None
+        connection.warnings = []
+        connection.values = Values(connection)
+        connection.add_notice_handler(connection._note)
+        await connection.execute(_PATH)
+        if statement_seconds:
+            await connection.execute(_LIMIT, {"ms": round(statement_seconds * 1000)})
+        return connection
+
+    def _note(self, notice: psycopg.errors.Diagnostic) -> None:
+        if notice.severity_nonlocalized == "WARNING":
+            self.warnings.append(notice.message_primary or "")
+
+
+class Pool:
+    """The door's connections, which all callers share."""
+
+    def __init__(
+        self, url: str, size: int, timeout_seconds: float, statement_seconds: float = 0
+    ) -> None:
+        """Keep `size` connections; a statement ends after so many seconds, unless that is 0."""
+        self._url = url
+        most_waiting = size * _WAITING_BY_CONNECTION
+        self._shares = Shares(size, timeout_seconds, most_waiting)
+        self._is_away = False
+        self._settings: dict[str, Any] = {
+            "application_name": _APPLICATION,
+            "connect_timeout": _CONNECT_SECONDS,
+            "client_encoding": "UTF8",
+            "autocommit": True,
+            "row_factory": dict_row,
+            "statement_seconds": statement_seconds,
+        }
+        self._pool = AsyncConnectionPool(
+            url,
+            connection_class=_Connection,
+            kwargs=self._settings,
+            min_size=1,
+            max_size=size,
+            max_waiting=most_waiting,
+            timeout=timeout_seconds,
+            open=False,
+            name=_APPLICATION,
+        )
+
+    async def open(self) -> None:
+        """Begin to connect; a database that is away is no error yet."""
+        await self._pool.open()
+
+    async def close(self) -> None:
+        """End all connections."""
+        await self._pool.close()
+
+    def statistics(self) -> dict[str, int]:
+        """Return the pool's own counts."""
+        return self._pool.get_stats()
+
+    async def check(self) -> None:
+        """Raise a Problem with the reason where the database does not answer."""
+        await self._run([Query("SELECT 1 AS one", {})])
+
+    async def open_link(self, link: str, token: str) -> dict[str, Any] | None:
+        """Put a token in a link's place; return its scopes and end, or None."""
+        digests: dict[str, object] = {"link": digest_of(link), "token": digest_of(token)}
+        try:
+            answer = await self._run([Query(_OPEN_LINK, digests)], _SERVE)
+        except _Failed as failed:
+            raise _problem(failed.error) from failed.error
+        (opened,) = answer.rows
+        return opened[0] if opened else None
+
+    async def run(
+        self, token: str, scope: str, queries: Sequence[Query]
+    ) -> tuple[list[list[dict[str, Any]]], list[str]]:
+        """Return each query's rows, and the server's warnings; all in one transaction.
+
+        It is made as the token's role, in one round trip. A Problem says why not: a token that is
+        unknown, has expired or lacks the scope, the database away, or what the server refused.
+        """
+        digest = digest_of(token)
+        try:
+            answer = await self._run(queries, _SERVE, _taking(digest, scope), whose=token)
+        except _Failed as failed:
+            if failed.error.diag.source_function == _SETTING_REFUSED:
+                raise _no_role(failed.error) from failed.error
+            refusal = None if failed.is_lost else await self._refusal(digest, scope)
+            raise refusal or _problem(failed.error) from failed.error
+        if not answer.has_role:
+            raise await self._refusal(digest, scope) or _unknown()
+        return answer.rows, answer.warnings
+
+    async def run_as_login(
+        self, queries: Sequence[Query]
+    ) -> tuple[list[list[dict[str, Any]]], list[str]]:
+        """Do the same as the role that connected: nobody's token is looked at."""
+        try:
+            answer = await self._run(queries)
+        except _Failed as failed:
+            raise _problem(failed.error) from failed.error
+        return answer.rows, answer.warnings
+
+    async def scopes(self, token: str) -> list[str]:
+        """Return what a token is good for; a Problem where it is unknown or has expired."""
+        try:
+            return await self._scopes(digest_of(token))
+        except _Failed as failed:
+            raise _problem(failed.error) from failed.error
+
+    async def _refusal(self, digest: bytes, scope: str) -> Problem | None:
+        """Say why a token is not good for a scope; None where it is."""
+        try:
+            scopes = await self._scopes(digest)
+        except _Failed as failed:
+            return _problem(failed.error)
+        except Problem as problem:
+            return problem
+        try:
+            check_scope(scope, scopes)
+        except Problem as problem:
+            return problem
+        return None
+
+    async def _scopes(self, digest: bytes) -> list[str]:
+        ((found,), *_) = await self._run([Query(_FIND_TOKEN, {"digest": digest})], _SERVE)
+        if not found:
+            raise _unknown()
+        if found[0]["is_expired"]:
+            hint = "have a new one made: pgblend serve token make"
+            raise Problem(401, "invalid-token", "the token has expired", hint=hint)
+        scopes: list[str] = found[0]["scopes"]
+        return scopes
+
+    async def _run(self, queries: Sequence[Query], *roles: str, whose: str = "") -> "_Answer":
+        """Run a transaction; once more where the connection had been lost before."""
+        try:
+            return await self._run_once(roles, queries, whose)
+        except _Failed as failed:
+            if not failed.is_lost:
+                raise
+        self._is_away = True
+        return await self._run_once(roles, queries, whose)
+
+    async def _run_once(
+        self, roles: Sequence[str], queries: Sequence[Query], whose: str
+    ) -> "_Answer":
+        if self._is_away:
+            await self._check_back()
+        try:
+            async with self._shares.place(whose):
+                connection = await self._pool.getconn()
+                try:
+                    return await _transaction(connection, roles, queries)
+                finally:
+                    await self._pool.putconn(connection)
+        except (NoShareError, PoolTimeout, TooManyRequests, PoolClosed) as error:
+            raise await self._no_connection(error) from None
+
+    async def _check_back(self) -> None:
+        """Raise a Problem at once while the database is away; else drop connections it ended."""
+        try:
+            async with await _Connection.connect(self._url, **self._settings):
+                pass
+        except psycopg.Error as reason:
+            self._is_away = True
+            raise database_away(translate(reason) or UserError(str(reason))) from None
+        await self._pool.check()
+        self._is_away = False
+
+    async def _no_connection(self, error: Exception) -> Problem:
+        """Say why the pool gave no connection: the database is away, or all are busy."""
+        if isinstance(error, PoolTimeout):
+            try:
+                await self._check_back()
+            except Problem as problem:
+                return problem
+        detail = "all connections to the database are busy"
+        return Problem(503, "busy", detail, retry_after="1")
+
+
+def check_scope(scope: str, scopes: Sequence[str]) -> None:
+    """Raise a Problem where a token is not good for a scope."""
+    if scope not in scopes:
+        detail = f"the token is not good for {scope}, only for {', '.join(scopes)}"
+        raise Problem(403, "missing-scope", detail)
+
+
+@lru_cache(maxsize=_MOST_TOKENS)
+def _taking(digest: bytes, scope: str) -> str:
+    """Return what takes a token's role, its values quoted: the same for all its calls."""
+    return _written(Query(_TAKE_ROLE, {"digest": digest, "scope": scope}), Values())
+
+
+class _Answer(NamedTuple):
+    """Each query's rows, the server's warnings, and whether each role was given."""
+
+    rows: list[list[dict[str, Any]]]
+    warnings: list[str]
+    has_role: bool
+
+
+class _Failed(Exception):
+    """A transaction that failed: what the server said, and whether the connection is gone."""
+
+    def __init__(self, error: psycopg.Error, is_lost: bool) -> None:
+        super().__init__(str(error))
+        self.error = error
+        self.is_lost = is_lost
+
+
+async def _transaction(
+    connection: _Connection, roles: Sequence[str], queries: Sequence[Query]
+) -> _Answer:
+    """Send a transaction's statements as one message: those that take roles, then queries.
+
+    A message of several statements is a transaction. Each that is sent by itself would wake the
+    server's session once more, which costs more than the statement.
+    """
+    connection.warnings = []
+    try:
+        written = (_written(query, connection.values) for query in queries)
+        results = await exchange(connection, ";".join([*roles, *written]).encode())
+        taken, told = results[: len(roles)], results[len(roles) :]
+        rows = [_rows(result, connection.values) for result in told]
+        return _Answer(rows, connection.warnings, all(result.ntuples for result in taken))
+    except psycopg.Error as error:
+        raise _Failed(error, connection.broken) from error
+
+
+def _written(query: Query, values: Transformer) -> str:
+    """Return a statement with its parameters as literals."""
+    if not query.parameters:
+        return query.sql
+    given = query.parameters.items()
+    return query.sql % {name: values.as_literal(value).decode() for name, value in given}
+
+
+def _rows(result: PGresult, values: Transformer) -> list[dict[str, Any]]:
+    names = [(result.fname(column) or b"").decode() for column in range(result.nfields)]
+    values.set_pgresult(result)
+    return values.load_rows(0, result.ntuples, lambda row: dict(zip(names, row, strict=True)))
+
+
+def _unknown() -> Problem:
+    return Problem(401, "invalid-token", "the token is unknown, or was revoked")
+
+
+def _problem(error: psycopg.Error) -> Problem:
+    return problem_of(error) or Problem(500, "internal-error", "the database failed")
+
+
+def _no_role(error: psycopg.Error) -> Problem:
+    """Return the problem of a token whose role the door may not take."""
+    advice = translate(error)
+    hint = "GRANT the token's role TO the role that serve connects as, or revoke the token"
+    detail = advice.message if advice else str(error)
+    return Problem(403, "role-not-granted", detail, hint=hint, sqlstate=error.sqlstate)

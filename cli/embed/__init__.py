@@ -1,0 +1,1 @@
+"""Vectors and summaries: spaces, the queue, the worker, what it will cost."""

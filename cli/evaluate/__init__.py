@@ -1,1 +1,0 @@
-"""Judged sets in, metrics, comparisons, reports and tuned profiles out."""

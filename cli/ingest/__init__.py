@@ -1,1 +1,0 @@
-"""From files to documents, chunks and vectors in the database."""

@@ -1,1 +1,0 @@
-"""What people opened, as weak judgements."""

@@ -1,0 +1,1 @@
+"""Judged sets, runs, comparisons, tuning and calibration."""

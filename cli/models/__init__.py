@@ -1,0 +1,1 @@
+"""The model gateway: embeddings, chat, expansion and reranking behind one address."""

@@ -1,0 +1,111 @@
+"""Who may call, and how often strangers may: token, names of a loopback gateway, private files."""
+
+import hmac
+from pathlib import Path
+
+import dotenv
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from pgblend.cli.base.errors import UserError
+from pgblend.cli.doors.gate import Limiter
+from pgblend.cli.doors.options import CallLimits
+from pgblend.cli.doors.problems import Problem
+from pgblend.cli.models.errors import GatewayError
+
+_LOOPBACK_NAMES = {"127.0.0.1", "localhost", "[::1]"}
+# Of one address: as many calls at a time as it has connections.
+_GUESSES = CallLimits(concurrency=1_000_000, rate=10, burst=50)
+_LOOKS = CallLimits(concurrency=1_000_000, rate=50, burst=200)
+
+
+class AccessMiddleware:
+    """Refuses calls without the token; without one, calls that a web page may have sent.
+
+    A page in a browser on this machine can reach loopback: under a name of its own (DNS rebinding),
+    which the Host header shows, or with a form, whose content type is never JSON.
+    An address guesses tokens, and looks whether the gateway is there, at a rate. Who has the token
+    is not held up by other callers of its address.
+    """
+
+    def __init__(self, app: ASGIApp, token: str | None, loopback: bool) -> None:
+        self._app = app
+        self._expected = None if token is None else f"Bearer {token}".encode()
+        self._check_host = loopback and token is None
+        self._guesses = Limiter(_GUESSES, who="an address without the token")
+        self._looks = Limiter(_LOOKS, who="an address")
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a call on, or answer with what is wrong."""
+        error = self._refusal(Headers(scope=scope), scope) if scope["type"] == "http" else None
+        await (error.response() if error else self._app)(scope, receive, send)
+
+    def _refusal(self, headers: Headers, scope: Scope) -> GatewayError | None:
+        if self._expected is not None:
+            given = headers.get("authorization", "").encode()
+            if not hmac.compare_digest(given, self._expected):
+                message = "send the gateway's token: Authorization: Bearer …"
+                refusal = GatewayError(401, "invalid_token", message)
+                return _too_often(self._guesses, scope) or refusal
+        if self._check_host and _host(headers) not in _LOOPBACK_NAMES:
+            message = "this gateway answers to 127.0.0.1, localhost and [::1] only"
+            return GatewayError(403, "host_not_allowed", message)
+        if scope["method"] == "POST" and not _is_json(headers):
+            message = "send the body as Content-Type: application/json"
+            return GatewayError(415, "unsupported_media_type", message)
+        if self._expected is None and scope["path"] == "/health":
+            return _too_often(self._looks, scope)
+        return None
+
+
+def read_token(path: Path) -> str:
+    """Return the token in a private file."""
+    token = _read_private_file(path).strip()
+    if not token or not token.isascii() or any(character.isspace() for character in token):
+        raise UserError(f"{path} holds no token", hint=f"make one: openssl rand -hex 32 > {path}")
+    return token
+
+
+def read_env_file(path: Path) -> dict[str, str]:
+    """Return the KEY=VALUE lines of a private file."""
+    _read_private_file(path)
+    values = dotenv.dotenv_values(path, interpolate=False)
+    unset = [name for name, value in values.items() if value is None]
+    if unset:
+        raise UserError(f"a line of {path} is not KEY=VALUE", hint="quote values with spaces")
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _read_private_file(path: Path) -> str:
+    try:
+        mode = path.stat().st_mode & 0o777
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "not UTF-8 text"
+        raise UserError(f"cannot read {path}: {reason}") from None
+    if mode & 0o077:
+        raise UserError(
+            f"{path} holds secrets and has mode {mode:04o}, so that others can read it",
+            hint=f"chmod 600 {path}",
+        )
+    return text
+
+
+def _too_often(limiter: Limiter, scope: Scope) -> GatewayError | None:
+    """Count a call of its address, which a socket is too; the refusal where it is one too many."""
+    address = str(scope["client"][0]) if scope.get("client") else ""
+    try:
+        with limiter.call(address):
+            return None
+    except Problem as problem:
+        return GatewayError(429, "rate_limit", str(problem), retry_after="1")
+
+
+def _host(headers: Headers) -> str:
+    host = headers.get("host", "")
+    name, colon, port = host.rpartition(":")
+    return name if colon and port.isdigit() else host
+
+
+def _is_json(headers: Headers) -> bool:
+    return headers.get("content-type", "").split(";")[0].strip().lower() == "application/json"

@@ -1,0 +1,1 @@
+"""The private server, its services, and the doctor."""

@@ -1,0 +1,1 @@
+"""Searches of the command line: the call, its models, its output, explanations."""

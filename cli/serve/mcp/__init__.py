@@ -1,1 +1,0 @@
-"""Search for agents: tools and resources of the Model Context Protocol over the same functions."""

@@ -1,1 +1,0 @@
-"""The page at /: a search that one can watch, in a browser that opened a link."""

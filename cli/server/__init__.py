@@ -1,1 +1,0 @@
-"""The private local PostgreSQL server behind `pgblend up`."""
