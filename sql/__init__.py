@@ -1,11 +1,10 @@
 """Replaceable database objects: routines, triggers and views by file, rendered into one script.
 
 An object begins with its header, `-- name: what it is`, and goes to the next one's. `name` is the
-public `blend.name`, `_name` the private `pgblend._name`. The file `sql/NN_stage/name.sql` has the
-routine of its name and the private ones that no other file calls, each below what it calls. Views
-and trigger functions of one subject stand together in a file that the subject names.
+public `blend.name`, `_name` the private `pgblend._name`. The file `sql/NN_room/subject.sql` has all
+objects of a subject: what is public first, and each above what it calls.
 
-Folders give the creation order; within a folder, objects are ordered by what they call or read,
+Folders give the creation order; within a folder, objects are created after what they call or read,
 since a view or a `BEGIN ATOMIC` body binds when it is created. Four things are put in: the program
 (program.py), load_program.txt before every PL/Python body that uses it,
 public_errors.plpgsql around the body of every public routine in PL/pgSQL, which raises its errors

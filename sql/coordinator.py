@@ -1,11 +1,12 @@
 """What a coordinator of shards has in the place of one node's routines.
 
-Stubs of sql/shards/ stand for routines of their names: they ask shards. (sql/93_shards/ is of every
-database: what makes it a shard or a coordinator.) So do those that are made here of routines and
-views that shards are asked for as a whole (plpy/shards/routines.py); those that change documents,
-the ROUTED, call themselves on shards. Whatever else is granted and reaches a table of the store, by
-the calls that rights.py follows, gets a body that refuses, so that nothing is answered from tables
-that are empty there; the tables themselves refuse as well (_guard_store).
+Stubs of sql/85_shards/coordinator/ stand for routines of their names: they ask shards. (The other
+files of sql/85_shards/ are of every database: what makes it a shard or a coordinator.) So do those
+that are made here of routines and views that shards are asked for as a whole
+(plpy/shards/routines.py); those that change documents, the ROUTED, call themselves on shards.
+Whatever else is granted and reaches a table of the store, by the calls that rights.py follows, gets
+a body that refuses, so that nothing is answered from tables that are empty there; the tables
+themselves refuse as well (_guard_store).
 """
 
 import re
@@ -47,7 +48,8 @@ CALLED_THERE = {
 _PORTS = {"_ask_shards", "_tell_shards"}
 # Stubs about the tables that stand for those of the shards' embedding spaces.
 _STAND_INS = {"_create_embedding_table", "_drop_embedding_table", "_guard_table"}
-_PROGRAM = "00_program"
+_BASE = "10_base"
+STUBS = "coordinator"  # their folder
 _FRONT = r"(?:space|worker|allowance)\b"  # tables about embeddings that are not of the store
 _STORE = re.compile(
     rf"pgblend_data\.(?:{'|'.join(STORE_TABLES)})\b|pgblend_data\.(?:[{{%]|embedding_(?!{_FRONT}))"
@@ -100,14 +102,14 @@ $function$;
 
 def coordinator_objects(objects: list[SourceObject]) -> list[SourceObject]:
     """Return what a coordinator has in the place of one node's objects."""
-    stubs = {one.name: one for one in objects_of(files("pgblend.sql") / "shards")}
+    stubs = {one.name: one for one in objects_of(files("pgblend.sql") / "85_shards" / STUBS)}
     first = [relaying(stubs.pop(one.name, one)) for one in objects]
     first = [replace(one, text=routed(one)) if one.name in ROUTED else one for one in first]
-    start = next(place for place, one in enumerate(first) if one.stage > _PROGRAM)
+    start = next(place for place, one in enumerate(first) if one.stage > _BASE)
     first[start:start] = stubs.values()
     text = f"SELECT pgblend._relay_views('{{{', '.join(VIEWS)}}}');\n"
     text += "GRANT EXECUTE ON FUNCTION pgblend._view_rows TO pgblend_reader;\n"
-    first.append(SourceObject("shards", "views", "relayed_views", text))  # after 99_access
+    first.append(SourceObject(STUBS, "views", "relayed_views", text))  # after 99_access
     entries = reaching_store(first)
     return [replace(one, text=refusing(one)) if one.name in entries else one for one in first]
 
@@ -118,7 +120,7 @@ def reaching_store(objects: list[SourceObject]) -> set[str]:
     modules = program_modules()
     calls = called(code, modules)
     touching = {name for name, text in {**code, **modules}.items() if touches_store(text)}
-    touching -= {one.name for one in objects if one.stage == "shards"} & _STAND_INS
+    touching -= {one.name for one in objects if one.stage == STUBS} & _STAND_INS
     entries = set().union(*(granted(access, role) for role in ROLES))
     ends = {*_PORTS, *VIEWS, *CALLED_THERE}
     return {

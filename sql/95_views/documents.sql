@@ -1,29 +1,3 @@
--- collections: the collections that the caller may read, with their sizes.
-CREATE OR REPLACE VIEW blend.collections WITH (security_invoker = true) AS
-SELECT
-    c.id,  -- Internal number.
-    c.name,  -- Name, as search functions take it.
-    c.text_search_config,  -- Text search configuration of documents that name none.
-    c.settings,  -- Settings that differ from the database's; see blend.setting_catalog().
-    (
-        SELECT count(*)
-        FROM pgblend_data.document AS d
-        WHERE d.collection_id = c.id
-    ) AS documents,  -- Number of documents.
-    (
-        SELECT count(*)
-        FROM pgblend_data.chunk AS h
-        WHERE h.collection_id = c.id
-    ) AS chunks,  -- Number of chunks.
-    (
-        SELECT count(*)
-        FROM pgblend_data.embedding_queue AS q
-        INNER JOIN pgblend_data.embedding_space AS s ON q.space = s.name
-        WHERE s.active AND q.collection_id = c.id
-    ) AS chunks_without_vector,  -- Chunks that wait for a vector in the active embedding space.
-    c.created_at  -- When it was made.
-FROM pgblend_data.collection AS c;
-
 -- documents: the documents that the caller may read.
 CREATE OR REPLACE VIEW blend.documents WITH (security_invoker = true) AS
 SELECT
@@ -54,6 +28,60 @@ CROSS JOIN LATERAL (
     FROM pgblend_data.chunk AS h
     WHERE h.document_id = d.id
 ) AS totals;
+
+-- attached_tables: the tables that collections follow.
+CREATE OR REPLACE VIEW blend.attached_tables WITH (security_invoker = true) AS
+SELECT
+    -- The table; one that was dropped by the name that it had.
+    coalesce(r.oid::pg_catalog.regclass::text, a.table_name) AS table_name,
+    c.name AS collection,  -- The collection that follows it.
+    a.key_columns,  -- Columns whose text is source_key; of several, a JSON array.
+    a.text_columns,  -- Columns that are searched.
+    a.title_column,  -- Column of the title.
+    a.metadata_columns,  -- Columns in metadata.
+    a.uri_column,  -- Column of the URI.
+    a.modified_column,  -- Column of the date.
+    a.tenant_column,  -- Column of the tenant, whose rows alone are found; NULL: all are.
+    a.row_filter,  -- Condition of rows that are documents; NULL: all.
+    a.embedding_column,  -- Column of the row's vector; NULL: a model makes vectors.
+    a.space,  -- Embedding space of these vectors.
+    a.embed_long_rows,  -- Whether its model embeds passages after a row's first.
+    a.text_format,  -- plain, or html where tags are left out.
+    -- Whether triggers fire for each row, also in an apply worker, not for each statement.
+    a.row_level,
+    a.filled,  -- Whether all rows that were there before are in; see fill_table.
+    a.problem,  -- Why changes could not be followed; the table is then to be filled anew.
+    a.attached_by,  -- Who attached it.
+    a.attached_at  -- When.
+FROM pgblend_data.attached_table AS a
+INNER JOIN pgblend_data.collection AS c ON a.collection_id = c.id
+LEFT JOIN pg_catalog.pg_class AS r ON a.relation = r.oid;
+
+-- collections: the collections that the caller may read, with their sizes.
+CREATE OR REPLACE VIEW blend.collections WITH (security_invoker = true) AS
+SELECT
+    c.id,  -- Internal number.
+    c.name,  -- Name, as search functions take it.
+    c.text_search_config,  -- Text search configuration of documents that name none.
+    c.settings,  -- Settings that differ from the database's; see blend.setting_catalog().
+    (
+        SELECT count(*)
+        FROM pgblend_data.document AS d
+        WHERE d.collection_id = c.id
+    ) AS documents,  -- Number of documents.
+    (
+        SELECT count(*)
+        FROM pgblend_data.chunk AS h
+        WHERE h.collection_id = c.id
+    ) AS chunks,  -- Number of chunks.
+    (
+        SELECT count(*)
+        FROM pgblend_data.embedding_queue AS q
+        INNER JOIN pgblend_data.embedding_space AS s ON q.space = s.name
+        WHERE s.active AND q.collection_id = c.id
+    ) AS chunks_without_vector,  -- Chunks that wait for a vector in the active embedding space.
+    c.created_at  -- When it was made.
+FROM pgblend_data.collection AS c;
 
 -- document_metadata: the metadata of the documents that the caller may read, one row a key.
 CREATE OR REPLACE VIEW blend.document_metadata WITH (security_invoker = true) AS

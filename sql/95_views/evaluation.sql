@@ -1,3 +1,19 @@
+-- experiments: two profiles that live searches compare, or compared; what one came to is there when
+-- it is stopped (until then admins ask experiment_status).
+CREATE OR REPLACE VIEW blend.experiments WITH (security_invoker = true) AS
+SELECT
+    e.id AS experiment_id,  -- Id, as rows of its searches have it in details.
+    e.profile,  -- Profile whose searches take part.
+    e.rival,  -- Profile that it is compared with.
+    e.settings,  -- Settings of the profile, by which searches took part.
+    e.rival_settings,  -- Those of the rival.
+    e.started_by,  -- Who began it.
+    e.started_at,  -- When.
+    e.stopped_by,  -- Who ended it; NULL while it runs.
+    e.stopped_at,  -- When.
+    e.outcome  -- What it came to: searches, clicked, votes of each, evidence, verdict.
+FROM pgblend_data.experiment AS e;
+
 -- judged_sets: the judged sets that the caller may read, with their sizes.
 CREATE OR REPLACE VIEW blend.judged_sets WITH (security_invoker = true) AS
 SELECT
@@ -87,6 +103,18 @@ SELECT
 FROM pgblend_data.evaluation_result AS e
 INNER JOIN pgblend_data.judged_query AS q ON e.query_id = q.id;
 
+-- evaluation_metrics: every metric of every run that is done, one row each.
+CREATE OR REPLACE VIEW blend.evaluation_metrics WITH (security_invoker = true) AS
+SELECT
+    t.run_id,  -- Number of the run.
+    t.judged_set,  -- Name of the judged set.
+    t.arm,  -- hybrid, or the one arm that was searched.
+    t.profile,  -- Profile of a hybrid search.
+    t.metric,  -- Name of the metric, such as nDCG@10.
+    t.value,  -- Mean over the queries; of times a percentile.
+    t.finished_at  -- When the run was done.
+FROM blend.quality_trend AS t;
+
 -- quality_trend: every metric of every run that is done, beside the run before of the same kind.
 CREATE OR REPLACE VIEW blend.quality_trend WITH (security_invoker = true) AS
 SELECT
@@ -117,15 +145,3 @@ WINDOW earlier AS (
     PARTITION BY r.set_id, r.arm, r.profile, r.options, r.result_limit, m.key
     ORDER BY r.finished_at, r.id
 );
-
--- evaluation_metrics: every metric of every run that is done, one row each.
-CREATE OR REPLACE VIEW blend.evaluation_metrics WITH (security_invoker = true) AS
-SELECT
-    t.run_id,  -- Number of the run.
-    t.judged_set,  -- Name of the judged set.
-    t.arm,  -- hybrid, or the one arm that was searched.
-    t.profile,  -- Profile of a hybrid search.
-    t.metric,  -- Name of the metric, such as nDCG@10.
-    t.value,  -- Mean over the queries; of times a percentile.
-    t.finished_at  -- When the run was done.
-FROM blend.quality_trend AS t;

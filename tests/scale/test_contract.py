@@ -17,7 +17,7 @@ from pgblend.sql.coordinator import (
 from support.database import Database
 from support.shards import Scale
 
-STUBS = [one.name for one in objects_of(files("pgblend.sql") / "shards")]
+STUBS = [one.name for one in objects_of(files("pgblend.sql") / "85_shards" / "coordinator")]
 OBJECTS = source_objects()
 COORDINATOR = coordinator_objects(OBJECTS)
 VIEWS = {one.name for one in OBJECTS if "\nCREATE OR REPLACE VIEW " in one.text}

@@ -98,7 +98,7 @@ def test_a_text_that_is_not_the_routines_own_is_refused(committed: Database) -> 
 
 def test_a_call_that_an_upgrade_overtook_says_so(committed: Database) -> None:
     """Its body is the old one, the program and all that is called from now on are new."""
-    committed.rows(script_with("# new").partition("-- 05_settings")[0])
+    committed.rows(script_with("# new").partition("-- 20_lexical")[0])
     problem = committed.error(ASKED)
     assert (problem.sqlstate, problem.message_hint) == ("PB012", "Call it again.")
 

@@ -86,7 +86,7 @@ class Tree:
         stage = self.package / "sql" / "97_test"
         stage.mkdir()
         (stage / "_newer.sql").write_text(ROUTINE)
-        (body,) = (self.package / "sql").rglob("hybrid_search.sql")
+        body = self.package / "sql/30_search/search.sql"
         body.write_text(body.read_text().replace("-- hybrid_search: ", "-- hybrid_search: newer: "))
 
     def environment(self) -> dict[str, str]:

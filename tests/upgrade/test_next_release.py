@@ -198,7 +198,7 @@ def test_a_released_revision_is_held_to_what_was_released(tmp_path: Path) -> Non
         ).stdout
 
     assert "3 passed" in run()
-    (body,) = (tree.package / "sql").rglob("hybrid_search.sql")
+    body = tree.package / "sql/30_search/search.sql"
     body.write_text(body.read_text().replace("-- hybrid_search: ", "-- hybrid_search: newer: "))
     tables = tree.package / "migrations/tables/40_documents.sql"
     tables.write_text(tables.read_text() + "-- changed\n")

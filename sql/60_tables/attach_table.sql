@@ -1,0 +1,476 @@
+-- attach_table: let a collection follow a table: each row is a document, searchable in the
+-- transaction that writes it; on a coordinator of shards when pgblend worker has brought it
+-- there. The text is that of text_columns, a blank line between them, or the title where that is
+-- blank. metadata has the metadata_columns as JSON. source_key is the key's text, or a JSON
+-- array of several columns: SELECT a.* FROM hybrid_search(…) AS r INNER JOIN articles AS a ON
+-- a.id = r.source_key::bigint joins back. A collection that is not there is made, by default
+-- with the table's name; it must be empty. key_columns are those of the primary key by default.
+-- The first 1,000 rows are stored at once, fill_table stores the rest. A table that is attached
+-- already gets the new columns. One that was dropped and restored gets its collection back, with
+-- all vectors of rows that are as they were. row_filter is the condition of rows that are
+-- documents, such as NOT deleted. Rows come and go with it in the transaction that changes them.
+-- It may hold immutable operators and functions of PostgreSQL's own. text_format is plain, or
+-- html for text_columns whose tags are left out. tenant_column says whom a row belongs to: searches
+-- then find the rows of one tenant alone, that of the option tenant or of SET pgblend.tenant. A
+-- view is read with its owner's rights, needs key_columns, and is not followed: fill_table with
+-- anew brings its changes, or pgblend table fill. NULL row_level means true for partitioned tables,
+-- partitions and subscribers of a replication. A row's foreign keys to attached tables,
+-- its own among them, are edges of type foreign_key, whichever table is attached first. They
+-- must reference key_columns in the order of their index. A foreign key that is added later
+-- counts for new rows, and for all after fill_table(…, anew => true); check_attached_tables
+-- tells. embedding_column holds vectors (of pgvector: vector or halfvec) that embedding_model made
+-- of the rows: no model is asked for them, and they follow each change in its transaction. They
+-- are of an embedding space of that model, which is made where there is none. The first passage of
+-- a row has its vector; further ones wait for the model with embed_long_rows alone. Rows without a
+-- vector that the space holds are told (attached_vectors). The model is asked for the vectors of
+-- twenty rows, and where these are others, that is an error; probe => false asks nothing. For
+-- members of pgblend_admin who own the table.
+CREATE OR REPLACE FUNCTION blend.attach_table(
+    table_name text,
+    text_columns text[],
+    title_column text DEFAULT NULL,
+    metadata_columns text[] DEFAULT '{}',
+    collection text DEFAULT NULL,
+    key_columns text[] DEFAULT NULL,
+    uri_column text DEFAULT NULL,
+    modified_column text DEFAULT NULL,
+    row_level boolean DEFAULT NULL,
+    row_filter text DEFAULT NULL,
+    text_format text DEFAULT 'plain',
+    tenant_column text DEFAULT NULL,
+    embedding_column text DEFAULT NULL,
+    embedding_model text DEFAULT NULL,
+    embed_long_rows boolean DEFAULT false,
+    probe boolean DEFAULT true
+)
+RETURNS TABLE (collection_name text, rows_filled bigint, filled boolean)
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+ROWS 1
+AS $function$
+DECLARE
+    most_rows CONSTANT integer := 1000;
+    wanted pgblend_data.attached_table;
+    old pgblend_data.attached_table;
+    problem text;
+    judged record;
+BEGIN
+    wanted.relation := pgblend._user_table(table_name);
+    IF wanted.relation IS NULL THEN
+        RAISE EXCEPTION 'there is no table %', coalesce(left(table_name, 200), 'NULL')
+            USING ERRCODE = '42P01', HINT = 'Name it with its schema: public.articles';
+    END IF;
+    wanted.table_name := table_name;
+    wanted.text_columns := text_columns;
+    wanted.title_column := title_column;
+    wanted.metadata_columns := coalesce(metadata_columns, '{}');
+    IF tenant_column IS NOT NULL AND tenant_column <> ALL(wanted.metadata_columns) THEN
+        wanted.metadata_columns := wanted.metadata_columns || tenant_column;
+    END IF;
+    wanted.tenant_column := tenant_column;
+    wanted.uri_column := uri_column;
+    wanted.modified_column := modified_column;
+    wanted.key_columns := coalesce(
+        key_columns, (
+            SELECT array_agg(c.attname::text ORDER BY k.place)
+            FROM pg_catalog.pg_constraint AS n
+            CROSS JOIN LATERAL unnest(n.conkey) WITH ORDINALITY AS k (number, place)
+            INNER JOIN pg_catalog.pg_attribute AS c ON c.attrelid = n.conrelid AND c.attnum = k.number
+            WHERE n.conrelid = wanted.relation AND n.contype = 'p'), '{}');
+    wanted.is_view := (
+        SELECT c.relkind = 'v' FROM pg_catalog.pg_class AS c WHERE c.oid = wanted.relation);
+    wanted.row_level := NOT wanted.is_view
+        AND coalesce(row_level, pgblend._needs_row_triggers(wanted.relation));
+    wanted.text_format := text_format;
+    wanted.embedding_column := embedding_column;
+    wanted.embed_long_rows := coalesce(embed_long_rows, false);
+    judged := pgblend._row_filter(wanted.relation, row_filter);
+    wanted.row_filter := judged.row_filter;
+    wanted.filter_columns := judged.filter_columns;
+    problem := coalesce(pgblend._attachment_error(wanted), judged.problem);
+    IF problem IS NOT NULL THEN
+        RAISE EXCEPTION '%', problem
+            USING ERRCODE = '22023', HINT = 'See the comment of blend.attach_table.';
+    END IF;
+    SELECT a.* INTO old
+    FROM pgblend_data.attached_table AS a
+    INNER JOIN pgblend_data.collection AS c ON a.collection_id = c.id
+    WHERE a.relation = wanted.relation
+        OR NOT EXISTS (SELECT FROM pg_catalog.pg_class AS r WHERE r.oid = a.relation)
+        AND (c.name = collection
+            OR collection IS NULL AND pgblend._user_table(a.table_name) = wanted.relation)
+    ORDER BY a.relation = wanted.relation DESC
+    LIMIT 1;
+    wanted := pgblend._vector_space(wanted, embedding_model);
+    wanted := pgblend._attachment_collection(wanted, old, collection);
+    PERFORM pgblend._keep_attachment(wanted);
+    PERFORM pgblend._settle_vectors(wanted, old);
+    SELECT c.name INTO STRICT collection_name
+    FROM pgblend_data.collection AS c WHERE c.id = wanted.collection_id;
+    rows_filled := blend.fill_table(table_name, most_rows);
+    filled := rows_filled < most_rows;
+    IF filled THEN
+        WHILE blend.fill_table(table_name, most_rows) > 0 LOOP
+        END LOOP;
+    ELSE
+        RAISE NOTICE 'the first % rows of % are in', rows_filled, wanted.relation
+            USING HINT = format('Call SELECT blend.fill_table(%L) until it returns 0, or run: '
+                'pgblend table fill', table_name);
+    END IF;
+    IF wanted.is_view THEN
+        RAISE NOTICE '% is a view, whose changes nothing tells', wanted.relation
+            USING HINT = format('After changes, or every hour: pgblend table fill %s',
+                wanted.relation);
+    END IF;
+    PERFORM pgblend._tell_vectors(wanted, filled, coalesce(probe, true));
+    RETURN NEXT;
+END;
+$function$;
+
+-- _keep_attachment: let the wanted attachment be that of its table; returns its number.
+-- Runs with its owner's rights, since nobody else writes what triggers and readers of attached
+-- tables believe, or makes such triggers. The table is one that _not_attachable allows whoever
+-- asks.
+CREATE OR REPLACE FUNCTION pgblend._keep_attachment(wanted pgblend_data.attached_table)
+RETURNS integer
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SECURITY DEFINER
+AS $function$
+DECLARE
+    who name := pgblend._asking_role();
+    problem text := pgblend._not_attachable(who, wanted.relation);
+    named text := wanted.relation;
+    old pgblend_data.attached_table;
+    how record;
+BEGIN
+    IF problem IS NULL THEN
+        -- Calls in text: none (a user's table).
+        EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', named);
+        problem := pgblend._not_attachable(who, wanted.relation);
+    END IF;
+    IF problem IS NOT NULL THEN
+        RAISE EXCEPTION '%', problem USING ERRCODE = '42501';
+    ELSIF wanted.relation::text <> named THEN
+        RAISE EXCEPTION '% was renamed meanwhile', named USING ERRCODE = '40001';
+    END IF;
+    FOR old IN DELETE FROM pgblend_data.attached_table AS a
+        WHERE a.relation = wanted.relation OR a.collection_id = wanted.collection_id
+            AND NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = a.relation)
+        RETURNING a.*
+    LOOP
+        PERFORM pgblend._drop_table_triggers(old);
+    END LOOP;
+    PERFORM pgblend._drop_table_triggers(wanted);
+    wanted.table_owner := (
+        SELECT pg_get_userbyid(c.relowner) FROM pg_class AS c WHERE c.oid = wanted.relation);
+    -- What lesser roles say of the kept SQL, or of the kind of relation, is not believed.
+    wanted.is_view := (SELECT c.relkind = 'v' FROM pg_class AS c WHERE c.oid = wanted.relation);
+    how := pgblend._attachment_queries(wanted);
+    IF how.problem IS NOT NULL THEN
+        RAISE EXCEPTION '%', how.problem USING ERRCODE = '42703';
+    END IF;
+    INSERT INTO pgblend_data.attached_table (
+        relation, table_name, collection_id, made_collection, key_columns, text_columns,
+        title_column, metadata_columns, uri_column, modified_column, tenant_column, row_filter,
+        filter_columns, text_format, embedding_column, space, embed_long_rows, table_owner, row_level, is_view,
+        shape, key_of, relevant, foreign_keys, partitions)
+    VALUES (
+        wanted.relation, wanted.table_name, wanted.collection_id, wanted.made_collection,
+        wanted.key_columns, wanted.text_columns, wanted.title_column, wanted.metadata_columns,
+        wanted.uri_column, wanted.modified_column, wanted.tenant_column, wanted.row_filter,
+        wanted.filter_columns, wanted.text_format, wanted.embedding_column, wanted.space,
+        coalesce(wanted.embed_long_rows, false), wanted.table_owner, wanted.row_level, wanted.is_view,
+        pgblend._table_shape(wanted.relation), how.key_of, how.relevant,
+        pgblend._foreign_key_names(wanted.relation), pgblend._partitions(wanted.relation))
+    RETURNING id INTO wanted.id;
+    IF NOT wanted.is_view THEN
+        PERFORM pgblend._create_table_triggers(wanted);
+    END IF;
+    RETURN wanted.id;
+END;
+$function$;
+
+-- _create_table_triggers: put the triggers of an attachment on its table.
+-- There is one for each kind of statement, with transition tables. Partitions and apply workers
+-- would not fire those, so such tables have one for rows, enabled always.
+CREATE OR REPLACE FUNCTION pgblend._create_table_triggers(attached pgblend_data.attached_table)
+RETURNS void
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    event text;
+    tables text;
+BEGIN
+    IF attached.row_level THEN
+        -- Calls in text: _row_changed, _table_changed (triggers of a user's table).
+        EXECUTE format('CREATE TRIGGER pgblend_rows AFTER INSERT OR UPDATE OR DELETE ON %s
+            FOR EACH ROW EXECUTE FUNCTION pgblend._row_changed(%L)',
+            attached.relation, attached.id);
+        EXECUTE format('ALTER TABLE %s ENABLE ALWAYS TRIGGER pgblend_rows', attached.relation);
+    ELSE
+        FOR event, tables IN VALUES
+            ('insert', 'NEW TABLE AS new_rows'),
+            ('update', 'OLD TABLE AS old_rows NEW TABLE AS new_rows'),
+            ('delete', 'OLD TABLE AS old_rows')
+        LOOP
+            EXECUTE format('CREATE TRIGGER pgblend_%1$s AFTER %1$s ON %2$s REFERENCING %3$s
+                FOR EACH STATEMENT EXECUTE FUNCTION pgblend._table_changed(%4$L)',
+                event, attached.relation, tables, attached.id);
+        END LOOP;
+    END IF;
+    PERFORM pgblend._create_truncate_triggers(attached);
+END;
+$function$;
+
+-- _row_filter: a condition on rows of a relation as PostgreSQL writes it, and the columns that it
+-- reads; or what hinders it.
+-- It may hold operators and functions of PostgreSQL's own that are immutable, and values of enums:
+-- what the predicate of an index may hold, less all that users make. PostgreSQL itself judges it,
+-- as the predicate of an index on an empty table with the same columns, which is undone. Columns
+-- of other types than PostgreSQL's own and enums are not there: to read a literal of such a type
+-- may be to run a user's code. Runs with the rights of whoever attaches. Values are read in UTC and
+-- ISO 8601.
+CREATE OR REPLACE FUNCTION pgblend._row_filter(
+    relation regclass,
+    condition text,
+    OUT problem text,
+    OUT row_filter text,
+    OUT filter_columns text[]
+)
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+SET datestyle = 'ISO, YMD'
+SET timezone = 'UTC'
+SET intervalstyle = 'postgres'
+AS $function$
+DECLARE
+    first_of_users CONSTANT oid := 16384;
+    index_id oid;
+    made_by_users text;
+    is_judged boolean := false;
+    none record;
+BEGIN
+    filter_columns := '{}';
+    IF condition IS NULL THEN
+        RETURN;
+    END IF;
+    BEGIN
+        -- Calls in text: none (a user's condition).
+        EXECUTE format('CREATE TEMP TABLE pgblend_filtered (%s)', (
+            SELECT string_agg(format('%I %s', c.attname, format_type(b.base,
+                CASE WHEN b.base = c.atttypid THEN c.atttypmod ELSE -1 END)), ', '
+                ORDER BY c.attnum)
+            FROM pg_attribute AS c
+            CROSS JOIN LATERAL (SELECT pgblend._base_type(c.atttypid) AS base) AS b
+            INNER JOIN pg_type AS t ON b.base = t.oid
+            WHERE c.attrelid = relation AND c.attnum > 0 AND NOT c.attisdropped
+                AND (t.oid < first_of_users OR t.typtype = 'e')));
+        -- A query of a loop is one statement, whatever the condition says.
+        FOR none IN EXECUTE format(
+            E'SELECT FROM pg_temp.pgblend_filtered WHERE (%s\n)', condition)
+        LOOP
+        END LOOP;
+        EXECUTE format(
+            E'CREATE INDEX pgblend_filter ON pg_temp.pgblend_filtered ((true)) WHERE (%s\n)',
+            condition);
+        index_id := 'pg_temp.pgblend_filter'::regclass;
+        SELECT pg_get_expr(i.indpred, i.indrelid) INTO row_filter
+        FROM pg_index AS i WHERE i.indexrelid = index_id;
+        SELECT coalesce(array_agg(c.attname::text ORDER BY c.attnum), '{}') INTO filter_columns
+        FROM pg_depend AS d
+        INNER JOIN pg_attribute AS c ON c.attrelid = d.refobjid AND c.attnum = d.refobjsubid
+        WHERE d.classid = 'pg_class'::regclass AND d.objid = index_id
+            AND d.refclassid = 'pg_class'::regclass AND d.refobjsubid > 0;
+        SELECT string_agg(pg_describe_object(d.refclassid, d.refobjid, d.refobjsubid), ', ')
+        INTO made_by_users
+        FROM pg_depend AS d
+        WHERE d.classid = 'pg_class'::regclass AND d.objid = index_id
+            AND (d.refclassid, d.refobjid)
+                <> ('pg_class'::regclass, 'pg_temp.pgblend_filtered'::regclass)
+            AND NOT EXISTS (
+                SELECT FROM pg_type AS t
+                WHERE d.refclassid = 'pg_type'::regclass AND t.oid = d.refobjid
+                    AND t.typtype = 'e');
+        is_judged := true;
+        RAISE EXCEPTION 'undo';
+    EXCEPTION WHEN OTHERS THEN
+        IF NOT is_judged THEN
+            problem := format('row_filter is %s: %s', left(condition, 200),
+                replace(SQLERRM, 'index predicate', 'row_filter'));
+        END IF;
+    END;
+    IF made_by_users IS NOT NULL THEN
+        problem := format('row_filter uses %s: expected operators and functions of PostgreSQL''s '
+            'own, and enums', made_by_users);
+    END IF;
+END;
+$function$;
+
+-- _attachment_collection: the wanted attachment with its collection, which is made where there is
+-- none.
+-- An attachment that there was keeps its own. Another's documents in the collection, or another
+-- table, are errors: keys of both could be the same.
+CREATE OR REPLACE FUNCTION pgblend._attachment_collection(
+    wanted pgblend_data.attached_table,
+    old pgblend_data.attached_table,
+    collection text
+)
+RETURNS pgblend_data.attached_table
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+AS $function$
+DECLARE
+    collection_name text := coalesce(collection, (
+        SELECT c.relname FROM pg_catalog.pg_class AS c WHERE c.oid = wanted.relation));
+    target pgblend_data.collection;
+BEGIN
+    IF old.id IS NOT NULL THEN
+        SELECT c.* INTO STRICT target FROM pgblend_data.collection AS c
+        WHERE c.id = old.collection_id;
+        IF target.name <> coalesce(collection, target.name) THEN
+            RAISE EXCEPTION '% is attached to the collection "%"', wanted.relation, target.name
+                USING ERRCODE = '55000', HINT = 'Detach it first: blend.detach_table(…)';
+        END IF;
+        wanted.collection_id := target.id;
+        wanted.made_collection := old.made_collection;
+        RETURN wanted;
+    END IF;
+    SELECT c.* INTO target FROM pgblend_data.collection AS c WHERE c.name = collection_name FOR UPDATE;
+    wanted.made_collection := NOT FOUND;
+    wanted.collection_id := coalesce(target.id, blend.add_collection(collection_name));
+    IF NOT wanted.made_collection AND (
+        pgblend._has_documents(wanted.collection_id)
+        OR EXISTS (
+            SELECT FROM pgblend_data.attached_table AS a
+            WHERE a.collection_id = wanted.collection_id))
+    THEN
+        RAISE EXCEPTION 'the collection "%" is not empty: expected one for this table alone', collection_name
+            USING ERRCODE = '55000', HINT = 'Name another one: collection => …';
+    END IF;
+    PERFORM pgblend._prepare_collection(wanted);
+    RETURN wanted;
+END;
+$function$;
+
+-- _has_documents: whether a collection has documents that the caller may read.
+CREATE OR REPLACE FUNCTION pgblend._has_documents(collection_id bigint)
+RETURNS boolean
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+AS $function$
+BEGIN
+    RETURN EXISTS (
+        SELECT FROM pgblend_data.document AS d
+        WHERE d.collection_id = _has_documents.collection_id);
+END;
+$function$;
+
+-- _prepare_collection: note the language of a collection that is about to follow a table.
+-- By hand, since it is there before its first document.
+CREATE OR REPLACE FUNCTION pgblend._prepare_collection(wanted pgblend_data.attached_table)
+RETURNS void
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+AS $function$
+BEGIN
+    INSERT INTO pgblend_data.collection_language (collection_id, text_search_config)
+    SELECT c.id, c.text_search_config
+    FROM pgblend_data.collection AS c
+    WHERE c.id = wanted.collection_id AND NOT EXISTS (
+        SELECT FROM pgblend_data.collection_language AS l
+        WHERE l.collection_id = c.id AND l.text_search_config = c.text_search_config);
+END;
+$function$;
+
+-- _attachment_error: why a table cannot be attached in this way, NULL where it can.
+-- What the caller may not read is not indexed for others: a table that it cannot read, or only
+-- part of which row security shows it.
+CREATE OR REPLACE FUNCTION pgblend._attachment_error(wanted pgblend_data.attached_table)
+RETURNS text
+LANGUAGE plpgsql
+STABLE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    problem text := pgblend._not_attachable(pgblend._asking_role(), wanted.relation);
+BEGIN
+    IF problem IS NOT NULL THEN
+        RETURN problem;
+    ELSIF NOT has_table_privilege(wanted.relation, 'SELECT') THEN
+        RETURN format('%s may not read %s', current_user, wanted.relation);
+    ELSIF row_security_active(wanted.relation) THEN
+        RETURN format('row security hides rows of %s from %s', wanted.relation, current_user);
+    ELSIF coalesce(cardinality(wanted.text_columns), 0) = 0 THEN
+        RETURN 'text_columns is empty: expected the columns that are searched';
+    ELSIF wanted.text_format NOT IN ('plain', 'html') OR wanted.text_format IS NULL THEN
+        RETURN format('text_format is %s: expected plain or html',
+            coalesce(left(wanted.text_format, 200), 'NULL'));
+    ELSIF strpos(wanted.tenant_column, '.') > 0 THEN
+        RETURN format('tenant_column is %s: expected a name without a dot, which filters can name',
+            left(wanted.tenant_column, 200));
+    ELSIF (pgblend._attachment_queries(wanted)).problem IS NOT NULL THEN
+        RETURN (pgblend._attachment_queries(wanted)).problem;
+    ELSIF wanted.is_view AND coalesce(cardinality(wanted.key_columns), 0) = 0 THEN
+        RETURN format('%s is a view: expected key_columns that tell its rows apart',
+            wanted.relation);
+    ELSIF coalesce(cardinality(wanted.key_columns), 0) = 0 THEN
+        RETURN format('%s has no primary key: expected key_columns with a unique index',
+            wanted.relation);
+    ELSIF NOT wanted.is_view AND NOT EXISTS (
+        SELECT FROM pg_index AS i
+        WHERE i.indrelid = wanted.relation AND i.indisunique AND i.indisvalid AND i.indpred IS NULL
+            AND i.indexprs IS NULL AND i.indnkeyatts = cardinality(wanted.key_columns)
+            AND NOT EXISTS (
+                SELECT FROM generate_series(0, i.indnkeyatts - 1) AS p (place)
+                INNER JOIN pg_attribute AS c
+                    ON c.attrelid = i.indrelid AND c.attnum = i.indkey[p.place]
+                WHERE c.attname <> ALL(wanted.key_columns) OR NOT c.attnotnull))
+    THEN
+        RETURN format('key_columns of %s is (%s): expected columns that are NOT NULL and have a '
+            'unique index', wanted.relation, array_to_string(wanted.key_columns, ', '));
+    END IF;
+    RETURN NULL;
+END;
+$function$;
+
+-- _not_attachable: why a role cannot attach a relation, whatever its columns; NULL where it can.
+-- It is read with its owner's rights, and a table gets triggers: so it is a table, plain or
+-- partitioned, or a view, of an owner that the role may become. Others' views would show what their
+-- owners may see.
+CREATE OR REPLACE FUNCTION pgblend._not_attachable(who name, wanted regclass)
+RETURNS text
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    relation pg_class;
+BEGIN
+    SELECT c.* INTO relation FROM pg_class AS c WHERE c.oid = wanted;
+    IF NOT FOUND OR relation.relkind NOT IN ('r', 'p', 'v') OR relation.relpersistence = 't'
+        OR relation.relnamespace::regnamespace::text IN (
+            'blend', 'pgblend', 'pgblend_data', 'pg_catalog', 'information_schema')
+    THEN
+        RETURN format('%s is not a user''s table: expected a plain or a partitioned table, or a '
+            'view', wanted);
+    ELSIF relation.relkind = 'r' AND NOT relation.relispartition AND EXISTS (
+        SELECT FROM pg_inherits AS i WHERE wanted IN (i.inhrelid, i.inhparent))
+    THEN
+        RETURN format('%s inherits or is inherited: expected a plain or a partitioned table',
+            wanted);
+    ELSIF NOT pgblend._may_become(who, relation.relowner) THEN
+        RETURN CASE
+            WHEN NOT has_table_privilege(who, wanted, 'SELECT')
+                THEN format('%s may not read %s', who, wanted)
+            WHEN NOT pgblend._may_read_rows(who, wanted)
+                THEN format('row security hides rows of %s from %s', wanted, who)
+            ELSE format('%s belongs to %s: expected a table of a role that %s may become',
+                wanted, pg_get_userbyid(relation.relowner), who) END;
+    END IF;
+    RETURN NULL;
+END;
+$function$;
