@@ -104,7 +104,7 @@ def test_store_tables_are_all_but_the_front(db: Database) -> None:
         *("access_token", "alembic_version", "attached_table", "calibration", "click"),
         *("collection", "collection_grant", "embedding_allowance", "embedding_space"),
         *("embedding_worker", "evaluation_result", "evaluation_run", "experiment"),
-        *("judged_query", "judged_set", "judgement"),
+        *("index_secret", "judged_query", "judged_set", "judgement"),
         *("model_answer", "model_call", "profile", "search_log", "setting"),
         *("setting_history", "shard", "shard_bucket", "shard_copy", "shard_front"),
         *("shard_outbox", "shard_self"),
