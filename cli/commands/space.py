@@ -468,7 +468,7 @@ def index(database_url: str | None, name: str, off: bool, progress_every: float)
       pgblend space index second
     """
     from pgblend.cli.documents.progress import progress_bars
-    from pgblend.cli.index_progress import following_build
+    from pgblend.cli.embed.index_progress import following_build
 
     url, given = resolve_database_url(database_url), {"name": name, "indexed": not off}
     with open_database(url) as connection, progress_bars(progress_every) as start_bar:
