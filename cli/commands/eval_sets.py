@@ -1,4 +1,4 @@
-"""`pgblend eval import`: documents, queries and judgements from files."""
+"""`pgblend eval import`, `tune`, `audit`, `learn`: what changes judged sets and profiles."""
 
 import json
 from dataclasses import asdict

@@ -1,4 +1,4 @@
-"""What parsers produce: a document with its text, headings and origin."""
+"""What parsers produce: a document with its text, headings, title, dates and origin."""
 
 import math
 import re

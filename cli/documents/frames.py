@@ -1,4 +1,4 @@
-"""Messages between the run and its parsing processes: lengths, JSON, and bytes as they are."""
+"""Messages between the run and its parsing processes, and files that wait on disk."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Text of a markup language, read line by line: each line of the source has one in the text."""
+"""AsciiDoc, Org and reStructuredText, line by line: each line has one in the text."""
 
 import re
 from dataclasses import dataclass, field, replace

@@ -1,4 +1,4 @@
-"""TNEF: the winmail.dat in which Outlook sends texts and files to others ([MS-OXTNEF])."""
+"""What mails are packed in: TNEF ([MS-OXTNEF]), S/MIME, the texts of Outlook."""
 
 import email
 import email.policy

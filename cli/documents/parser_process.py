@@ -1,4 +1,4 @@
-"""One parsing process and the run's dealings with it: tasks in, batches of documents out."""
+"""The run's parsing processes: started, given tasks, ended, their batches received."""
 
 import os
 import select

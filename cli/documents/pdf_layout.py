@@ -1,4 +1,4 @@
-"""The reading order of a PDF's page: columns one after the other, in whatever order drawn."""
+"""The layout of a PDF's page: the order of its lines, and tables made of blanks."""
 
 import re
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Put a document's text together piece by piece, noting where headings, pages and rows begin."""
+"""Put a text together piece by piece: headings, pages, tables and rows keep their places."""
 
 import hashlib
 import re

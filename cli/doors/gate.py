@@ -1,4 +1,4 @@
-"""Who is let in: a token is looked up before anything else of a call is read or done."""
+"""Who is let in, how often, and with which token: before anything else of a call is done."""
 
 import time
 from collections import OrderedDict

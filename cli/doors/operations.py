@@ -1,4 +1,4 @@
-"""The searches behind the endpoints: each takes a checked body and returns what the CLI prints."""
+"""Endpoints and their searches: a checked body goes in, what the CLI prints comes out."""
 
 import json
 from collections.abc import Callable, Coroutine, Sequence

@@ -1,4 +1,4 @@
-"""Tokens: random texts of which the database keeps digests, each good for a role and scopes."""
+"""Tokens: random texts with a digest in the database, each good for a role and scopes; links."""
 
 import hashlib
 import secrets

@@ -1,4 +1,4 @@
-"""The tasks that models serve, and the settings that name the models."""
+"""The models that serve tasks: settings, a small question to each, the languages they know."""
 
 import re
 import time

@@ -1,4 +1,4 @@
-"""The last step of a run: vectors for the chunks that wait for one."""
+"""Vectors for the chunks that wait: after an ingest, and for a whole space."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""One collection: what is fitted for it, and stored."""
+"""Relevance as a probability: judged searches, what is fitted to them, and stored."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence

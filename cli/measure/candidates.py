@@ -1,4 +1,4 @@
-"""The arms' candidates of judged queries, fetched once to be fused again and again."""
+"""The arms' candidates of judged queries: fetched once, fused again and again."""
 
 import hashlib
 import json

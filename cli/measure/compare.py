@@ -1,4 +1,4 @@
-"""Two runs of one judged set, side by side."""
+"""Two runs of one judged set, side by side: differences, significance, what reranking gains."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass

@@ -1,4 +1,4 @@
-"""A collection's clicks and what people judged, as a judged set."""
+"""What clicks and judgements of a collection teach, as a judged set."""
 
 import json
 from collections import Counter

@@ -1,4 +1,4 @@
-"""One run: a judged set's queries searched in the database, then measured."""
+"""One run: a judged set searched in the database, measured, and held to bounds."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence

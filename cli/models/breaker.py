@@ -1,4 +1,4 @@
-"""A circuit breaker: a model that keeps failing is left alone, then tried with one call."""
+"""A circuit breaker: a model that keeps failing is left alone; and who hears of each call."""
 
 import logging
 import math

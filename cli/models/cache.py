@@ -1,4 +1,4 @@
-"""The cache of embeddings."""
+"""What the gateway remembers: embeddings and answers, within limits of memory."""
 
 import hashlib
 import json

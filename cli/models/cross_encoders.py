@@ -1,4 +1,4 @@
-"""The cross-encoders of one gateway's own, by name."""
+"""The cross-encoders of one gateway's own, by name; scores between 0 and 1."""
 
 import asyncio
 import math

@@ -1,4 +1,4 @@
-"""One call for embeddings: what the cache has, the rest from the model, in OpenAI's shape."""
+"""Embeddings in OpenAI's shape: the call is checked, the cache asked, then the model."""
 
 import asyncio
 import base64

@@ -1,4 +1,4 @@
-"""A request's body, and work for as long as its sender listens."""
+"""What stands around a request: its body, whether its sender listens, counts and times."""
 
 import asyncio
 import time

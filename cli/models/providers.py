@@ -1,4 +1,4 @@
-"""Hosted models: every name that is not local goes through litellm."""
+"""Hosted models through litellm: every name that is not local, their errors and vectors."""
 
 import asyncio
 import os

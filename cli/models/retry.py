@@ -1,4 +1,4 @@
-"""When to ask a model again, and how long to wait before."""
+"""When to ask a model again, or another one, within the time that a call has."""
 
 import time
 from collections.abc import Awaitable, Callable, Sequence

@@ -1,4 +1,4 @@
-"""The operating system account that PostgreSQL's programs run as, and running them."""
+"""The account that PostgreSQL's programs run as, its ports, and the gateway's token."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""What a check finds, and how checks are run."""
+"""Checks of server, grants, shards, memory and certificates, and how all checks are run."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Is the server of a data folder alive? What PostgreSQL's own pid file says, checked."""
+"""Is the server of a data folder alive? PostgreSQL's own pid file, checked, and our lock."""
 
 import fcntl
 import signal

@@ -1,4 +1,4 @@
-"""A service of the private server as a process of its own: start it, find it again, stop it."""
+"""The services of the private server, each a process of its own: start, find again, stop."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The trace of one search, as `blend.search_explain` gives it, with names for its parts."""
+"""The trace of one search, as `blend.search_explain` gives it, with names and figures."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Where shards are, and who goes there."""
+"""Where shards are, who goes there, whether they are sound, and what all of them get."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping

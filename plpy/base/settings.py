@@ -1,4 +1,4 @@
-"""Whether settings that were given are right."""
+"""Settings that were given: whether they are right, and which of several layers holds."""
 
 import json
 from collections.abc import Collection, Iterator, Mapping

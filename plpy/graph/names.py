@@ -1,4 +1,4 @@
-"""Names as links and texts write them, made comparable."""
+"""Names as links and texts write them, made comparable; entities by name."""
 
 import hashlib
 import re

@@ -1,4 +1,4 @@
-"""Split a text into overlapping chunks within a limit of tokens."""
+"""Split a text into overlapping chunks within a limit of tokens, and estimate tokens."""
 
 import re
 import unicodedata

@@ -1,4 +1,4 @@
-"""What became of a request to the model gateway."""
+"""What became of a request to the model gateway; keys in what it says are masked."""
 
 import http.client
 import json

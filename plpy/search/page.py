@@ -1,4 +1,4 @@
-"""Where a page begins, and what its rows hold twice."""
+"""Where a page begins, what its rows hold twice, and how relevant they are."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What the search log gets of a search."""
+"""What a search tells when it is done: its answer, its notes, the search log."""
 
 import json
 from collections.abc import Mapping

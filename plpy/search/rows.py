@@ -1,4 +1,4 @@
-"""The columns of a page's rows."""
+"""A page's rows: what was found, column by column."""
 
 import json
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What a search asks of the store, where passages, vectors and the lexical index are."""
+"""What a search asks of the store, where passages, vectors and the lexical index are; snippets."""
 
 from collections.abc import Mapping, Sequence
 from itertools import count
