@@ -1,0 +1,104 @@
+"""What can be counted of the house: files, lines, rooms, names. Prints a table of some trees.
+
+    python tests/benchmarks/count_tree.py TREE…
+
+TREE is a folder with a checkout. Files that git does not know are left out, and so are the tokens
+of models and pictures.
+"""
+
+import argparse
+import ast
+import re
+import subprocess
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+
+_NO_TEXT = re.compile(r"cl100k/9b|minilm/vocab|\.(png|svg)$")
+FLOORS = ("sql", "plpy", "cli")
+MANY_PARAMETERS = 7
+
+
+def tracked(tree: Path) -> list[Path]:
+    listed = subprocess.run(
+        ["git", "ls-files"], cwd=tree, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    return [tree / name for name in listed if not _NO_TEXT.search(name) and (tree / name).is_file()]
+
+
+def lines(path: Path) -> int:
+    return len(path.read_bytes().splitlines())
+
+
+def functions(trees: list[ast.Module]) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for tree in trees:
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield node
+
+
+def parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    given = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
+    return len([one for one in given if one.arg not in ("self", "cls")])
+
+
+def is_command(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    return any(re.search("click|option|command", ast.unparse(d)) for d in function.decorator_list)
+
+
+def rooms(tree: Path, files: list[Path]) -> dict[str, set[str]]:
+    """Return the floors of each folder with code, by name without its number."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for path in files:
+        floor, *folders = path.relative_to(tree).parent.parts or ("",)
+        if floor in FLOORS and folders and path.suffix in (".py", ".sql"):
+            found[re.sub(r"^\d+_", "", folders[-1])].add(floor)
+    return found
+
+
+def count(tree: Path) -> dict[str, object]:
+    files = tracked(tree)
+    of = {
+        floor: [
+            path
+            for path in files
+            if path.relative_to(tree).parts[0] == floor
+            and path.suffix == (".sql" if floor == "sql" else ".py")
+            and lines(path) > 2
+        ]
+        for floor in FLOORS
+    }
+    python = [*of["plpy"], *of["cli"]]
+    parsed = {path: ast.parse(path.read_text(encoding="utf-8")) for path in python}
+    names = Counter(path.stem for path in python if path.stem != "__init__")
+    classes = Counter(
+        node.name for one in parsed.values() for node in one.body if isinstance(node, ast.ClassDef)
+    )
+    floors_of = rooms(tree, files)
+    return {
+        "lines": sum(map(lines, files)),
+        **{f"files in {f}": len(of[f]) for f in FLOORS},
+        **{f"median lines in {f}": median(map(lines, of[f])) for f in FLOORS},
+        "room names": len(floors_of),
+        "room names on three floors": sum(len(floors) == 3 for floors in floors_of.values()),
+        "loose files in cli": sum(path.parent.name == "cli" for path in of["cli"]),
+        "file names that occur twice": sum(found > 1 for found in names.values()),
+        "classes defined twice": sum(found > 1 for found in classes.values()),
+        "functions with seven or more parameters": sum(
+            parameters(one) >= MANY_PARAMETERS and not is_command(one)
+            for one in functions(list(parsed.values()))
+        ),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("trees", nargs="+", type=Path)
+    counts = [count(tree.resolve()) for tree in parser.parse_args().trees]
+    for fact in counts[0]:
+        print(f"| {fact} | " + " | ".join(f"{found[fact]:,}" for found in counts) + " |")
+
+
+if __name__ == "__main__":
+    main()
