@@ -1,7 +1,7 @@
 """The way to PostgreSQL: which server, a ready connection, and errors that people can act on.
 
-The only module of the command line that imports psycopg, beside serve/pool.py, which asks without
-blocking; integrations/ are for programs that have connections of their own.
+All commands connect here. Beside it cli/doors/pool.py asks without blocking, and cli/integrations is
+for programs that have connections of their own.
 """
 
 import logging

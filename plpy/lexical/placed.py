@@ -74,7 +74,7 @@ class Form(NamedTuple):
         return self.changed(_RUN, _composed)
 
     def spelt(self, spellings: Iterable[Spelling]) -> "Form":
-        """Return the form with numbers and units in their one form (numbers.py)."""
+        """Return the form with numbers and units in their one form (forms.py)."""
         places: list[int] = []
         parts: list[str] = []
         last = 0

@@ -5,7 +5,7 @@ check them on its next trip: where one has changed, Changed is raised and the se
 ones. So nothing is counted twice, and no result rests on what has changed.
 
 A trip in which a shard fails is made again, to each alone. Those that fail once more are left out:
-LeftOut is raised, and the search begins again without them (absent.py).
+LeftOut is raised, and the search begins again without them.
 """
 
 import json

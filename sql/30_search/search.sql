@@ -159,7 +159,7 @@ $function$;
 
 -- _search: one search from its arguments to its rows: the shell of the program, around which all
 -- search functions are made.
--- It checks sizes, tries again where that helps, and sends the report; search/run.py does the
+-- It checks sizes, tries again where that helps, and sends the report; plpy/search/run.py does the
 -- rest. `only_arm` (lexical, vector, fuzzy) runs that arm alone. vector raises where there are no
 -- vectors. lexical gives the nearest by vectors where no passage has any of the words, with a
 -- WARNING and a note in `degraded`. It gives nothing where strict forbids that, or where its time
@@ -232,7 +232,7 @@ BEGIN
 END;
 $function$;
 
--- _run_search: one search as the program runs it (search/run.py), all of it under one snapshot.
+-- _run_search: one search as the program runs it (plpy/search/run.py), all of it under one snapshot.
 -- Arguments are those of _search; started_at is in seconds since 1970, and tries, which _search
 -- hands on, says how often the search was begun. results are NULL-free rows, best first; trace and
 -- report are NULL where nobody asks for them. Whoever may search may call it: nothing in its

@@ -169,7 +169,7 @@ from pgblend.plpy.shards.relay import viewed
 return db.answer(viewed, name)
 $python$;
 
--- _run_search: one search as the program runs it (search/run.py), its passages on shards.
+-- _run_search: one search as the program runs it (plpy/search/run.py), its passages on shards.
 -- Arguments are those of _search; started_at is in seconds since 1970, and tries, which _search
 -- hands on, says how often the search was begun. results are NULL-free rows, best first; trace and
 -- report are NULL where nobody asks for them. Whoever may search may call it: nothing in its
