@@ -232,7 +232,7 @@ BEGIN
 END;
 $function$;
 
--- _run_search: one search as the program runs it (plpy/search/run.py), all of it under one snapshot.
+-- _run_search: one search as plpy/search/run.py runs it, all of it under one snapshot.
 -- Arguments are those of _search; started_at is in seconds since 1970, and tries, which _search
 -- hands on, says how often the search was begun. results are NULL-free rows, best first; trace and
 -- report are NULL where nobody asks for them. Whoever may search may call it: nothing in its
