@@ -13,8 +13,7 @@ from pgblend.cli.base.errors import ExitCode, UserError
 from pgblend.cli.base.extras import require
 from pgblend.cli.base.files import writing
 from pgblend.cli.base.parameters import merge_pairs, pairs_option
-from pgblend.cli.commands import eval_sets
-from pgblend.cli.measure import options
+from pgblend.cli.measure import options, set_commands
 from pgblend.cli.measure.options import RELEVANCE, measurable
 from pgblend.cli.search.run import Presentation, show_search
 
@@ -493,14 +492,14 @@ def command() -> None:
     """
 
 
-command.add_command(eval_sets.import_set_command)
+command.add_command(set_commands.import_set_command)
 command.add_command(eval_run)
 command.add_command(eval_gate)
 command.add_command(eval_compare)
 command.add_command(eval_explain)
 command.add_command(eval_report)
-command.add_command(eval_sets.eval_learn)
-command.add_command(eval_sets.eval_tune)
-command.add_command(eval_sets.eval_audit)
+command.add_command(set_commands.eval_learn)
+command.add_command(set_commands.eval_tune)
+command.add_command(set_commands.eval_audit)
 command.add_command(eval_list)
 command.add_command(eval_show)

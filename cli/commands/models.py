@@ -73,7 +73,7 @@ def test(
       pgblend models test
       pgblend models test rerank --timeout 10
     """
-    from pgblend.cli.embed.models import probe_models
+    from pgblend.cli.embed.model_probe import probe_models
 
     with open_database(database_url) as connection:
         wanted = [row for row in assigned_models(connection) if not tasks or row["task"] in tasks]
@@ -99,7 +99,7 @@ def set_model(database_url: str | None, task: str, model: str, no_test: bool) ->
       pgblend models set rerank cohere/rerank-v3.5
       pgblend models set rerank none
     """
-    from pgblend.cli.embed.models import probe_models
+    from pgblend.cli.embed.model_probe import probe_models
 
     name = setting_of(task)
     with open_database(database_url) as connection:

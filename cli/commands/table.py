@@ -134,8 +134,7 @@ def attach(database_url: str | None, /, table: str, **columns: Any) -> None:
     \b
     Examples:
       pgblend table attach articles --text body,notes --title title --metadata author
-      pgblend table attach notes --text body --embedding-column embedding
-        --embedding-model openai/text-embedding-3-small
+      pgblend table attach notes --text body --embedding-column vector --embedding-model local/m
       pgblend table attach products --text description --format html --where 'NOT deleted'
     """
     with open_database(database_url) as connection:

@@ -9,7 +9,7 @@ import psycopg
 from pgblend.cli.base.database import Connection, connect, fetch_rows
 from pgblend.cli.base.errors import UserError
 
-_LOOK_SECONDS = 0.5
+_LOOK_SECONDS = 0.1
 _PROGRESS = """
     SELECT p.tuples_done AS done
     FROM pg_catalog.pg_stat_progress_create_index AS p WHERE p.pid = %(pid)s

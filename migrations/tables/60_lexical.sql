@@ -62,7 +62,7 @@ COMMENT ON TABLE pgblend_data.segment IS
 'chunks (int32), bytes is the size of arrays and postings. signature is of all but dead.';
 
 CREATE TABLE pgblend_data.index_secret (
-    secret bytea NOT NULL
+    secret bytea NOT NULL CONSTRAINT index_secret_pkey PRIMARY KEY
 );
 INSERT INTO pgblend_data.index_secret
 VALUES (sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())));

@@ -133,8 +133,7 @@ class Node:
 
     def sample(self, request: ListRequest) -> Sample:
         """Take a sample of what could be found; PB009 where the time is over."""
-        # of facets alone, as sampled
-        from pgblend.plpy.lexical.sample import sampled
+        from pgblend.plpy.lexical.sample import sampled  # of facets alone
 
         opened, check = self._begin(request.collection_ids, request.timeout_ms)
         lists = []

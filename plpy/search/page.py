@@ -9,7 +9,8 @@ from pgblend.plpy.base.ports import Holder, Passage
 from pgblend.plpy.base.session import Json, UserError
 from pgblend.plpy.search.candidates import ArmList, Fused
 from pgblend.plpy.search.choose import Dropped
-from pgblend.plpy.search.pool import Pool, Ranking, StoredPassages
+from pgblend.plpy.search.passages import StoredPassages
+from pgblend.plpy.search.pool import Pool, Ranking
 from pgblend.plpy.search.relevance import (
     MOST_KNOWN,
     PRIORS,

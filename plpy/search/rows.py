@@ -11,7 +11,8 @@ from pgblend.plpy.base.session import Row as ChunkRow
 from pgblend.plpy.lexical.query import excluded_texts
 from pgblend.plpy.search.lists import Gathered
 from pgblend.plpy.search.page import Page, copies_on_page, near_copies
-from pgblend.plpy.search.pool import Pool, Ranking, StoredPassages
+from pgblend.plpy.search.passages import StoredPassages
+from pgblend.plpy.search.pool import Pool, Ranking
 from pgblend.plpy.search.stages import Search
 from pgblend.plpy.search.store import Highlights, shown_snippets
 

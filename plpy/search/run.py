@@ -9,13 +9,14 @@ from pgblend.plpy.search.choose import OrderOf, choose_passages
 from pgblend.plpy.search.fusion import documents_once, fuse_lists
 from pgblend.plpy.search.lists import Gathered, ListSearch, gathered_lists
 from pgblend.plpy.search.page import Page, cut_page, relevance_scale, start_of, tell_ending
-from pgblend.plpy.search.pool import Pool, Ranking, StoredPassages
-from pgblend.plpy.search.report import last_facts, note_last, note_logged, told_trace
+from pgblend.plpy.search.passages import StoredPassages
+from pgblend.plpy.search.pool import Pool, Ranking
 from pgblend.plpy.search.rerank import RerankStage
 from pgblend.plpy.search.rows import Answer, Found, Ranked, page_rows
 from pgblend.plpy.search.scores import scale_fused
 from pgblend.plpy.search.stages import Request, Search
 from pgblend.plpy.search.store import Highlights, StorePort
+from pgblend.plpy.search.told import last_facts, note_last, note_logged, told_trace
 
 LEAST_MOST = 0.5  # a smaller best sum counts less than half of what a best score does
 

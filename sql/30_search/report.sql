@@ -99,7 +99,7 @@ VOLATILE PARALLEL UNSAFE
 AS $python$
 import json
 from uuid import uuid4
-from pgblend.plpy.search.report import note_last
+from pgblend.plpy.search.told import note_last
 
 name = str(uuid4())
 role = db.run(

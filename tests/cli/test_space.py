@@ -36,13 +36,14 @@ def test_the_building_of_an_index_shows_how_far_it_is(
     pgblend: Pgblend, connection: psycopg.Connection
 ) -> None:
     connection.execute("SELECT create_embedding_space('many', 'm', 96, probe => false)")
+    connection.execute("SELECT add_collection('made')")
     ok(pgblend("space", "index", "many", "--off"))
     connection.execute("SET session_replication_role = replica")
     connection.execute(
         "INSERT INTO pgblend_data.chunk (document_id, chunk_index, collection_id, bucket, content,"
         " kind, own_start, token_count, metadata, text_search_config, lexemes, own_position)"
-        " SELECT 1, n, 1, 0, 'x', 'doc', 0, 1, '{}', 'english', '', 0"
-        " FROM generate_series(1, 12000) AS n"
+        " SELECT 1, n, o.id, 0, 'x', 'doc', 0, 1, '{}', 'english', '', 0"
+        " FROM generate_series(1, 12000) AS n, pgblend_data.collection AS o"
     )
     connection.execute(
         "INSERT INTO pgblend_data.embedding_many SELECT c.id, 1, c.chunk_index, 1, 0,"

@@ -14,8 +14,8 @@ from pgblend.plpy.search.graph import graph_stage
 from pgblend.plpy.search.lexical import IndexState, WordLists
 from pgblend.plpy.search.lists import corrected_notes
 from pgblend.plpy.search.node import StoreNode
+from pgblend.plpy.search.passages import StoredPassages
 from pgblend.plpy.search.plan import read_state
-from pgblend.plpy.search.pool import StoredPassages
 from support.arm_lists import never, settings_of
 from support.database import Database, add_documents, add_space, stage
 from support.served_database import ServedDatabase

@@ -12,7 +12,8 @@ from pgblend.plpy.base.stages import StageLog
 from pgblend.plpy.search.candidates import Fused
 from pgblend.plpy.search.fusion import fuse_lists
 from pgblend.plpy.search.graph import Reached, fuse_graph, graph_list, seed_nodes
-from pgblend.plpy.search.pool import Pool, StoredPassages
+from pgblend.plpy.search.passages import StoredPassages
+from pgblend.plpy.search.pool import Pool
 from pgblend.plpy.search.run import add_graph
 from support.arm_lists import arm, never, settings_of
 

@@ -97,8 +97,8 @@ async def test_few_sets_are_kept_and_not_for_long(
     for name in "abcdef":
         now += 1
         await tuned(tuner, door, name=name)
-    assert {key[1] for key in tuner._kept} == set("bcdef")
+    assert {key[1][0] for key in tuner._kept} == set("bcdef")
     now += 700
     await tuned(tuner, door, name="f")
-    assert {key[1] for key in tuner._kept} == {"f"}
+    assert {key[1][0] for key in tuner._kept} == {"f"}
     assert len(read) == 7
