@@ -66,12 +66,13 @@ def levelled(headings: Sequence[Heading]) -> list[Heading]:
     return [each._replace(level=each.level + deeper) for each in headings]
 
 
-def heading_words(title: str, heading: str, own_headings: str) -> tuple[str, str]:
+def heading_words(title: str, heading: str, text: str, own_headings: str) -> tuple[str, str]:
     """Return the headings above a chunk's text, and the words that those within it add to it.
 
     A word of a heading within counts once more at level 3 or below, twice at 2, three times at 1:
     with the text itself 2 to 4. The title's words do not, since they count as such. A heading that
-    the text begins with is within it, not above.
+    the text begins with is within it, not above. Whoever writes chunks says what headings are, so
+    one counts only where it stands in the text, each behind the one before.
     """
     if not own_headings:
         return heading, ""
@@ -79,7 +80,12 @@ def heading_words(title: str, heading: str, own_headings: str) -> tuple[str, str
     first = lines[0][1]
     if heading == first or heading.endswith(f" > {first}"):
         heading = heading[: -len(first)]
-    within = [words for marks, words in lines if words != title for _ in range(_more(len(marks)))]
+    text, at, within = " ".join(text.split()), 0, list[str]()
+    for marks, words in lines:
+        found = text.find(sought := " ".join(words.split()), at)
+        if found >= 0:
+            at = found + len(sought)
+            within += [words] * (_more(len(marks)) if words != title else 0)
     return heading, ADDRESS.sub("]", "\n".join(within))
 
 

@@ -110,7 +110,7 @@ def index_parts(
         for one, count in syllables(own, 1 if own_start else 2).items():
             places = ",".join(f"{place}C" for place in range(1, min(count, MOST_PLACES) + 1))
             quoted.append(f"'{one}':{places}")
-    above, within = heading_words(title, heading, own_headings)
+    above, within = heading_words(title, heading, content, own_headings)
     parts = (title, above, content, content[:own_start], within)
     return [*(indexable_text(part, config) for part in parts), " ".join(quoted)]
 

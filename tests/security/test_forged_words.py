@@ -44,6 +44,19 @@ def test_lexemes_that_are_given_are_not_taken(
     assert committed.rows(lengths, ids[0]) == [(4, 1)]
 
 
+@pytest.mark.parametrize("own", ["# deploy", "# walrus\n" * 50, "# 6\n# walrus"])
+def test_headings_that_do_not_stand_in_the_text_count_nothing(
+    committed: Database, writer: Database, own: str
+) -> None:
+    """Nor do they count twice, or before one that stands above them."""
+    insert = INSERT.replace("own_position)", "own_position, own_headings)")
+    (_, last) = writer.column(insert.replace(", n FROM", ", n, %s FROM"), None, own)
+    assert committed.rows(FOUND, "deploy") == []
+    weights = "SELECT count(*) FROM pgblend_data.chunk AS c, unnest(c.lexemes) AS l,"
+    weights += " unnest(l.positions) AS p WHERE c.id = %s AND l.lexeme = 'walrus'"
+    assert committed.value(weights, last) == (4 if own.count("walrus") > 1 else 1)
+
+
 @pytest.mark.parametrize("change", ["title = 'Other'", "source_key = 'deploy.md'"])
 def test_names_that_gave_words_stay(committed: Database, writer: Database, change: str) -> None:
     update = f"UPDATE pgblend_data.document SET {change}"
