@@ -1,6 +1,7 @@
 """A context as one JSON document and as Markdown with citations."""
 
 import hashlib
+import json
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -8,7 +9,7 @@ from typing import Any
 
 from pgblend.plpy.answers.assemble import assemble_context
 from pgblend.plpy.answers.parts import context_parts, passage_label
-from pgblend.plpy.base.session import UserError
+from pgblend.plpy.base.session import Database, UserError
 from pgblend.plpy.lexical.split import approximate_tokens
 
 # What asks a chat model to answer from passages.
@@ -107,6 +108,39 @@ KINDS = ("code", "doc", "signature", "metadata")
 ESTIMATE_FACTOR = 1.5
 MARKDOWN_TOKENS = 12
 MESSAGE_TOKENS = 40
+
+
+_AROUND = "SELECT pgblend._chunks_around($1, $2) AS chunks"
+
+
+def context_of(
+    db: Database,
+    query: str | None,
+    passages: Sequence[Mapping[str, Any]],
+    settings: str,
+    output_format: str,
+    questions: Sequence[str] | None = None,
+) -> dict[str, Any]:
+    """Return the context made of a search's rows, whose JSON is text as the settings are."""
+    ids = [row["chunk_id"] for row in passages]
+    (around,) = db.run(_AROUND, ["bigint[]", "jsonb"], ids, settings)
+    return context_document(
+        {
+            "query": query or "",
+            "format": output_format,
+            "settings": json.loads(settings),
+            "questions": questions,
+            "hits": [
+                {
+                    **row,
+                    "arms": json.loads(row["arms"]),
+                    "answers": json.loads(row["details"]).get("answers", []),
+                }
+                for row in passages
+            ],
+            "chunks": json.loads(around["chunks"]),
+        }
+    )
 
 
 def context_document(request: Mapping[str, Any]) -> dict[str, Any]:

@@ -61,25 +61,10 @@ LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 AS $python$
 import json
-from pgblend.plpy.answers.render import context_document
+from pgblend.plpy.answers.render import context_of
 
-AROUND = "SELECT pgblend._chunks_around($1, $2) AS chunks"
-ids = [row["chunk_id"] for row in passages]
-return json.dumps(db.answer(lambda _, request: context_document(request), {
-    "query": query or "",
-    "format": output_format,
-    "settings": json.loads(settings),
-    "questions": questions and json.loads(questions),
-    "hits": [
-        {
-            **row,
-            "arms": json.loads(row["arms"]),
-            "answers": json.loads(row["details"]).get("answers", []),
-        }
-        for row in passages
-    ],
-    "chunks": json.loads(db.run(AROUND, ["bigint[]", "jsonb"], ids, settings)[0]["chunks"]),
-}))
+return json.dumps(db.answer(
+    context_of, query, passages, settings, output_format, questions and json.loads(questions)))
 $python$;
 
 -- _context_settings: the settings of a search whose results are made into a context, checked.

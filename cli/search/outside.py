@@ -1,0 +1,320 @@
+"""The program outside the backend: the same search over a connection, as the caller's role.
+
+`Connection` is the program's Database where no backend runs it, `search` what `_search` and
+`_run_search` are inside: checks, one snapshot, beginning again. All that a transaction needs
+travels with its BEGIN, and nothing stays behind it: a pooler may hand each transaction to another
+session.
+"""
+
+import json
+import struct
+import time
+from collections.abc import Callable, Iterator, MutableMapping
+from contextlib import contextmanager
+from decimal import Decimal
+from typing import Any, LiteralString, NamedTuple, TypeVar, cast
+
+import psycopg
+from psycopg import postgres
+from psycopg.abc import PyFormat
+from psycopg.adapt import AdaptersMap, Dumper, Loader
+from psycopg.rows import dict_row
+from psycopg.sql import SQL, Literal
+from psycopg.types.string import TextLoader
+
+from pgblend.plpy.answers.render import context_of
+from pgblend.plpy.base.session import Rows, UserError, error_message
+from pgblend.plpy.search.diagnosis import diagnosis
+from pgblend.plpy.search.diagnosis_facts import Call
+from pgblend.plpy.search.node import StoreNode
+from pgblend.plpy.search.rows import Answer
+from pgblend.plpy.search.run import search as run_search
+from pgblend.plpy.search.stages import Request, Tries
+
+Value = TypeVar("Value")
+
+# Values as PL/Python takes and gives them: a text for what is no number, truth, bytes or array.
+
+
+class Typed(NamedTuple):
+    """A value's text, NULL where it is None, with its type's number."""
+
+    text: str | None
+    oid: int
+
+
+class _TypedDumper(Dumper):
+    def get_key(self, obj: Typed, format: PyFormat) -> Any:
+        return self.cls, obj.oid
+
+    def upgrade(self, obj: Typed, format: PyFormat) -> "_TypedDumper":
+        dumper = _TypedDumper(self.cls)
+        dumper.oid = obj.oid
+        return dumper
+
+    def dump(self, obj: Typed) -> bytes | None:
+        return None if obj.text is None else obj.text.encode()
+
+
+class _SingleLoader(Loader):
+    """A `real` as the server's number of eight bytes, not as its shortest digits."""
+
+    def load(self, data: Any) -> float:
+        (value,) = struct.unpack("f", struct.pack("f", float(bytes(data))))
+        return cast(float, value)
+
+
+_TEXTS = (
+    *("json", "jsonb", "uuid", "date", "time", "timetz", "timestamp", "timestamptz", "interval"),
+    *("inet", "cidr"),
+)
+
+
+def adapt_values(adapters: AdaptersMap) -> None:
+    """Have a cursor write Typed, and read values as PL/Python does."""
+    adapters.register_dumper(Typed, _TypedDumper)
+    for name in _TEXTS:
+        adapters.register_loader(name, TextLoader)
+    adapters.register_loader("float4", _SingleLoader)
+
+
+def literal(value: object) -> str:
+    """Return a value's text as PostgreSQL reads it; a list as an array's."""
+    if isinstance(value, bool):
+        return "t" if value else "f"
+    if isinstance(value, bytes):
+        return "\\x" + value.hex()
+    if isinstance(value, (list, tuple)):
+        return "{" + ",".join(map(_element, value)) + "}"
+    return repr(value) if isinstance(value, float) else str(value)
+
+
+def _element(value: object) -> str:
+    if value is None:
+        return "NULL"
+    if isinstance(value, (list, tuple, int, float, Decimal)):
+        return literal(value)
+    quoted = literal(value).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{quoted}"'
+
+
+# The Database of a process.
+
+
+class StatementError(Exception):
+    """What a statement ended with."""
+
+    def __init__(self, error: psycopg.Error) -> None:
+        # A routine in PL/Python may have called the one that failed.
+        super().__init__(error_message(Exception(error.diag.message_primary or str(error))))
+        self.sqlstate = error.sqlstate or ""
+        self.hint, self.table_name = error.diag.message_hint, error.diag.table_name
+        self.detail = error.diag.message_detail
+
+
+_OID = "SELECT $1::text::regtype::oid AS oid"
+# Nothing unqualified is found but types and what is public, as in the door's pool.
+_PATH: LiteralString = """
+    SELECT set_config('search_path', concat_ws(', ', 'pg_catalog', 'blend', n.nspname, 'pg_temp'),
+        true)
+    FROM pg_catalog.pg_extension AS e
+    INNER JOIN pg_catalog.pg_namespace AS n ON n.oid = e.extnamespace WHERE e.extname = 'vector'"""
+# The SET clauses of _run_search, and the forms in which values are written.
+_SETTINGS = {
+    "hnsw.ef_search": "40",
+    "hnsw.iterative_scan": "strict_order",
+    "hnsw.max_scan_tuples": "20000",
+    "enable_sort": "on",
+    "jit": "off",
+    "plan_cache_mode": "force_generic_plan",
+    "extra_float_digits": "1",
+}
+_BEGIN: LiteralString = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"
+
+
+class Connection:
+    """The Database of the program in a process; `session` keeps what a backend's GD does.
+
+    A failed statement leaves the transaction as it was before all statements: none of them writes.
+    Statements are prepared where `prepares`: a pooler in transaction mode may not keep them.
+    """
+
+    Problem: tuple[type[Exception], ...] = (StatementError, UserError)
+
+    def __init__(
+        self,
+        connection: "psycopg.Connection[Any]",
+        session: MutableMapping[str, Any] | None = None,
+        prepares: bool = True,
+    ) -> None:
+        self.connection, self.prepares = connection, prepares
+        self.session: MutableMapping[str, Any] = {} if session is None else session
+        self.warnings: list[tuple[str, str | None]] = []
+        self._cursor = psycopg.RawCursor(connection, row_factory=dict_row)
+        adapt_values(self._cursor.adapters)
+        self._types = self.kept("types")
+
+    def kept(self, name: str) -> dict[Any, Any]:
+        """Return what the session keeps under a name, at first empty."""
+        kept: dict[Any, Any] = self.session.setdefault(f"pgblend_{name}", {})
+        return kept
+
+    @contextmanager
+    def transaction(self, role: str | None = None) -> Iterator[None]:
+        """Open a snapshot that nothing writes in, as a role; end it whatever happens."""
+        roles = {} if role is None else {"role": role}
+        given = roles | _SETTINGS
+        settings = SQL(", ").join(
+            SQL("set_config({}, {}, true)").format(Literal(name), Literal(value))
+            for name, value in given.items()
+        )
+        parts = [SQL(_BEGIN), SQL("SELECT {}").format(settings), SQL(_PATH), SQL("SAVEPOINT begun")]
+        self.connection.add_notice_handler(self._note)
+        try:
+            self.connection.execute(SQL("; ").join(parts), prepare=False)
+            yield
+        finally:
+            self.connection.remove_notice_handler(self._note)
+            if not self.connection.closed:
+                self.connection.execute("ROLLBACK", prepare=False)
+
+    def _note(self, notice: psycopg.errors.Diagnostic) -> None:
+        if notice.severity_nonlocalized == "WARNING":
+            self.warn(notice.message_primary or "", notice.message_hint)
+
+    def run(self, statement: str, types: list[str], *values: object) -> Rows:
+        """Run a statement and return its rows."""
+        try:
+            given = [
+                Typed(None if value is None else literal(value), self._oid(name))
+                for name, value in zip(types, values, strict=True)
+            ]
+            self._cursor.execute(statement, given, prepare=self.prepares)
+            return self._cursor.fetchall() if self._cursor.description else []
+        except psycopg.Error as error:
+            if not self.connection.closed:
+                self.connection.execute("ROLLBACK TO begun", prepare=False)
+            raise StatementError(error) from error
+
+    def run_within(self, ms: float, statement: str, types: list[str], *values: object) -> Rows:
+        """Run a statement that waits for others; it ends with 57014 once its time is over."""
+        self.run(f"SELECT set_config('statement_timeout', '{max(1, int(ms))}', true)", [])
+        return self.run(statement, types, *values)
+
+    def _oid(self, name: str) -> int:
+        if name not in self._types:
+            known = postgres.types.get(name.removesuffix("[]"))
+            if known is None:
+                row = self._cursor.execute(_OID, [Typed(name, postgres.types["text"].oid)])
+                self._types[name] = cast(Any, row.fetchone())["oid"]
+            else:
+                self._types[name] = known.array_oid if name.endswith("[]") else known.oid
+        return cast(int, self._types[name])
+
+    def warn(self, message: str, hint: str | None = None) -> None:
+        """Keep a warning for the caller."""
+        self.warnings.append((message, hint))
+
+
+# What the routines of the same names are inside.
+
+_CHECKED = """
+    SELECT $1 AS query, $2 AS result_limit, $3 AS collections, $4::text AS filter, $5 AS profile,
+        $6::text AS options, CASE WHEN vector_norm($7) BETWEEN 1e-3 AND 1e3 THEN $7
+        ELSE l2_normalize($7) END::text AS query_embedding, pgblend._check_result_limit($2),
+        CASE WHEN length($1) > 100 THEN pgblend._check_query($1) END"""
+_CHECKED_TYPES = ["text", "integer", "text[]", "jsonb", "text", "jsonb", "vector"]
+_CONTEXT_SETTINGS = "SELECT pgblend._context_settings($1, $2, $3)::text AS settings"
+# Failures after which a search begins again; the program's own PB012 says how often.
+_AGAIN = {"PB012", "40001", "40P01"}
+_MOST_TRIES = 3  # after another failure
+
+
+class Asked(NamedTuple):
+    """What hybrid_search is called with, JSON and vectors as texts; and an arm that runs alone."""
+
+    query: str | None
+    result_limit: int | None = 10
+    collections: list[str] | None = None
+    filter: str | None = None
+    profile: str | None = None
+    options: str | None = "{}"
+    query_embedding: str | None = None
+    only_arm: str | None = None
+    traced: str = "none"
+
+
+def search(db: Connection, asked: Asked, role: str | None = None) -> Answer:
+    """Return what _search returns, by the program in this process, as a role."""
+    return _repeated(db, role, lambda started_at, tries: _searched(db, asked, started_at, tries))
+
+
+def context(
+    db: Connection, asked: Asked, output_format: str = "json", role: str | None = None
+) -> dict[str, Any]:
+    """Return what get_context returns; all of it is of one snapshot."""
+
+    def attempt(started_at: float, tries: Tries) -> dict[str, Any]:
+        values = asked.options, asked.profile, asked.collections
+        (row,) = db.run(_CONTEXT_SETTINGS, ["jsonb", "text", "text[]"], *values)
+        answer = _searched(db, asked, started_at, tries)
+        searched_at = time.time()
+        passages = [found._asdict() for found in answer["results"]]
+        made = context_of(db, asked.query, passages, row["settings"], output_format)
+        _, _, facts = db.session["pgblend_last_search"]
+        made["degraded"] = json.loads(facts)["degraded"]
+        ms = {"search": searched_at - started_at, "assembly": time.time() - searched_at}
+        made["stats"]["ms"] = {name: round(taken * 1000, 1) for name, taken in ms.items()}
+        return made
+
+    return _repeated(db, role, attempt)
+
+
+def diagnose(
+    db: Connection, asked: Asked, document: str, role: str | None = None
+) -> dict[str, Any]:
+    """Return what search_diagnose returns."""
+
+    query = asked.query or ""
+    if not (document and query.strip(" \t\r\n")):
+        missing = "query" if document else "document"
+        hint = "search_diagnose('how do I deploy', 'guide/deploy.md')"
+        raise UserError(f"the {missing} is empty: expected a text", hint)
+
+    def attempt(_: float, __: Tries) -> dict[str, Any]:
+        call = Call(query, document, *_checked(db, asked)[1:])
+        found: dict[str, Any] = json.loads(diagnosis(db, call, StoreNode(db)))
+        return found
+
+    return _repeated(db, role, attempt)
+
+
+def _checked(db: Connection, asked: Asked) -> list[Any]:
+    """Return the arguments as the server reads them, JSON in its own form."""
+    names = Asked._fields[: len(_CHECKED_TYPES)]
+    (row,) = db.run(_CHECKED, _CHECKED_TYPES, *asked[: len(names)])
+    return [row[name] for name in names]
+
+
+def _searched(db: Connection, asked: Asked, started_at: float, tries: Tries) -> Answer:
+    arguments = [*_checked(db, asked), asked.only_arm, asked.traced, started_at, tries]
+    return run_search(db, Request(*arguments), StoreNode(db))
+
+
+def _repeated(db: Connection, role: str | None, attempt: Callable[[float, Tries], Value]) -> Value:
+    """Begin as often as _search does: where the program asks for it, or another session won."""
+    started_at, tries, tried = time.time(), Tries(), list[str]()
+    while True:
+        try:
+            with db.transaction(role):
+                return attempt(started_at, tries)
+        except (StatementError, UserError) as error:
+            if error.sqlstate not in _AGAIN:
+                raise
+            if (error.detail or "").startswith("{"):
+                tries = Tries.read(error.detail)
+                time.sleep(tries.pause_s)
+            elif tried.count(error.sqlstate) >= _MOST_TRIES:
+                raise
+            else:
+                tried.append(error.sqlstate)

@@ -1,0 +1,148 @@
+"""The program outside the backend answers as inside: rows, warnings, errors, rights."""
+
+import json
+from typing import Any
+
+import pytest
+from conftest import TwoCollections
+from hypothesis import HealthCheck, Phase, given, settings
+
+from pgblend.cli.base.database import connect
+from pgblend.cli.search.outside import (
+    Asked,
+    Connection,
+    StatementError,
+    context,
+    diagnose,
+    search,
+)
+from pgblend.plpy.base.session import UserError
+from support.database import Database
+from support.outside import asked_of, rows_outside
+from support.random_searches import VECTOR, rows, searches
+
+EXPLAINED = ("query", "profile", "meta", "collections", "settings", "degraded")
+PLACES = ("rank", "chunk_id", "score", "arms", "parts", "places")
+
+
+@given(several=searches(20))
+@settings(
+    max_examples=10,
+    deadline=None,
+    derandomize=True,
+    phases=[Phase.generate],
+    suppress_health_check=[*HealthCheck],
+)
+def test_searches_have_the_same_rows(library: Database, outside: Connection, several: Any) -> None:
+    library.warnings()
+    for one in several:
+        expected = rows(library, one)
+        inside = library.warnings()
+        outside.warnings.clear()
+        assert rows_outside(outside, library, asked_of(one)) == expected, one
+        assert [message for message, _ in outside.warnings] == inside
+
+
+def test_an_explanation_is_the_same(library: Database, outside: Connection) -> None:
+    told = library.value("SELECT search_explain('red fox', query_embedding => %s)", VECTOR)
+    answer = search(outside, Asked("red fox", query_embedding=VECTOR, traced="page"))
+    found = json.loads(answer["trace"] or "")
+    for trace in (told, found):
+        trace["results"] = [{name: row.get(name) for name in PLACES} for row in trace["results"]]
+        trace["stages"] = [
+            {name: value for name, value in stage.items() if "ms" not in name}
+            for stage in trace["stages"]
+        ]
+    assert {name: found[name] for name in (*EXPLAINED, "results", "stages")} == {
+        name: told[name] for name in (*EXPLAINED, "results", "stages")
+    }
+
+
+@pytest.mark.parametrize("output_format", ["json", "markdown", "messages"])
+def test_a_context_is_the_same(library: Database, outside: Connection, output_format: str) -> None:
+    told = library.value(
+        "SELECT get_context('red fox', query_embedding => %s, output_format => %s)",
+        VECTOR,
+        output_format,
+    )
+    found = context(outside, Asked("red fox", 20, query_embedding=VECTOR), output_format)
+    for made in (told, found):
+        assert made["stats"].pop("ms").keys() == {"search", "assembly"}
+    assert found == told
+    assert told["parts"]
+
+
+@pytest.mark.parametrize("document", ["k1", "k44", "nowhere"])
+def test_a_diagnosis_is_the_same(library: Database, outside: Connection, document: str) -> None:
+    told = library.value(
+        "SELECT search_diagnose('red fox', %s, query_embedding => %s)", document, VECTOR
+    )
+    assert diagnose(outside, Asked("red fox", query_embedding=VECTOR), document) == told
+
+
+@pytest.mark.parametrize(
+    ("query", "document"), [("", "k1"), (" \n", "k1"), (None, "k1"), ("red", "")]
+)
+def test_a_diagnosis_of_nothing_is_the_same_error(
+    library: Database, outside: Connection, query: str | None, document: str
+) -> None:
+    told = library.error("SELECT search_diagnose(%s, %s)", query, document)
+    with pytest.raises(UserError) as raised:
+        diagnose(outside, Asked(query), document)
+    error = raised.value
+    expected = told.sqlstate, told.message_primary, told.message_hint
+    assert (error.sqlstate, error.message, error.hint) == expected
+
+
+WRONG = [
+    (Asked("x", -1), "result_limit => -1"),
+    (Asked("x", options='{"fusio": "rrf"}'), """options => '{"fusio": "rrf"}'"""),
+    (Asked("x", collections=["none"]), "collections => '{none}'"),
+    (Asked("x", filter='{"a": {"above": 1}}'), """filter => '{"a": {"above": 1}}'"""),
+    (Asked("x", profile="none"), "profile => 'none'"),
+    (Asked("x", query_embedding="[1,2]"), "query_embedding => '[1,2]'"),
+    (Asked("x", query_embedding="[0,0,0,0,0,0,0,0]"), "query_embedding => '[0,0,0,0,0,0,0,0]'"),
+    (Asked("x", options="[]"), "options => '[]'"),
+    (Asked("y" * 100_001), None),
+]
+
+
+@pytest.mark.parametrize(("asked", "argument"), WRONG)
+def test_wrong_calls_end_with_the_same_error(
+    library: Database, outside: Connection, asked: Asked, argument: str | None
+) -> None:
+    more = f", {argument}" if argument else ""
+    diagnosis = library.error(f"SELECT * FROM hybrid_search(%s{more})", asked.query)
+    with pytest.raises((StatementError, UserError)) as raised:
+        search(outside, asked)
+    error: Any = raised.value
+    message = error.message if isinstance(error, UserError) else str(error)
+    expected = diagnosis.sqlstate, diagnosis.message_primary, diagnosis.message_hint
+    assert (error.sqlstate, message, error.hint) == expected
+    # The connection is as good as before.
+    assert search(outside, Asked("red fox", query_embedding=VECTOR))["results"]
+
+
+def test_a_reader_sees_what_it_sees_inside(two_collections: TwoCollections) -> None:
+    admin, reader, role, only_open = (
+        two_collections.admin,
+        two_collections.reader,
+        two_collections.reader_role,
+        two_collections.only_open,
+    )
+    words = admin.column("SELECT DISTINCT split_part(content, ' ', 2) FROM blend.chunks LIMIT 20")
+    with connect(admin.url) as connection:
+        as_reader = Connection(connection)
+        for word in words:
+            expected = reader.rows("SELECT * FROM lexical_search(%s)", word)
+            asked = Asked(word, only_arm="lexical")
+            assert rows_outside(as_reader, admin, asked, role) == expected
+            scores = [row[1] for row in expected]
+            assert scores == only_open.column("SELECT score FROM lexical_search(%s)", word)
+        with pytest.raises((StatementError, UserError)) as raised:
+            search(as_reader, Asked("x", collections=["secret"]), role)
+        named = reader.error("SELECT * FROM hybrid_search('x', collections => '{secret}')")
+        error: Any = raised.value
+        assert error.sqlstate == named.sqlstate
+        # Whoever comes next over this connection is who logged in.
+        assert connection.execute("SELECT current_user = session_user").fetchone() == (True,)
