@@ -282,7 +282,8 @@ def adopt(
     """Take over vectors that a table of the database has; no model is asked.
 
     They go batch by batch, each in a transaction of its own; interrupted, it goes on with those
-    that are not there yet. Rows that cannot be stored are counted and named, with exit code 4.
+    that are not there yet. Rows that cannot be stored are counted and named, with exit code 4;
+    keys that come more than once are named, and one of their rows counts.
     Many are stored several times faster while the space has no index (pgblend space index).
     The table is read with your own rights. Where each of its rows is a document that changes,
     let a collection follow it: pgblend table attach --embedding-column.
@@ -312,6 +313,13 @@ def adopt(
         click.echo(
             f"{name}: {adopted.stored:,} of {adopted.found:,} vectors taken over, "
             f"{adopted.present:,} were there",
+            err=True,
+        )
+    if adopted.repeated:
+        click.echo(
+            f"pgblend: warning: {adopted.repeated:,} keys come more than once "
+            f"({output.one_line(', '.join(adopted.repeated_keys))}): the passage of each has the "
+            "vector of one of its rows",
             err=True,
         )
     if adopted.wrong:

@@ -12,6 +12,7 @@ _TABLES = """
         %(space)s::text, %(table)s::text, %(key)s::text, %(vectors)s::text, %(collection)s::text
     ) AS a
 """
+_REPEATED = "SELECT r.keys, r.examples FROM pgblend._repeated_keys(%(table)s, %(key)s) AS r"
 _ADOPT = """
     SELECT a.* FROM pgblend._adopt_vectors(
         %(space)s::text, %(relation)s::regclass, %(key)s::text, %(vectors)s::text,
@@ -26,13 +27,18 @@ _MOST_EXAMPLES = 5
 
 @dataclass
 class Adopted:
-    """What became of the rows of the table, with the first of those that are wrong."""
+    """What became of the rows of the table, with the first of those that are wrong.
+
+    Keys are `repeated` that more than one row has: their passages get the vector of one of them.
+    """
 
     found: int = 0
     stored: int = 0
     present: int = 0
     wrong: int = 0
     examples: list[str] = field(default_factory=list)
+    repeated: int = 0
+    repeated_keys: list[str] = field(default_factory=list)
 
     def add(self, batch: Mapping[str, Any]) -> None:
         """Count a batch."""
@@ -51,6 +57,8 @@ def adopt_vectors(
     The server moves them: none comes here. Pages are read by their numbers, which needs no index.
     """
     tables = fetch_rows(connection, _TABLES, dict(given))
+    (repeated,) = fetch_rows(connection, _REPEATED, dict(given))
+    adopted.repeated, adopted.repeated_keys = repeated["keys"], repeated["examples"] or []
     move_bar = start_bar(
         f"Vectors of {given['table']}", sum(row["pages"] for row in tables), "pages"
     )

@@ -53,6 +53,30 @@ BEGIN
 END;
 $function$;
 
+-- _repeated_keys: how many keys of a table of ready vectors (_adoptable) come more than once, and
+-- three of them; 0 and NULL where none does.
+-- The table is read with the caller's own rights. NULL is no key.
+CREATE OR REPLACE FUNCTION pgblend._repeated_keys(source text, key_column text)
+RETURNS TABLE (keys bigint, examples text[])
+LANGUAGE plpgsql
+STABLE PARALLEL UNSAFE
+ROWS 1
+AS $function$
+BEGIN
+    -- Calls in text: none (a user's table).
+    RETURN QUERY EXECUTE format(
+        'SELECT count(*), (array_agg(r.key ORDER BY r.key))[1:3]
+        FROM (
+            SELECT g.key
+            FROM (
+                SELECT format(''%%s'', t.%2$I) AS key FROM %1$s AS t WHERE num_nulls(t.%2$I) = 0
+            ) AS g
+            GROUP BY g.key
+            HAVING count(*) > 1
+        ) AS r', pgblend._user_table(source), key_column);
+END;
+$function$;
+
 -- _adopt_vectors: take the vectors of some pages of a table (_adoptable) over to a space; returns
 -- what became of the rows.
 -- looked_at rows are all: stored ones have their vector in the space now, present ones had one and

@@ -152,7 +152,8 @@ pgblend._load_segments, pgblend._mention_names, pgblend._names_found,
 pgblend._next_embeddings, pgblend._next_summaries, pgblend._note_feedback,
 pgblend._passage_entities,
 pgblend._renew_lexemes,
-pgblend._renew_summaries, pgblend._sampled_chunks, pgblend._seal_waiting, pgblend._start_run,
+pgblend._renew_summaries, pgblend._repeated_keys, pgblend._sampled_chunks,
+pgblend._seal_waiting, pgblend._start_run,
 pgblend._start_worker, pgblend._stop_worker, pgblend._store_embeddings, pgblend._store_staged,
 pgblend._store_token_counts
 TO pgblend_writer;

@@ -29,6 +29,7 @@ HERE = Path(__file__).resolve().parent
 LIMIT_SECONDS = 1800
 GROWTH_SECONDS = 3 * 3600
 SIZES = (10_000,)  # beside --passages
+WIDTHS = (384, 1536)  # dimensions: all-MiniLM-L6-v2's, text-embedding-3-small's
 QUALITY = ("xquad-de", "scifact", "mixed")
 
 
@@ -50,9 +51,10 @@ def steps(server: str, given: argparse.Namespace) -> list[Step]:
     others = sorted({*(given.sizes if given.growth else SIZES)} - {given.passages})
     sizes = (*others, given.passages)  # the last one is asked by several clients
     long = () if given.long == 0 else ("--long", str(given.long or given.passages))
+    wide = ("--dimensions", *map(str, given.dimensions))
     found = [
         Step("peers", (*on, *given.corpora)),
-        Step("hybrid", (*on, "--clients", *long, *map(str, sizes)), GROWTH_SECONDS),
+        Step("hybrid", (*on, "--clients", *long, *wide, "--", *map(str, sizes)), GROWTH_SECONDS),
         Step("first_search", (*on, *map(str, sorted(sizes)))),
         Step("thorough", (filled,)),
         Step("fuzzy", (filled, "bench", questions)),
@@ -118,6 +120,9 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--filter-passages", type=int, default=20_000, help="for filters")
     parser.add_argument("--corpora", nargs="*", default=QUALITY, help="judged sets, or mixed")
     parser.add_argument("--long", type=int, help="of 1,500 characters (as many; 0: none)")
+    parser.add_argument(
+        "--dimensions", nargs="+", type=int, default=WIDTHS, help="of vectors, for times"
+    )
     parser.add_argument("--growth", action="store_true", help="more sizes (an hour more)")
     parser.add_argument(
         "--sizes", nargs="+", type=int, default=(10_000, 100_000, 500_000), help="of the growth"

@@ -28,11 +28,17 @@ _CHUNKS = """
     SELECT d.id, g, d.collection_id, d.bucket, 'x', 'doc', 0, 1, '{}', 'english', '', 1
     FROM pgblend_data.document AS d CROSS JOIN generate_series(1, %s - 1) AS g
 """
+_MADE = 1000  # vectors, of which all rows have one
 _VECTORS = """
-    INSERT INTO ready SELECT c.id, ARRAY(
-        SELECT (random() - 0.5 + c.id * 0)::real FROM generate_series(1, %s))::vector
-    FROM pgblend_data.chunk AS c
+    INSERT INTO ready
+    WITH made AS MATERIALIZED (
+        SELECT n, ARRAY(
+            SELECT (random() - 0.5 + n * 0)::real FROM generate_series(1, %s))::vector AS v
+        FROM generate_series(0, %s - 1) AS n
+    )
+    SELECT c.id, m.v FROM pgblend_data.chunk AS c INNER JOIN made AS m ON m.n = c.id %% %s
 """
+_IN_MEMORY = 200_000  # vectors; the server of more is on disk
 
 
 def main() -> None:
@@ -41,7 +47,7 @@ def main() -> None:
     parser.add_argument("vectors", type=int)
     parser.add_argument("--dimensions", type=int, default=1536)
     options = parser.parse_args()
-    with temporary_cluster() as cluster:
+    with temporary_cluster(durable=options.vectors > _IN_MEMORY) as cluster:
         runner.upgrade(cluster.url)
         with connect(cluster.url) as connection:
             connection.execute("SELECT add_collection('c')")
@@ -55,7 +61,7 @@ def main() -> None:
             )
             connection.execute("SELECT index_embedding_space('s', false)")
             connection.execute("CREATE TABLE public.ready (id bigint, v vector)")
-            connection.execute(_VECTORS, [options.dimensions])
+            connection.execute(_VECTORS, [options.dimensions, _MADE, _MADE])
             connection.execute("VACUUM ANALYZE ready")
             connection.execute("ANALYZE pgblend_data.chunk")
             server, client = (

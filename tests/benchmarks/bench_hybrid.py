@@ -1,13 +1,15 @@
 """hybrid_search beside its own arms, a bare walk and its peers, from one and eight clients.
 
     python tests/benchmarks/bench_hybrid.py [--server URL] [--long N] [--clients] [--alone]
-        [--vectors N] N …
+        [--vectors N] [--dimensions N …] -- N …
 
 hybrid_search (mode fast, the vector given), its arms alone, lexical_search and vector_search, a
 bare walk of the HNSW index and the peers answer the same questions about the first passages of
 wiki_en in turn, for each number of passages; --long: about so many of 1,500 characters too.
 --clients: then eight clients at a time, at the last number and the long ones. --alone: without
 peers. --vectors: only the first so many passages have one, for sizes whose index takes hours.
+--dimensions: all of that (but the long ones) once more with vectors repeated until they are so
+wide; cosines, and so what is found, stay as they are.
 Private memory is that of a new session after all questions. What cannot be had here is
 left out and named.
 """
@@ -26,7 +28,7 @@ path.insert(0, str(Path(__file__).resolve().parents[1]))
 import figures
 import psycopg
 from bench_peers import LANCE, SQLITE, loaded, makers
-from corpora import Corpus, Question, wiki
+from corpora import DIMENSIONS, Corpus, Question, wiki
 from systems import DEPTH, System
 from systems.blend import ARM, ARMS, PATIENT, PATIENT_WORDS, SPACE, Blend
 from systems.hand_written import HandWritten, HandWrittenTextsearch
@@ -161,8 +163,10 @@ class Bench:
         """Say what was searched, and by how many."""
         text = "long" if self.corpus.name.startswith("long") else "short"
         by = "one client" if clients == 1 else f"{clients} clients"
-        about = {"passages": self.corpus.size, "text": text, "clients": clients}
-        return row | {"case": f"{self.corpus.size:,} {text}, {by}"} | about
+        size, dimensions = self.corpus.size, self.corpus.dimensions
+        wide = "" if dimensions == DIMENSIONS else f" of {dimensions:,} dimensions"
+        about = {"passages": size, "text": text, "clients": clients, "dimensions": dimensions}
+        return row | {"case": f"{size:,} {text}{wide}, {by}"} | about
 
     def close(self) -> None:
         """Close the sessions."""
@@ -185,10 +189,17 @@ def main() -> None:
     parser.add_argument("--clients", action="store_true", help="with eight clients")
     parser.add_argument("--alone", action="store_true", help="without peers")
     parser.add_argument("--vectors", type=int, help="only so many passages have one")
+    parser.add_argument(
+        "--dimensions", nargs="+", type=int, default=[DIMENSIONS], help="of vectors, repeated"
+    )
     parser.add_argument("passages", nargs="*", type=int, default=SIZES)
     given = parser.parse_args()
-    corpora = [wiki(passages, with_vectors=given.vectors) for passages in given.passages]
-    crowded = [corpora[-1]]
+    corpora = [
+        wiki(passages, with_vectors=given.vectors, dimensions=dimensions)
+        for dimensions in given.dimensions
+        for passages in given.passages
+    ]
+    crowded = [corpus for corpus in corpora if corpus.size == given.passages[-1]]
     if given.long:
         corpora.append(wiki(given.long, LONG_CHARACTERS))
         crowded.append(corpora[-1])

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from figures import DIMENSIONS
 from numpy.typing import NDArray
 from pgvector import Vector
 
 from support.judged import plain, read_judged
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
-DIMENSIONS = 384
 ENGLISH = (
     *("scifact", "cranfield", "cisi", "medline", "cacm"),
     *("npl", "cosqa_test", "twowiki", "xquad-en"),
@@ -72,6 +72,7 @@ class Corpus:
     questions: list[Question]
     judgements: dict[str, dict[str, int]]
     with_vectors: int | None = None  # only the first so many have one
+    dimensions: int = DIMENSIONS
 
 
 def corpus_of(name: str) -> Corpus:
@@ -126,21 +127,24 @@ def wiki(
     at_least: int = 0,
     questions: int = WIKI_QUESTIONS,
     with_vectors: int | None = None,
+    dimensions: int = DIMENSIONS,
 ) -> Corpus:
     """Return the first passages of wiki_en; past its end they come again with words in turn.
 
     Each has at least so many characters: those of several of them. There are 1,000 questions.
+    Vectors that are to be wider are repeated, so that cosines stay as they are.
     """
 
     def documents() -> Iterator[Document]:
         texts = enumerate(joined(endless_texts(), at_least))
         random = np.random.default_rng(5)
         for start in range(0, passages, BLOCK):
-            for vector in mixtures(random, min(BLOCK, passages - start)):
+            made = mixtures(random, min(BLOCK, passages - start))
+            for vector in widened(made, dimensions):
                 place, text = next(texts)
                 yield Document(str(place), "", text, vector)
 
-    vectors = mixtures(np.random.default_rng(6), questions)
+    vectors = widened(mixtures(np.random.default_rng(6), questions), dimensions)
     texts = [row["text"] for row in queries_of("wiki_en")[:questions]]
     asked = [
         Question(str(place), text, vector)
@@ -149,7 +153,9 @@ def wiki(
     name = f"long_{passages}" if at_least else f"wiki_{passages}"
     if with_vectors is not None:
         name += f"_of_{with_vectors}"
-    return Corpus(name, "english", passages, documents, asked, {}, with_vectors)
+    if dimensions != DIMENSIONS:
+        name += f"_wide_{dimensions}"
+    return Corpus(name, "english", passages, documents, asked, {}, with_vectors, dimensions)
 
 
 def wiki_texts(passages: int) -> Iterator[str]:
@@ -205,4 +211,13 @@ def mixtures(random: np.random.Generator, count: int) -> NDArray[np.float32]:
     mixed = share * real[pairs[0]] + (1 - share) * real[pairs[1]]
     mixed += random.normal(0, 0.2 / DIMENSIONS**0.5, mixed.shape).astype(np.float32)
     unit: NDArray[np.float32] = mixed / np.linalg.norm(mixed, axis=1, keepdims=True)
+    return unit
+
+
+def widened(vectors: NDArray[np.float32], dimensions: int) -> NDArray[np.float32]:
+    """Repeat vectors until they are so wide, of length 1."""
+    if dimensions == vectors.shape[1]:
+        return vectors
+    wide = np.tile(vectors, -(-dimensions // vectors.shape[1]))[:, :dimensions]
+    unit: NDArray[np.float32] = wide / np.linalg.norm(wide, axis=1, keepdims=True)
     return unit

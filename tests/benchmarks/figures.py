@@ -17,6 +17,7 @@ from typing import Any
 import psutil
 
 FOLDER = Path("build/bench")
+DIMENSIONS = 384  # of vectors, where a row does not say
 Row = dict[str, Any]
 NAMING = ("bench", "case", "system")
 COLUMNS = (
@@ -24,6 +25,7 @@ COLUMNS = (
     ("recall@10", "{:.3f}"),
     ("recall@100", "{:.3f}"),
     ("p50", "{:.2f}"),
+    ("p90", "{:.2f}"),
     ("p95", "{:.2f}"),
     ("p99", "{:.2f}"),
     ("ratio", "{:.2f}x"),

@@ -8,7 +8,7 @@ from typing import Any
 import matplotlib as mpl
 
 mpl.use("Agg")
-from figures import Row
+from figures import DIMENSIONS, Row
 from matplotlib import pyplot
 
 MARKERS = "osD^vPX*<>"
@@ -27,7 +27,12 @@ def draw(rows: Iterable[Row], folder: Path) -> list[str]:
     if judged:
         draw_quality(judged, folder / "quality.png")
         drawn.append("quality.png")
-    growing = [row for row in rows if (row.get("text"), row.get("clients")) == ("short", 1)]
+    growing = [
+        row
+        for row in rows
+        if (row.get("text"), row.get("clients")) == ("short", 1)
+        and row.get("dimensions", DIMENSIONS) == DIMENSIONS
+    ]
     for name, figure, label in GROWING:
         kept = [row for row in growing if row.get(figure) is not None]
         if len({row["passages"] for row in kept}) >= LEAST_SIZES:

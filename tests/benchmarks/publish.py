@@ -1,4 +1,4 @@
-"""What README and docs/benchmarks.md show of the benches, written from their JSON alone.
+"""What README, docs/benchmarks.md and NOTES.md show of the benches, written from their JSON alone.
 
     python tests/benchmarks/publish.py [build/bench]
 
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import figures
-from targets import markdown
+from targets import beside_peers, markdown
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = Path("tests/benchmarks/results")
@@ -59,20 +59,34 @@ def _passages(case: str) -> int:
 
 
 def section(report: dict[str, Any]) -> str:
-    """Return where and how the figures were made, the table, pictures, and quality beside peers."""
+    """Return how the figures were made, quality and time beside peers, pictures."""
+    peers = [shown(row) for row in report["rows"] if row["bench"] == "peers"]
+    slower, others = beside_peers(report["table"])
+    return "\n\n".join(
+        [
+            how_made(report),
+            "Quality: the same questions to each system in turn; milliseconds by the clock.",
+            figures.table(peers, ("case", "system")),
+            "Time, where pgblend takes longer:",
+            slower,
+            "Time, where it does not:",
+            others,
+            *(f"![{CAPTIONS[name]}](images/{name})" for name in report["pictures"]),
+        ]
+    )
+
+
+def targets(report: dict[str, Any]) -> str:
+    """Return all ratios with their targets, for those who work on pgblend."""
+    return f"{how_made(report)}\n\n{markdown(report['table'])}"
+
+
+def how_made(report: dict[str, Any]) -> str:
+    """Return where and how the figures were made."""
     machine = dict(report["machine"])
     command = machine.pop("command")
     facts = ", ".join(f"{key} {value}" for key, value in machine.items())
-    peers = [shown(row) for row in report["rows"] if row["bench"] == "peers"]
-    return "\n\n".join(
-        [
-            f"`{command}` ({facts}).",
-            markdown(report["table"]),
-            *(f"![{CAPTIONS[name]}](images/{name})" for name in report["pictures"]),
-            "Quality: the same questions to each system in turn; milliseconds by the clock.",
-            figures.table(peers, ("case", "system")),
-        ]
-    )
+    return f"`{command}` ({facts})."
 
 
 def shown(row: figures.Row) -> figures.Row:
@@ -81,7 +95,11 @@ def shown(row: figures.Row) -> figures.Row:
 
 
 # Each page, and what stands between its comments.
-PAGES = {Path("README.md"): summary, Path("docs/benchmarks.md"): section}
+PAGES = {
+    Path("README.md"): summary,
+    Path("docs/benchmarks.md"): section,
+    Path("tests/benchmarks/NOTES.md"): targets,
+}
 
 
 def written(page: str, part: str) -> str:

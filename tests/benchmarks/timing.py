@@ -61,11 +61,12 @@ def summary_of(measured: Mapping[str, list[float]]) -> dict[str, float]:
 
 
 def summary(times: Iterable[float]) -> dict[str, float]:
-    """Return the median, the 95th and the 99th percentile."""
+    """Return the median, the 90th, 95th and 99th percentile."""
     ordered = sorted(times)
     last = len(ordered) - 1
     return {
         "p50": statistics.median(ordered),
+        "p90": ordered[int(last * 0.9)],
         "p95": ordered[int(last * 0.95)],
         "p99": ordered[int(last * 0.99)],
     }

@@ -2,6 +2,7 @@
 
 import json
 
+import psycopg
 import pytest
 
 from support.database import Database, add_documents
@@ -70,6 +71,43 @@ def test_vectors_by_passage_of_a_partitioned_table(pgblend, library):
     assert library.column("SELECT DISTINCT embedding::text FROM pgblend_data.embedding_mine") == [
         "[3,2,1]"
     ]
+
+
+@pytest.mark.parametrize("more", [(), ("--replace",)])
+def test_keys_that_come_more_than_once_are_named(pgblend, library, more):
+    """The second rows come in other batches, so that nothing in a batch is repeated."""
+    library.rows("CREATE TABLE public.twice (id bigint, v vector)")
+    for first in (1, 4):
+        library.rows(
+            f"INSERT INTO twice SELECT chunk_id, ARRAY[{first}, 2, 3]::real[] FROM chunks"
+            f" ORDER BY chunk_id LIMIT 400 / {first}"
+        )
+    library.rows("INSERT INTO twice VALUES (NULL, '[1,2,3]'), (NULL, '[1,2,3]')")
+    adopt = ("space", "adopt", "mine", "twice", "--key", "id", "--vectors", "v", *more)
+    result = pgblend(*adopt)
+    assert "warning: 100 keys come more than once (1" in result.stderr
+    assert "the vector of one of its rows" in result.stderr
+    found = json.loads(pgblend(*adopt, "--json").stdout)
+    assert (found["repeated"], len(found["repeated_keys"])) == (100, 3)
+    library.rows("DELETE FROM twice WHERE id IS NULL OR v = '[4,2,3]'")
+    assert "more than once" not in pgblend(*adopt).stderr
+
+
+def test_a_writer_takes_vectors_over_that_it_may_read(pgblend, library, url_as):
+    url = url_as("pgblend_writer")
+    role = psycopg.conninfo.conninfo_to_dict(url)["user"]
+    library.rows("SELECT grant_collection('c', %s, 'write')", role)
+    library.rows(
+        "CREATE TABLE public.ready AS SELECT chunk_id AS id, '[1,2,3]'::vector AS v FROM chunks"
+    )
+    adopt = ("space", "adopt", "mine", "public.ready", "--key", "id", "--vectors", "v")
+    refused = pgblend(*adopt, url=url)
+    assert refused.exit_code != 0
+    assert "permission denied for table ready" in refused.stderr
+    library.rows(f'GRANT SELECT ON public.ready TO "{role}"')
+    result = pgblend(*adopt, url=url)
+    assert result.exit_code == 0, result.stderr
+    assert counts(library) == (library.value("SELECT count(*) FROM chunks"), 0)
 
 
 def test_errors_name_what_is_wrong(pgblend, library):

@@ -23,7 +23,7 @@ ROUTINES = {
         *("_stale_tables", "_store_summary", "_store_token_counts", "_summary_counts"),
     },
     "space plan": {"_embedding_inputs", "_storages"},
-    "space adopt": {"_adopt_vectors", "_adoptable"},
+    "space adopt": {"_adopt_vectors", "_adoptable", "_repeated_keys"},
     "reindex": {"_load_segments", "_renew_lexemes"},
     "search with models": {"_search", "_search_plan"},
     "ask": {"_answer_reply", "_ask_passages", "_context_settings"},

@@ -78,6 +78,9 @@ def test_one_table_of_ratios_says_which_targets_are_met(load: Any) -> None:
         timed("bare HNSW", 3.0),
         timed("hand-written SQL", 12.0),
         slow,
+        timed("pgblend", 9.0, dimensions=1536),
+        timed("bare HNSW", 3.0, dimensions=1536),
+        timed("hand-written SQL", 8.0, dimensions=1536),
         timed("pgblend", 0, clients=8, searches_a_second=100.0),
         timed("hand-written SQL", 0, clients=8, searches_a_second=50.0),
         {"bench": "hybrid", "case": "", "passages": 9, "text": "short", "clients": 1,
@@ -91,16 +94,22 @@ def test_one_table_of_ratios_says_which_targets_are_met(load: Any) -> None:
           for part, cpu in (("bare SQL", cpu / 2), ("first search", cpu))),
     ]  # fmt: skip
     table = targets.compared(rows)
-    found = {(row["what"], row["clients"], row["passages"]): row for row in table}
+    found = {
+        (row["what"], row["clients"], row["passages"], row["dimensions"]): row for row in table
+    }
 
-    def told(what: str, *names: str, clients: str = "1", passages: str = "9 short") -> list[Any]:
-        return [found[what, clients, passages].get(name) for name in names]
+    def told(
+        what: str, *names: str, clients: str = "1", passages: str = "9 short", wide: str = "384"
+    ) -> list[Any]:
+        return [found[what, clients, passages, wide].get(name) for name in names]
 
     walk = "hybrid / bare walk, depth 100"
     assert told(walk, "ours", "theirs", "ratio", "target", "met") == [6, 3, 2, "≤ 2.2", "yes"]
     ranked = "hybrid / ts_rank_cd + HNSW in one statement"
     assert told(ranked, "ratio", "ratio_p95", "target", "measure") == [0.5, 0.5, None, "processor"]
     assert told(ranked, "ours", "theirs", "ratio", "measure", clients="8") == [10, 20, 0.5, "clock"]
+    assert told(ranked, "ratio", "target", "met", wide="1,536") == [1.125, "≤ 1", "no"]
+    assert told(walk, "ratio", "target", wide="1,536") == [3.0, None]
     assert told("hybrid / langchain-postgres", "ratio", "measure") == [1.2, "clock"]
     peer = "hybrid / pg_textsearch + HNSW in one statement"
     assert told(peer, "ratio", "skipped") == [None, "FeatureNotSupported: not there"]
@@ -195,23 +204,29 @@ def test_pages_show_what_was_measured_and_nothing_else(load: Any, tmp_path: Path
         {"bench": "fuzzy", "case": "typos", "system": "pgblend", "p50": 9.0},
     ]  # fmt: skip
     machine = {"command": "make bench", "processors": 2}
-    table = [{"what": "hybrid / walk", "passages": "9 short", "clients": "1", "state": "warm",
-              "measure": "processor", "ours": 2.0, "theirs": 1.0, "ratio": 2.0}]  # fmt: skip
+    line = {"passages": "9 short", "dimensions": "1,536", "clients": "1", "state": "warm",
+            "measure": "processor", "ours": 2.0, "theirs": 1.0, "ratio": 2.0}  # fmt: skip
+    table = [
+        line | {"what": "hybrid / SQL", "target": "≤ 0.9", "met": "no"},
+        line | {"what": "hybrid / Lance", "ratio": 0.5},
+        line | {"what": "hybrid / bare walk, depth 100"},
+    ]
     report = {"machine": machine, "pictures": ["growth.png"], "table": table, "rows": rows}
     (made / "report.json").write_text(json.dumps(report))
     (made / "report.md").write_text("all")
     (made / "growth.png").write_text("a picture")
-    readme, benchmarks = (tmp_path / page for page in publish.PAGES)
+    readme, benchmarks, notes = (tmp_path / page for page in publish.PAGES)
     benchmarks.parent.mkdir()
+    notes.parent.mkdir(parents=True)
     readme.write_text("# before\n")
     with pytest.raises(SystemExit, match="lacks the lines"):
         publish.publish(made, tmp_path)
     assert not (tmp_path / publish.RESULTS).exists()
-    for page in (readme, benchmarks):
+    for page in (readme, benchmarks, notes):
         page.write_text(f"# before\n{publish.BEGIN}\nolder\n{publish.END}\nafter\n")
     for _ in range(2):
         publish.publish(made, tmp_path)
-        for text in (readme.read_text(), benchmarks.read_text()):
+        for text in (readme.read_text(), benchmarks.read_text(), notes.read_text()):
             assert text.startswith(f"# before\n{publish.BEGIN}\n")
             assert text.endswith(f"{publish.END}\nafter\n")
             assert "older" not in text
@@ -223,7 +238,14 @@ def test_pages_show_what_was_measured_and_nothing_else(load: Any, tmp_path: Path
         assert "| scifact, 5,183 | pgblend | 0.740   | 4.00 | 1.00x |" in benchmarks.read_text()
         assert "FAILED: not there" in benchmarks.read_text()
         assert "![Time against size](images/growth.png)" in benchmarks.read_text()
-        assert "| hybrid / walk | 9 short  | 1 " in benchmarks.read_text()
+        _, slower, others = benchmarks.read_text().split("Time, ")
+        assert "| hybrid / SQL | 9 short  | 1,536" in slower
+        assert "hybrid / Lance" not in slower
+        assert "| hybrid / Lance | 9 short  | 1,536" in others
+        assert "bare walk" not in slower + others
+        assert "≤ 0.9" not in slower
+        assert "≤ 0.9" in notes.read_text()
+        assert "bare walk" in notes.read_text()
     assert (tmp_path / publish.RESULTS / "report.md").read_text() == "all"
     assert (tmp_path / publish.PICTURES / "growth.png").read_text() == "a picture"
 

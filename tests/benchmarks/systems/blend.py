@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing
 from itertools import islice
 
-from corpora import DIMENSIONS, Corpus, Document, Question
+from corpora import Corpus, Document, Question
 from sqlalchemy.exc import DBAPIError
 
 from pgblend.cli.base.database import Connection, connect
@@ -138,7 +138,7 @@ def fill(url: str, corpus: Corpus) -> None:
         connection.execute("SELECT blend.add_collection(%s, %s)", [COLLECTION, corpus.language])
         connection.execute(
             "SELECT blend.create_embedding_space(%s, 'openai/bench', %s, probe => false)",
-            [SPACE, DIMENSIONS],
+            [SPACE, corpus.dimensions],
         )
         ((index, definition),) = connection.execute(INDEX).fetchall()
         connection.execute(f"DROP INDEX {index}")

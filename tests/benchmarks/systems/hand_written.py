@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 import psycopg
-from corpora import DIMENSIONS, Corpus, Question
+from corpora import Corpus, Question
 from pgvector.psycopg import register_vector
 
 from systems import DEPTH, ROWS
@@ -103,7 +103,7 @@ class HandWritten:
             register_vector(connection)
             connection.execute(
                 "CREATE TABLE peer (id int PRIMARY KEY, key text, content text,"
-                f" embedding vector({DIMENSIONS}))"
+                f" embedding vector({corpus.dimensions}))"
             )
             command = "COPY peer FROM STDIN (FORMAT binary)"
             with connection.cursor().copy(command) as copy:

@@ -13,7 +13,7 @@ os.environ.setdefault("LANCEDB_LOG", "error")  # a deprecation notice for each s
 
 import lancedb
 import pyarrow
-from corpora import DIMENSIONS, Corpus, Question
+from corpora import Corpus, Question
 from lancedb.index import FTS, HnswSq
 from lancedb.rerankers import RRFReranker
 
@@ -40,7 +40,7 @@ class Lance:
         schema = pyarrow.schema({
             "key": pyarrow.string(),
             "text": pyarrow.string(),
-            "vector": pyarrow.list_(pyarrow.float32(), DIMENSIONS),
+            "vector": pyarrow.list_(pyarrow.float32(), corpus.dimensions),
         })  # fmt: skip
         database = lancedb.connect(self.folder.name)
         self.table = database.create_table("bench", batches(corpus, schema), schema=schema)

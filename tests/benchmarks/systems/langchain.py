@@ -29,9 +29,9 @@ def store():
     engine = PGEngine.from_connection_string(
         sys.argv[1], connect_args={"options": "-c hnsw.ef_search=100"})
     return PGVectorStore.create_sync(
-        engine, embedding_service=FakeEmbeddings(size=384), table_name="peer", id_column="key",
-        content_column="content", embedding_column="embedding", metadata_columns=[],
-        metadata_json_column=None)
+        engine, embedding_service=FakeEmbeddings(size=int(sys.argv[3])), table_name="peer",
+        id_column="key", content_column="content", embedding_column="embedding",
+        metadata_columns=[], metadata_json_column=None)
 
 def search(store, question):
     config = HybridSearchConfig(
@@ -89,7 +89,7 @@ class Langchain:
         subprocess.run([FOLDER / "bin/pip", "install", "--quiet", *PACKAGES], check=True)
         url = self.hand_written.url.replace("postgresql://", "postgresql+psycopg://")
         self.process = subprocess.Popen(
-            [FOLDER / "bin/python", "-c", SERVE, url, corpus.language],
+            [FOLDER / "bin/python", "-c", SERVE, url, corpus.language, str(corpus.dimensions)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

@@ -3,7 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
-from corpora import DIMENSIONS, Corpus
+from corpora import Corpus
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 
@@ -54,7 +54,7 @@ class Sharded(Blend):
             )
             coordinator.execute(
                 "SELECT blend.create_embedding_space(%s, 'openai/bench', %s, probe => false)",
-                [SPACE, DIMENSIONS],
+                [SPACE, corpus.dimensions],
             )
         named = (f"b{number}={shard}" for number, shard in enumerate(self.shards))
         run_command(url, "shards", "add", *named)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import apsw
 import sqlite_vec
-from corpora import DIMENSIONS, Corpus, Question
+from corpora import Corpus, Question
 
 from systems import DEPTH, ROWS
 
@@ -60,7 +60,7 @@ class SQLite:
         )
         execute(
             "CREATE VIRTUAL TABLE vectors USING vec0("
-            f"embedding float[{DIMENSIONS}] distance_metric=cosine)"
+            f"embedding float[{corpus.dimensions}] distance_metric=cosine)"
         )
         with self.database:
             for place, document in enumerate(corpus.documents()):
