@@ -4,8 +4,9 @@ import json
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 from pgblend.cli.base.tokens import count_tokens
@@ -276,7 +277,18 @@ def split_document(document: Document, settings: ChunkSettings) -> list[Chunk]:
 
 
 def iterate_chunks(document: Document, settings: ChunkSettings) -> Iterator[Chunk]:
-    """Yield a document's chunks in order."""
+    """Yield a document's chunks in order, those of its further parts too."""
+    offset = line = 0
+    for part in chain([document], document.further):
+        for chunk in _chunks_of_part(replace(part, title=document.title), settings):
+            if offset:
+                _shift(chunk, offset, line)
+            yield chunk
+        offset += len(part.text) + 1
+        line += part.text.count("\n") + 1
+
+
+def _chunks_of_part(document: Document, settings: ChunkSettings) -> Iterator[Chunk]:
     if document.messages:
         sizes = settings.chunk_size, settings.overlap, settings.min_size
         for chunk in group_messages(document.messages, *sizes):

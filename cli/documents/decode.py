@@ -1,6 +1,7 @@
 """From bytes to text: byte order mark, UTF-8, what the file declares, then a guess."""
 
 import codecs
+import io
 import re
 import warnings
 from collections.abc import Iterator
@@ -154,6 +155,7 @@ _BYTE_ORDER_MARKS = (
 _HTML_CHARSET = re.compile(rb"""<meta[^>]+charset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
 _META_BYTES = 4096
 _UTF16_BYTES = 4096
+_SLICE_BYTES = 1 << 20
 
 
 class DoubtfulEncoding(UserWarning):
@@ -165,14 +167,29 @@ def decode(data: bytes, *, html: bool = False) -> str:
 
     A guess that is not sure is a warning, DoubtfulEncoding.
     """
-    text = _decode(data, html)
+    encoding, errors = _encoding_of(data, html)
+    text = data.decode(encoding, errors)
+    _refuse_nul(text, 0)
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def text_lines(data: bytes) -> Iterator[str]:
+    """Decode a text file as `decode` does, line by line, so that nobody holds its text."""
+    encoding, errors = _encoding_of(data, html=False)
+    place = 0
+    for line in io.TextIOWrapper(io.BytesIO(data), encoding, errors):
+        _refuse_nul(line, place)
+        place += len(line)
+        yield line
+
+
+def _refuse_nul(text: str, place: int) -> None:
     position = text.find("\x00")
     if position >= 0:
         raise ParseError(
-            f"NUL at character {position}: the file is not text, or its encoding was not "
+            f"NUL at character {place + position}: the file is not text, or its encoding was not "
             "recognised; save it as UTF-8"
         )
-    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def is_binary(data: bytes) -> bool:
@@ -183,24 +200,40 @@ def is_binary(data: bytes) -> bool:
     return control > 0 and (b"\x00" in data or control > len(data) // 100)
 
 
-def _decode(data: bytes, html: bool) -> str:
+def _encoding_of(data: bytes, html: bool) -> tuple[str, str]:
+    """Return the encoding, and what becomes of bytes that it does not know."""
     encoding = _unicode_encoding(data)
     if encoding:
-        return _decode_as(data, encoding)
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError:
-        pass
+        _check(data, encoding)
+        return encoding, "strict"
+    if _is_utf8(data):
+        return "utf-8", "strict"
     declared = _declared_encoding(data) if html else None
     if declared:
-        return data.decode(declared, errors="replace")
+        return declared, "replace"
     guess = guess_encoding(data)
     if guess is None:
         raise ParseError("its encoding was not recognised; save it as UTF-8")
     if not guess.sure:
         message = f"its encoding is a guess, {guess.encoding}: save it as UTF-8 if words are wrong"
         warnings.warn(message, DoubtfulEncoding, stacklevel=2)
-    return data.decode(guess.encoding, errors="replace")
+    return guess.encoding, "replace"
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        _read_through(data, "utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _read_through(data: bytes, encoding: str) -> None:
+    """Decode slice by slice, so that no whole text is in memory."""
+    decoder = codecs.getincrementaldecoder(encoding)()
+    for start in range(0, len(data), _SLICE_BYTES):
+        decoder.decode(data[start : start + _SLICE_BYTES])
+    decoder.decode(b"", final=True)
 
 
 def _unicode_encoding(data: bytes) -> str | None:
@@ -215,9 +248,16 @@ def _unicode_encoding(data: bytes) -> str | None:
     return None
 
 
-def _decode_as(data: bytes, encoding: str) -> str:
+def _check(data: bytes, encoding: str) -> None:
+    """Refuse what is broken; the place is that of the whole, which a slice does not know."""
     try:
-        return data.decode(encoding)
+        _read_through(data, encoding)
+    except UnicodeDecodeError:
+        pass
+    else:
+        return
+    try:
+        data.decode(encoding)
     except UnicodeDecodeError as error:
         raise ParseError(
             f"it begins as {encoding}, but is broken at byte {error.start}; save it as UTF-8"

@@ -157,6 +157,9 @@ class Document:
     order. With `messages` these are what is
     chunked, and `text` is a sample of them for telling the language. `pictures` are still to be
     read. `left_out` are the parts that are not read, `warnings` say what else is doubtful.
+
+    The text of a long sheet is not held whole: `further` reads the parts after the first, once,
+    each with places of its own. A line end parts them.
     """
 
     source_key: str = ""
@@ -177,6 +180,7 @@ class Document:
     links: tuple[Link, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
     warnings: tuple[str, ...] = ()
+    further: Iterable["Document"] = ()
 
 
 def storable_text(text: str) -> str:

@@ -39,7 +39,7 @@ MARKDOWN, HTML, JSON, JSONL, TEXT = (
 IMAGE = "image/*"
 # Exports of messages: a file gives many documents.
 SLACK, LINEAR, MBOX = "application/x-slack-export", "application/x-linear", "application/mbox"
-_EXPORT_VERSIONS = {LINEAR: 7, MBOX: 7, SLACK: 7}
+_EXPORT_VERSIONS = {LINEAR: 7, MBOX: 8, SLACK: 7}
 EXPORT_TYPES = {SLACK: "SLACK", LINEAR: "LINEAR", MBOX: "EMAIL"}
 PREFIXES = {SLACK: "slack", LINEAR: "linear", MBOX: "mail"}
 SNIFFED_BYTES = 8192
@@ -166,7 +166,7 @@ _FORMATS = (
         "LATEX",
         ".tex .latex .ltx",
         _lazy("parse_latex", "parse_latex"),
-        version=7,
+        version=8,
         before=TEXT,
     ),
     Format(
@@ -213,16 +213,16 @@ _FORMATS = (
         extra="documents",
         version=8,
     ),
-    Format("text/csv", "CSV", ".csv .tsv", _lazy("parse_csv", "parse_csv"), version=8),
+    Format("text/csv", "CSV", ".csv .tsv", _lazy("parse_csv", "parse_csv"), version=9),
     Format(
         EMAIL,
         "EMAIL",
         ".eml .emlx",
         _lazy("parse_mail", "parse_mail"),
-        version=7,
+        version=8,
         before=TEXT,
     ),
-    Format(OUTLOOK, "EMAIL", ".msg", _lazy("parse_outlook", "parse_outlook"), version=7),
+    Format(OUTLOOK, "EMAIL", ".msg", _lazy("parse_outlook", "parse_outlook"), version=8),
     Format(
         "text/calendar",
         "CALENDAR",
@@ -260,14 +260,14 @@ _FORMATS = (
         _lazy("picture", "parse_picture"),
         extra="documents",
     ),
-    Format("application/rtf", "RTF", ".rtf", _lazy("parse_markup", "parse_rtf")),
+    Format("application/rtf", "RTF", ".rtf", _lazy("parse_markup", "parse_rtf"), version=7),
     Format("application/xml", "XML", ".xml .rss .atom", _lazy("parse_markup", "parse_xml_text")),
     Format(
         "application/x-ipynb+json",
         "NOTEBOOK",
         ".ipynb",
         _lazy("parse_notebook", "parse_notebook"),
-        version=7,
+        version=8,
     ),
     Format(
         _CODE,

@@ -1,14 +1,15 @@
 """CSV by row."""
 
 import csv
-import io
 import re
 from collections import Counter
 from collections.abc import Iterator
+from itertools import chain, islice
+from typing import Any
 
-from pgblend.cli.documents.decode import decode
+from pgblend.cli.documents.decode import text_lines
 from pgblend.cli.documents.document import Document, ParseError
-from pgblend.cli.documents.text_builder import TextBuilder, table_document, write_rows
+from pgblend.cli.documents.text_builder import Sheet, table_document, table_parts
 
 _DELIMITERS = ",;\t|"
 _SNIFFED_LINES = 60
@@ -30,28 +31,42 @@ _SEPARATOR_LINE = "sep="
 
 def parse_csv(data: bytes) -> Document:
     """Read CSV or TSV, also with semicolons or bars; a quoted cell may span lines."""
-    source = decode(data)
-    first, _, rest = source.partition("\n")
+    lines = text_lines(data)
+    head = list(_first_lines(lines))
+    first = head[0].rstrip("\n") if head else ""
     if first.lower().startswith(_SEPARATOR_LINE) and len(first) == len(_SEPARATOR_LINE) + 1:
-        delimiter, source, first_row = first[-1], rest, 2
+        delimiter, head, first_row = first[-1], head[1:], 2
     else:
-        delimiter, first_row = _find_delimiter(source), 1
-    csv.field_size_limit(max(len(source), csv.field_size_limit()))
-    builder = TextBuilder()
-    reader = csv.reader(io.StringIO(source, newline=""), delimiter=delimiter)
+        delimiter, first_row = _find_delimiter("".join(head)), 1
+    csv.field_size_limit(max(len(data), csv.field_size_limit()))
+    reader = csv.reader(chain(head, lines), delimiter=delimiter)
+    if data.count(b'"') % 2 and _is_open_at_end(data, delimiter):
+        reader = csv.reader(chain(head, lines), delimiter=delimiter, quoting=csv.QUOTE_NONE)
+    return table_document(table_parts([Sheet("", _rows(reader, first_row))]))
+
+
+def _is_open_at_end(data: bytes, delimiter: str) -> bool:
+    """Whether a quote that nobody closed would take the rest of the rows into one cell."""
+    reader = csv.reader(text_lines(data), delimiter=delimiter)
+    lines = [0, 0]
+    for _ in reader:
+        lines = [lines[1], reader.line_num]
+    return lines[1] - lines[0] > 1
+
+
+def _rows(reader: Any, first: int) -> Iterator[tuple[int, list[str]]]:
     try:
-        write_rows(builder, enumerate(reader, first_row), None)
+        yield from enumerate(reader, first)
     except csv.Error as error:
         raise ParseError(f"not valid CSV: {error} (line {reader.line_num})") from None
-    return table_document(builder)
 
 
-def _find_delimiter(source: str) -> str:
+def _find_delimiter(sample: str) -> str:
     """Choose the delimiter that makes rows alike, of cells that look like values.
 
     The measure is that of van den Burg, Nazabal and Sutton, "Wrangling messy CSV files".
     """
-    sample = _QUOTED.sub("x", "".join(_first_lines(source)))
+    sample = _QUOTED.sub("x", sample)
     delimiters = [each for each in _DELIMITERS if not _is_prose(sample, each)]
     best = max(delimiters, key=lambda delimiter: _likeness(sample, delimiter))
     return best if best in sample else _NO_DELIMITER
@@ -93,14 +108,10 @@ def _is_value(cell: str) -> bool:
     return bool(_NUMBER.fullmatch(cell)) or not _UNPARTED.search(cell)
 
 
-def _first_lines(source: str) -> Iterator[str]:
-    start = 0
-    for _ in range(_SNIFFED_LINES):
-        if start > _SNIFFED_CHARACTERS:
+def _first_lines(lines: Iterator[str]) -> Iterator[str]:
+    length = 0
+    for line in islice(lines, _SNIFFED_LINES):
+        yield line
+        length += len(line)
+        if length > _SNIFFED_CHARACTERS:
             return
-        end = source.find("\n", start)
-        if end < 0:
-            yield source[start:]
-            return
-        yield source[start : end + 1]
-        start = end + 1

@@ -42,13 +42,22 @@ _SHOWN = frozenset(
 )
 _LONGEST_NAME = 200
 _MOST_DEPTH = 50
-# A plain part that has fewer of the words of the HTML part only points to it.
-_COVERED = 0.5
+# A plain part that has fewer of the words of the HTML part says less than that.
+_COVERED = 0.85
+# An HTML part that lacks so many of the words of the plain one, and those of an advice, is no copy.
+_LACKED = 1 / 3
 _LEAST_OWN_WORDS = 40
 _WORD = re.compile(r"\w{4,}")
 _ADDRESS = re.compile(r"https?://\S+")
+# What stands before the lines of a signature.
+_SIGNATURE = "-- "
 _UUENCODED = re.compile(r"^begin [0-7]{3,4} (.+)\n((?:[ -`]{1,62}\n)*?)[ `]?\n?end[ \t]*$", re.M)
 _PGP = re.compile(r"-----BEGIN PGP MESSAGE-----.*?-----END PGP MESSAGE-----", re.DOTALL)
+_PGP_SIGNED = re.compile(
+    r"^-----BEGIN PGP SIGNED MESSAGE-----\n(?:.+\n)*\n(.*?)"
+    r"^-----BEGIN PGP SIGNATURE-----.*?(?:^-----END PGP SIGNATURE-----|\Z)",
+    re.DOTALL | re.MULTILINE,
+)
 _ENRICHED = re.compile(r"<<|<param>.*?</param>|</?[\w-]+>", re.DOTALL | re.IGNORECASE)
 
 
@@ -72,6 +81,8 @@ class MailParts:
             text, count = _PGP.subn("", text)
             if count:
                 self.leave_out("the body", "it is encrypted (PGP)", "save the mail decrypted")
+        if "-----BEGIN PGP SIGNED" in text:
+            text = _PGP_SIGNED.sub(lambda match: re.sub("(?m)^- ", "", match.group(1)), text)
         if "\nend" in text and "begin " in text:
             text = _UUENCODED.sub(self._take_uuencoded, text)
         if text.strip():
@@ -190,7 +201,8 @@ def chosen_texts(plain: str, rich: str) -> list[str]:
     if shared >= _COVERED * len(rich_words):
         return [plain]
     own = len(plain_words) - shared
-    return [plain, rich] if own >= max(_LEAST_OWN_WORDS, shared) else [rich]
+    is_needed = own >= max(_LEAST_OWN_WORDS, _LACKED * len(plain_words))
+    return [plain, rich] if is_needed else [rich]
 
 
 def _words(text: str) -> set[str]:
@@ -265,7 +277,38 @@ def _name_by_type(part: RawPart, kind: str) -> str:
 
 def part_text(part: RawPart) -> str:
     """Return the text of a part as it is shown."""
-    return shown_text(decoded(part), part.get_content_type())
+    text = shown_text(decoded(part), part.get_content_type())
+    if _parameter(part, "format") == "flowed":
+        return unflowed(text, joins=_parameter(part, "delsp") == "yes")
+    return text
+
+
+def _parameter(part: RawPart, name: str) -> str:
+    with suppress(ValueError, LookupError, TypeError, AttributeError):
+        return str(part.get_param(name) or "").casefold()
+    return ""
+
+
+def unflowed(text: str, joins: bool) -> str:
+    """Put lines together that a mail program broke (RFC 3676): those that end with a space.
+
+    Where the program says that it `joins`, the space is its own.
+    """
+    lines: list[str] = []
+    open_depth = -1
+    for line in text.replace("\r\n", "\n").split("\n"):
+        content = line.lstrip(">")
+        depth = len(line) - len(content)
+        content = content.removeprefix(" ")
+        if depth == open_depth and content != _SIGNATURE:
+            lines[-1] += content
+        else:
+            lines.append(f"{'>' * depth} {content}" if depth else content)
+        is_open = content.endswith(" ") and content != _SIGNATURE
+        open_depth = depth if is_open else -1
+        if is_open and joins:
+            lines[-1] = lines[-1][:-1]
+    return "\n".join(lines)
 
 
 def shown_text(text: str, kind: str) -> str:

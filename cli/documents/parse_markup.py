@@ -1,8 +1,10 @@
 """XML and RTF: formats whose text needs little work."""
 
+import re
+
 from striprtf.striprtf import rtf_to_text
 
-from pgblend.cli.documents.document import Document, ParseError, stated_title
+from pgblend.cli.documents.document import Document, LeftOut, ParseError, stated_title
 from pgblend.cli.documents.office_file import local_name, parse_xml
 
 
@@ -20,12 +22,101 @@ def parse_xml_text(data: bytes) -> Document:
     return Document(title=title, text="\n".join(lines))
 
 
+# A word with its number, an escaped character, a brace, a run of text.
+_TOKEN = re.compile(r"\\([A-Za-z]+)(-?\d+)? ?|\\'[0-9A-Fa-f]{2}|\\.|[{}]|[^\\{}]+", re.DOTALL)
+# Groups that stand beside the text: what pages show once, notes, comments, text boxes.
+_PAGES = ("", "l", "r", "f")
+_BESIDE = frozenset(
+    (
+        *(f"{name}{page}" for name in ("header", "footer") for page in _PAGES),
+        *("footnote", "annotation", "shptxt", "dptxbxtext"),
+    )
+)
+_PROPERTIES = frozenset(("title", "author", "subject", "keywords"))
+_HIDDEN, _DELETED = "v", "deleted"
+
+
+class _Rtf:
+    """An RTF taken apart: its text, what stands beside it, its properties; nothing deleted."""
+
+    def __init__(self, source: str) -> None:
+        self.text: list[str] = []
+        self.beside: list[list[str]] = []
+        self.properties: dict[str, list[str]] = {}
+        self.has_hidden = False
+        self._sink, self._is_gone = self.text, False
+        self._around: list[tuple[list[str], bool]] = []
+        begins = False
+        place = 0
+        while match := _TOKEN.match(source, place):
+            token = match.group()
+            place = match.end()
+            if match.group(1) == "bin":
+                place += int(match.group(2) or 0)
+            elif token == "{":
+                self._around.append((self._sink, self._is_gone))
+                self._sink.append(token)
+            elif token == "}":
+                self._end_group()
+            else:
+                self._add(token, match.group(1) or "", match.group(2), begins)
+            begins = token == "{" or (begins and (token == "\\*" or token.isspace()))
+
+    def _end_group(self) -> None:
+        outer = self._sink
+        if self._around:
+            outer, self._is_gone = self._around.pop()
+        if outer is self._sink:
+            self._sink.append("}")
+        self._sink = outer
+
+    def _add(self, token: str, word: str, number: str | None, begins: bool) -> None:
+        """Add a token; the first word of a group says where that stands."""
+        if begins and (word in _BESIDE or word in _PROPERTIES):
+            while self._sink.pop() != "{":
+                pass
+            self._sink = self._open(word)
+        elif word in (_HIDDEN, _DELETED):
+            self._is_gone = number != "0"
+            self.has_hidden = self.has_hidden or (self._is_gone and word == _HIDDEN)
+        else:
+            self._is_gone = self._is_gone and word != "plain"
+            if not self._is_gone:
+                self._sink.append(token)
+
+    def _open(self, word: str) -> list[str]:
+        """Begin a group that does not stay where it is."""
+        sink: list[str] = []
+        if word in _PROPERTIES:
+            self.properties[word] = sink
+        else:
+            self.beside.append(sink)
+        return sink
+
+
 def parse_rtf(data: bytes) -> Document:
-    """Read an RTF's text."""
+    """Read an RTF's text; page heads and feet, notes, comments and text boxes follow it."""
     if not data.lstrip().startswith(b"{\\rtf"):
         raise ParseError("no RTF: it does not begin with {\\rtf")
+    rtf = _Rtf(data.decode("latin-1"))
+    beside = dict.fromkeys("".join(each) for each in rtf.beside)
+    end = "".join(rf"\par\par {each}" for each in beside)
+    text = "".join(rtf.text).rstrip().removesuffix("}")
+    properties = {name: _words_of("".join(each)) for name, each in rtf.properties.items()}
+    title = stated_title(properties.pop("title", ""))
+    hidden = LeftOut("hidden text", "it is not shown", "show it in a word processor, and save it")
+    return Document(
+        title=title,
+        text=_words_of(f"{text}{end}}}"),
+        metadata={name: value for name, value in properties.items() if value},
+        left_out=(hidden,) if rtf.has_hidden else (),
+    )
+
+
+def _words_of(source: str) -> str:
     try:
-        text = rtf_to_text(data.decode("latin-1"), errors="replace")
+        text = rtf_to_text(source, errors="replace")
     except (ValueError, LookupError, IndexError, TypeError, AttributeError) as error:
         raise ParseError(f"no readable RTF: {error}") from None
-    return Document(text=text.replace("\r\n", "\n").replace("\r", "\n").strip())
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return re.sub(r"\n{3,}", "\n\n", text).strip()

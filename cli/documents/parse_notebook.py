@@ -14,6 +14,8 @@ from pgblend.cli.documents.records import load_json
 
 # Logs of a training fill megabytes: what a reader looks at is at their beginning.
 _LONGEST_RESULT = 4000
+_PICTURES = frozenset(("png", "jpeg", "gif", "svg+xml", "svg"))
+_SAVE_IT = "save it as a file beside the notebook"
 _COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _FENCE = re.compile(r"^`{3,}", re.MULTILINE)
 
@@ -50,6 +52,10 @@ def _cells(notebook: dict[str, Any]) -> list[Any] | None:
 def _parts(cell: dict[str, Any], name: str, left_out: list[LeftOut]) -> Iterator[str]:
     kind = cell.get("cell_type")
     source = _joined(cell.get("source") or cell.get("input"))
+    if attached := cell.get("attachments"):
+        left_out.append(
+            LeftOut(name, f"pictures within it: {', '.join(map(str, attached))}", _SAVE_IT)
+        )
     if kind == "heading":
         level = cell.get("level")
         yield f"{'#' * (level if isinstance(level, int) and 0 < level < 7 else 1)} {source.strip()}"
@@ -76,14 +82,16 @@ def _result(output: dict[str, Any], name: str, left_out: list[LeftOut]) -> str:
     found = {key.rpartition("/")[2]: value for key, value in data.items()}
     if "markdown" in found:
         return _joined(found["markdown"])
-    text = _joined(found.get("plain") or found.get("text"))
+    text = _joined(found.get("plain") or found.get("text") or found.get("latex"))
     if not text and "json" in found:
         text = json.dumps(found["json"], ensure_ascii=False, indent=1)
     if "html" in found:
         text = parse_html(_joined(found["html"]))[0].strip() or text
-    if {"png", "jpeg", "svg+xml", "svg"} & found.keys():
-        reason = "a picture among the results"
-        left_out.append(LeftOut(name, reason, "save it as a file beside the notebook"))
+    is_picture = bool(_PICTURES & found.keys())
+    if is_picture or (data is not output and data and not text):
+        kinds = "" if is_picture else f" of {' and '.join(map(storable_text, data))}"
+        reason = f"a {'picture' if is_picture else 'result'}{kinds} among the results"
+        left_out.append(LeftOut(name, reason, _SAVE_IT))
     return _cut(text, name, left_out)
 
 

@@ -2,7 +2,7 @@
 
 import io
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, time
 from typing import Any
@@ -11,14 +11,7 @@ from zipfile import is_zipfile
 from lxml import etree
 from python_calamine import CalamineError, CalamineWorkbook
 
-from pgblend.cli.documents.document import (
-    Document,
-    Heading,
-    LeftOut,
-    ParseError,
-    Place,
-    storable_text,
-)
+from pgblend.cli.documents.document import Document, LeftOut, ParseError, Place
 from pgblend.cli.documents.number_format import general
 from pgblend.cli.documents.office_file import (
     OLE_MAGIC,
@@ -28,8 +21,8 @@ from pgblend.cli.documents.office_file import (
     open_package,
     read_member,
 )
-from pgblend.cli.documents.text_builder import Sheet, TextBuilder, table_document, write_rows
-from pgblend.cli.documents.xlsx_sheets import MAIN, xlsx_sheets
+from pgblend.cli.documents.text_builder import Sheet, TextBuilder, table_document, table_parts
+from pgblend.cli.documents.xlsx_sheets import MAIN, let_go, xlsx_sheets
 
 # Sheets of OpenDocument files, whose cells have the text that they show.
 
@@ -88,7 +81,7 @@ class _SheetReader:
                     yield number, list(cells)
                     number += 1
                 number += 0 if cells else times
-            element.clear()
+            let_go(element)
 
     def _cells(self, row: Any, number: int) -> list[str]:
         cells: list[str] = []
@@ -147,53 +140,47 @@ _ODS = "content.xml"
 
 def parse_spreadsheet(data: bytes) -> Document:
     """Read XLSX, XLSB, XLS or ODS: what its cells showed when it was saved."""
+    return table_document(_parts(data))
+
+
+def _parts(data: bytes) -> Iterator[Document]:
     if data.startswith((OLE_MAGIC, *_OLDEST)):
-        return _written(_old_sheets(data))
+        yield from table_parts(_old_sheets(data))
+        return
     # Before an archive may stand what does not belong to it.
     if not data.startswith(_ZIP_MAGIC) and not is_zipfile(io.BytesIO(data)):
         raise ParseError("no readable spreadsheet: it begins as none does")
+    names = _members(data)
+    if _ODS in names:
+        with open_archive(data) as archive:
+            yield from table_parts(ods_sheets(archive))
+    elif _BINARY in names:
+        told = LeftOut("formats of numbers", _BINARY_FORMATS, _SAVE_IT)
+        for part in table_parts(_calamine_sheets(data)):
+            yield replace(part, left_out=(*part.left_out, told))
+    else:
+        yield from _package_parts(data)
+
+
+def _members(data: bytes) -> list[str]:
+    """Return the names in an archive; none where perhaps only its end is broken."""
     try:
         with open_archive(data) as archive:
-            names = archive.namelist()
-            if _ODS in names:
-                return _written(ods_sheets(archive))
-            if _BINARY in names:
-                document = _written(_calamine_sheets(data))
-                told = LeftOut("formats of numbers", _BINARY_FORMATS, _SAVE_IT)
-                return replace(document, left_out=(*document.left_out, told))
+            return archive.namelist()
     except BrokenArchiveError:
-        pass  # perhaps only its end is
+        return []
+
+
+def _package_parts(data: bytes) -> Iterator[Document]:
     with open_package(data, MAIN) as package:
-        document = _written(xlsx_sheets(package))
         properties = package.properties()
-    properties.pop("title", "")
-    left_out = (*package.left_out, *document.left_out)
-    return replace(document, metadata=dict(properties), left_out=left_out)
-
-
-def _written(sheets: Iterable[Sheet]) -> Document:
-    builder = TextBuilder()
-    for sheet in sheets:
-        before = builder.length
-        write_rows(builder, sheet.rows, sheet.name)
-        if builder.length == before:
-            _add_name(builder, sheet)
-        sheet.add_beside(builder)
-    document = table_document(builder)
-    return replace(document, left_out=tuple(builder.left_out))
-
-
-def _add_name(builder: TextBuilder, sheet: Sheet) -> None:
-    """Name a sheet without rows, where there is something beside its cells."""
-    beside = TextBuilder()
-    sheet.add_beside(beside)
-    if beside.length or beside.pictures:
-        name = storable_text(sheet.name)
-        start = builder.add(name)
-        builder.breaks.append(start)
-        builder.headings.append(Heading(start, 1, name))
-        row = beside.places[0].row if beside.places else 1
-        builder.places.append(Place(start, sheet=name, row=row))
+        properties.pop("title", "")
+        told = 0
+        for part in table_parts(xlsx_sheets(package)):
+            found = package.left_out[told:]
+            told = len(package.left_out)
+            left_out = (*found, *part.left_out)
+            yield replace(part, metadata=dict(properties), left_out=left_out)
 
 
 def _old_sheets(data: bytes) -> Iterator[Sheet]:
@@ -216,10 +203,8 @@ def _calamine_sheets(data: bytes) -> Iterator[Sheet]:
         for name in workbook.sheet_names:
             sheet = workbook.get_sheet_by_name(name)
             first_row = sheet.start[0] + 1 if sheet.start else 1
-            rows = sheet.to_python(skip_empty_area=True)
-            yield Sheet(
-                name, enumerate(([_value(cell) for cell in row] for row in rows), first_row)
-            )
+            rows = ([_value(cell) for cell in row] for row in sheet.iter_rows())
+            yield Sheet(name, enumerate(rows, first_row))
     except (CalamineError, ValueError, OSError) as error:
         raise ParseError(_reason(str(error), data)) from None
 

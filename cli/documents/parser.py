@@ -11,7 +11,7 @@ import resource
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -24,8 +24,8 @@ from pgblend.cli.documents.decode import DoubtfulEncoding
 from pgblend.cli.documents.document import Document, ParseError, own_date
 from pgblend.cli.documents.frames import read_frame, write_frame, write_position
 from pgblend.cli.documents.language import language_finder
-from pgblend.cli.documents.payload import Stored, document_payload
-from pgblend.cli.documents.read_pictures import MAX_PICTURES, PictureReader
+from pgblend.cli.documents.payload import Stored, chunks_payload, document_payload
+from pgblend.cli.documents.read_pictures import MAX_PICTURES, PICTURES_UNREAD, PictureReader
 from pgblend.cli.documents.report import Problem, told
 from pgblend.cli.documents.settings import ChunkSettings, FieldMap, Limits
 from pgblend.cli.documents.source_file import SourceFile
@@ -53,6 +53,43 @@ class _Wanted:
     document: Document = field(default_factory=Document)
     language: str | None = None
     date: datetime | None = None
+
+
+class _Further:
+    """Reads the further parts of a document once, and keeps what they say beside their text."""
+
+    def __init__(
+        self, parts: Iterable[Document], with_pictures: Callable[[Document], Document]
+    ) -> None:
+        self._parts = parts
+        self._with_pictures = with_pictures
+        self._beside: list[Document] = []
+
+    def __iter__(self) -> Iterator[Document]:
+        for part in map(self._with_pictures, self._parts):
+            self._beside.append(
+                Document(
+                    metadata=part.metadata,
+                    pictures=part.pictures,
+                    left_out=part.left_out,
+                    warnings=part.warnings,
+                )
+            )
+            yield part
+
+    def added_to(self, first: Document) -> Document:
+        """Return the first part with what was left out, or could not be read, of all."""
+        every = [first, *self._beside]
+        metadata = {key: value for each in reversed(every) for key, value in each.metadata.items()}
+        if unread := sum(each.metadata.get(PICTURES_UNREAD, 0) for each in every):
+            metadata[PICTURES_UNREAD] = unread
+        return replace(
+            first,
+            metadata=metadata,
+            pictures=tuple(each for part in every for each in part.pictures),
+            left_out=tuple(dict.fromkeys(each for part in every for each in part.left_out)),
+            warnings=tuple(dict.fromkeys(each for part in every for each in part.warnings)),
+        )
 
 
 class Worker:
@@ -174,49 +211,53 @@ class Worker:
 
     def _parse(self, wanted: _Wanted) -> None:
         self._check_budget()
-        document = _parse_candidate(wanted.candidate)
-        if not self._dry_run:  # which asks no model
-            document = self._pictures.add_texts(document)
+        document = self._with_pictures(_parse_candidate(wanted.candidate))
         wanted.date = own_date(document)
         wanted.document = wanted.stored.without_known(document) if wanted.stored else document
+
+    def _with_pictures(self, document: Document) -> Document:
+        """Return a document with the texts of its pictures; a dry run asks no model."""
+        return document if self._dry_run else self._pictures.add_texts(document)
 
     def _tell_language(self, wanted: _Wanted) -> None:
         wanted.language = self._language_of(wanted.document.text)
 
     def _split(self, wanted: _Wanted) -> None:
-        """Split a document, and send it, or what is new of it, in parts."""
+        """Split a document, and send it, or what is new of it, in parts.
+
+        The first goes last, since metadata tell of all parts.
+        """
         from pgblend.cli.documents.chunking import iterate_chunks  # not for what did not change
 
         document, wanted.document = wanted.document, Document()  # let go once it is sent
-        chunks = iterate_chunks(document, self._settings)
-        count = tokens = part = 0
-        sample: list[Any] | None = None
-        is_last = False
-        while not is_last:
-            some = list(islice(chunks, _PART_CHUNKS))
-            is_last = len(some) < _PART_CHUNKS
+        further = _Further(document.further, self._with_pictures)
+        chunks = iterate_chunks(replace(document, further=further), self._settings)
+        first = list(islice(chunks, _PART_CHUNKS))
+        count, tokens = len(first), _tokens_of(first)
+        for part, some in enumerate(iter(lambda: list(islice(chunks, _PART_CHUNKS)), []), 1):
             count += len(some)
-            tokens += sum(chunk["token_count"] for chunk in some)
-            if self._dry_run and some and not part:
-                sample = [some[0]["content"], some[0]["token_count"]]
-            message: dict[str, Any] = {"index": wanted.index, "part": part}
-            if is_last:
-                message |= {"chunks": count, "tokens": tokens, "sample": sample}
-                message["pictures"] = min(len(document.pictures), MAX_PICTURES)
-            payload = b""
-            if not self._dry_run and (some or not part):
-                payload = document_payload(
-                    wanted.candidate,
-                    document,
-                    wanted.language,
-                    some,
-                    wanted.index,
-                    part,
-                    wanted.stored,
-                    wanted.date,
-                )
-            self._send(message, payload, flush=False)
-            part += 1
+            tokens += _tokens_of(some)
+            if not self._dry_run:
+                payload = chunks_payload(some, wanted.index)
+                self._send({"index": wanted.index, "part": part}, payload, flush=False)
+        document = further.added_to(document)
+        message: dict[str, Any] = {"index": wanted.index, "part": 0}
+        message |= {"chunks": count, "tokens": tokens, "sample": None}
+        message["pictures"] = min(len(document.pictures), MAX_PICTURES)
+        if self._dry_run and first:
+            message["sample"] = [first[0]["content"], first[0]["token_count"]]
+        payload = b""
+        if not self._dry_run:
+            payload = document_payload(
+                wanted.candidate,
+                document,
+                wanted.language,
+                first,
+                wanted.index,
+                wanted.stored,
+                wanted.date,
+            )
+        self._send(message, payload, flush=False)
         is_silent = count or wanted.stored or (self._dry_run and document.pictures)
         without_text = () if is_silent else ("there is no text in it",)
         left_out = told(wanted.candidate.label, document.left_out)
@@ -260,6 +301,10 @@ class Worker:
 
     def _send(self, message: dict[str, Any], payload: bytes = b"", *, flush: bool = True) -> None:
         write_frame(self._answers, message, payload, flush)
+
+
+def _tokens_of(chunks: list[dict[str, Any]]) -> int:
+    return sum(chunk["token_count"] for chunk in chunks)
 
 
 def _parse_candidate(candidate: Candidate) -> Document:

@@ -62,33 +62,34 @@ def document_payload(
     language: str | None,
     chunks: list[dict[str, Any]],
     place: int,
-    part: int,
     stored: Stored | None = None,
     date: datetime | None = None,
 ) -> bytes:
-    """Write a part as the rows that are staged; the first begins with that of the document.
+    """Write a document and its first chunks as the rows that are staged.
 
     `place` is the document's in its batch, `date` its own; without one the file's time stands.
     """
-    rows = [chunk_row(place, chunk) for chunk in chunks]
-    if part == 0:
-        about = {
-            "place": place,
-            "expected_hash": stored.content_hash if stored else None,
-            "source_key": document.source_key,
-            "title": document.title,
-            "uri": document.uri,
-            "metadata": encode_json(document.metadata),
-            "language": language,
-            "content_hash": unread_hash(candidate.content_hash)
-            if PICTURES_UNREAD in document.metadata
-            else candidate.content_hash,
-            "media_type": document.media_type,
-            "modified_at": (date or candidate.modified_at).isoformat(),
-            "links": encode_json(link_list(document)),
-        }
-        rows.insert(0, document_row(about))
-    return "".join(rows).encode()
+    about = {
+        "place": place,
+        "expected_hash": stored.content_hash if stored else None,
+        "source_key": document.source_key,
+        "title": document.title,
+        "uri": document.uri,
+        "metadata": encode_json(document.metadata),
+        "language": language,
+        "content_hash": unread_hash(candidate.content_hash)
+        if PICTURES_UNREAD in document.metadata
+        else candidate.content_hash,
+        "media_type": document.media_type,
+        "modified_at": (date or candidate.modified_at).isoformat(),
+        "links": encode_json(link_list(document)),
+    }
+    return document_row(about).encode() + chunks_payload(chunks, place)
+
+
+def chunks_payload(chunks: list[dict[str, Any]], place: int) -> bytes:
+    """Write chunks of a document as the rows that are staged."""
+    return "".join(chunk_row(place, chunk) for chunk in chunks).encode()
 
 
 def unread_hash(content_hash: str) -> str:

@@ -4,6 +4,7 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 from pgblend.cli.base.extras import how_to_install, missing
 from pgblend.cli.documents.document import (
@@ -52,6 +53,7 @@ class TableRows:
         self._caption = caption
         self._head: list[Sequence[str]] = []
         self._rows: list[Row] = []
+        self._rows_before = 0
         self._header_rows = 0
         self._titles = 0
         self._group = ""
@@ -68,10 +70,10 @@ class TableRows:
         """
         label = next((cell for cell in cells[:2] if cell and not is_amount(cell)), "")
         label = label[:_LONGEST_LABEL]
-        if is_header and self._header_rows == len(self._rows):
+        if is_header and self._header_rows == self._count():
             self._header_rows += 1
         if _is_alone(cells):
-            if self._titles == len(self._rows):
+            if self._titles == self._count():
                 self._titles += 1
             else:
                 self._group = label
@@ -84,11 +86,19 @@ class TableRows:
     @property
     def start(self) -> int:
         """Where the first row begins."""
-        return self._rows[0].offset
+        return self._rows[0].offset if self._rows else 0
+
+    def go_on(self) -> None:
+        """Begin a part: the rows before it are let go, what heads them is not."""
+        self._rows_before = self._count()
+        self._rows = []
+
+    def _count(self) -> int:
+        return self._rows_before + len(self._rows)
 
     def table(self, end: int) -> Table | None:
         """Return the table; None where it is no more than a list or a layout."""
-        if len(self._rows) < 2 or self._columns < 2:
+        if self._count() < 2 or self._columns < 2:
             return None
         first = min(self._titles, len(self._head))
         count = self._header_rows - first
@@ -97,7 +107,7 @@ class TableRows:
         body = first + count
         header = "; ".join(" | ".join(filter(None, cells)) for cells in self._head[first:body])
         caption = " ".join([self._caption, *("".join(cells) for cells in self._head[:first])])
-        rows = tuple(self._rows[body:])
+        rows = tuple(self._rows[max(body - self._rows_before, 0) :])
         return Table(self.start, end, caption.strip()[:_LONGEST_CAPTION], header.strip("; "), rows)
 
 
@@ -218,6 +228,10 @@ class TextBuilder:
 
         self.pictures += embedded_picture(data, place, page, read)
 
+    def emptied(self) -> "TextBuilder":
+        """Return a builder for what comes after; it knows which pictures it has had."""
+        return TextBuilder(_seen=self._seen, _asked=self._asked)
+
     def text(self) -> str:
         """Return everything added."""
         return "".join(self.parts)
@@ -262,10 +276,37 @@ class Sheet:
 
 _LONGEST_HEADER = 300
 _MOST_EMPTY = 100
+# Longer sheets are read part by part.
+PART_CHARACTERS = 1_000_000
 
 
-def table_document(builder: TextBuilder) -> Document:
-    """Return the document of tables that are written; its chunks are whole rows."""
+def table_document(parts: Iterator[Document]) -> Document:
+    """Return a document of tables: its first part, which knows how to read the others."""
+    first, second = next(parts), next(parts, None)
+    return replace(first, further=() if second is None else chain([second], parts))
+
+
+def table_parts(sheets: Iterable[Sheet]) -> Iterator[Document]:
+    """Yield the text of sheets in parts, one at least; a part ends between two rows of a sheet."""
+    builder = TextBuilder()
+    for sheet in sheets:
+        rows = _SheetRows(sheet.name)
+        for number, row in sheet.rows:
+            if builder.length >= PART_CHARACTERS and rows.may_part:
+                rows.end(builder)
+                yield _table_part(builder)
+                builder = builder.emptied()
+                rows.go_on(builder)
+            rows.add(builder, number, row)
+        if rows.is_empty:
+            _add_name(builder, sheet)
+        rows.end(builder)
+        sheet.add_beside(builder)
+    yield _table_part(builder)
+
+
+def _table_part(builder: TextBuilder) -> Document:
+    """Return what is written; its chunks are whole rows."""
     return Document(
         text=builder.text(),
         headings=tuple(builder.headings),
@@ -273,47 +314,110 @@ def table_document(builder: TextBuilder) -> Document:
         places=tuple(builder.places),
         breaks=tuple(builder.breaks),
         pictures=tuple(builder.pictures),
+        left_out=tuple(builder.left_out),
         whole_lines=True,
     )
 
 
-def write_rows(
-    builder: TextBuilder, rows: Iterable[tuple[int, list[str]]], sheet: str | None
-) -> None:
-    """Write a sheet; a first row of texts only is taken for the names of the columns.
+def _add_name(builder: TextBuilder, sheet: Sheet) -> None:
+    """Name a sheet without rows, where there is something beside its cells."""
+    beside = TextBuilder()
+    sheet.add_beside(beside)
+    if beside.length or beside.pictures:
+        name = storable_text(sheet.name)
+        start = builder.add(name)
+        builder.breaks.append(start)
+        builder.headings.append(Heading(start, 1, name))
+        row = beside.places[0].row if beside.places else 1
+        builder.places.append(Place(start, sheet=name, row=row))
+
+
+class _SheetRows:
+    """Writes a sheet; a first row of texts only is taken for the names of the columns.
 
     Names that are too long for a heading stand before each cell, which then has its own line.
     """
-    name = storable_text(sheet) if sheet else None
-    header: list[str] | None = None
-    wide: list[str] | None = None
-    tables = [TableRows()]
-    is_parted = False
-    named = False
-    for number, row in rows:
+
+    def __init__(self, name: str) -> None:
+        self._name = storable_text(name) or None
+        self._header: list[str] | None = None
+        self._wide: list[str] | None = None
+        self._tables = [TableRows()]
+        self._above: Table | None = None
+        self._is_after_blank = False
+        self._count = 0
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no row has had a text."""
+        return not self._count
+
+    @property
+    def may_part(self) -> bool:
+        """Whether a part of the text may end here: what heads the rows is known."""
+        return self._count > 1
+
+    def add(self, builder: TextBuilder, number: int, row: list[str]) -> None:
+        """Write a row under its number."""
         cells = [cell_text(cell) for cell in row]
         if not any(cells):
-            is_parted = True
-            continue
-        if is_parted and tables[-1].has_amounts and not any(map(is_amount, cells)):
-            tables.append(TableRows())
-        is_parted = False
+            self._is_after_blank = True
+            return
+        has_amounts = self._tables[-1].has_amounts
+        if self._is_after_blank and has_amounts and not any(map(is_amount, cells)):
+            self._tables.append(TableRows())
+        self._is_after_blank = False
+        wide = self._wide
         line = row_text(_near(cells)) if wide is None else _named_cells(wide, cells)
-        start = builder.add(line, "\n" if header is not None else "\n\n")
-        builder.places.append(Place(start, sheet=name, row=number))
-        tables[-1].add(start, cells)
-        if header is None:
-            header = cells
+        start = builder.add(line, "\n" if self._count else "\n\n")
+        builder.places.append(Place(start, sheet=self._name, row=number))
+        self._tables[-1].add(start, cells)
+        self._count += 1
+        if self._header is None:
+            self._header = cells
+            is_wide = _is_header(cells) and len(line) > _LONGEST_HEADER
+            self._wide = cells if is_wide else None
             builder.breaks.append(start)
-            if name:
-                builder.headings.append(Heading(start, 1, name))
-            wide = header if _is_header(header) and len(line) > _LONGEST_HEADER else None
-        elif not named:
-            named = True
-            if wide is None and _is_header(header):
-                names = storable_text(row_text(header))
-                builder.headings.append(Heading(start, 2, names))
-    builder.tables += _stacked(tables, builder.length, has_names=wide is not None)
+            self._add_sheet_heading(builder, start)
+        elif self._count == 2:
+            self._add_names_heading(builder, start)
+
+    def go_on(self, builder: TextBuilder) -> None:
+        """Begin a part of the text under the same headings."""
+        self._tables[-1].go_on()
+        del self._tables[:-1]
+        self._add_sheet_heading(builder, 0)
+        self._add_names_heading(builder, 0)
+
+    def end(self, builder: TextBuilder) -> None:
+        """Note the tables of the rows that are written."""
+        ends = [*(table.start for table in self._tables[1:]), builder.length]
+        for rows, table_end in zip(self._tables, ends, strict=True):
+            table = rows.table(table_end)
+            if table is not None:
+                headed = self._headed(table)
+                # Where cells have their names with them, the header is not said once more.
+                builder.tables.append(replace(headed, header="") if self._wide else headed)
+                if rows is not self._tables[-1]:
+                    self._above = headed
+
+    def _headed(self, table: Table) -> Table:
+        """Give a table what it lacks of caption and header: that of the one above."""
+        above = self._above
+        if above is None:
+            return table
+        caption = " ".join(filter(None, (above.caption, table.caption)))
+        said = caption if not table.header else table.caption or above.caption
+        return replace(table, caption=said, header=table.header or above.header)
+
+    def _add_sheet_heading(self, builder: TextBuilder, start: int) -> None:
+        if self._name:
+            builder.headings.append(Heading(start, 1, self._name))
+
+    def _add_names_heading(self, builder: TextBuilder, start: int) -> None:
+        if self._wide is None and self._header and _is_header(self._header):
+            names = storable_text(row_text(self._header))
+            builder.headings.append(Heading(start, 2, names))
 
 
 def _near(cells: list[str]) -> list[str]:
@@ -337,24 +441,6 @@ def _named_cells(names: Sequence[str], cells: Sequence[str]) -> str:
         for place, cell in enumerate(cells)
         if cell
     )
-
-
-def _stacked(tables: Sequence[TableRows], end: int, has_names: bool) -> Iterator[Table]:
-    """Yield a sheet's tables; what one lacks of caption and header is that of the one above.
-
-    Where the cells have their names with them, the header is not said once more.
-    """
-    ends = [*(table.start for table in tables[1:]), end]
-    above: Table | None = None
-    for rows, table_end in zip(tables, ends, strict=True):
-        table = rows.table(table_end)
-        if table is not None:
-            if above is not None:
-                caption = " ".join(filter(None, (above.caption, table.caption)))
-                said = caption if not table.header else table.caption or above.caption
-                table = replace(table, caption=said, header=table.header or above.header)
-            yield replace(table, header="") if has_names else table
-            above = table
 
 
 def _is_header(cells: list[str]) -> bool:

@@ -3,8 +3,9 @@
 import re
 import zipfile
 import zlib
+from array import array
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from lxml import etree
@@ -57,11 +58,11 @@ class _Book:
             if each.kind in ("sharedStrings", "styles") and not package.has(each.part):
                 package.leave_out(each.part, "missing in the file")
         self.codes = self._codes(main)
-        self.texts = [
+        self.texts = _Texts(
             text
             for each in package.related(main, "sharedStrings")
             for text in _shared_texts(package, each.part)
-        ]
+        )
 
     def _codes(self, main: str) -> list[str]:
         """Return the number format of each cell style."""
@@ -75,6 +76,23 @@ class _Book:
         names = [each.get("numFmtId", "0") for each in root.iterfind(f"{_S}cellXfs/{_S}xf")]
         built_in = {str(number): code for number, code in BUILT_IN.items()}
         return [own.get(name, built_in.get(name, "")) for name in names]
+
+
+class _Texts:
+    """Texts by number, in one piece of memory: a list of a million takes several times as much."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._data = bytearray()
+        self._ends = array("Q", [0])
+        for text in texts:
+            self._data += text.encode()
+            self._ends.append(len(self._data))
+
+    def __len__(self) -> int:
+        return len(self._ends) - 1
+
+    def __getitem__(self, place: int) -> str:
+        return self._data[self._ends[place] : self._ends[place + 1]].decode()
 
 
 class _SheetReader:
@@ -103,7 +121,7 @@ class _SheetReader:
                     if name == "row":
                         number = _whole(element.get("r"), number + 1)
                         yield number, self._cells(element, number)
-                        _let_go(element)
+                        let_go(element)
                     else:
                         self._note(name, element)
                 _tell_faults(self._package, self._part, elements)
@@ -236,7 +254,7 @@ def _shared_texts(package: Package, part: str) -> Iterator[str]:
         try:
             for _, item in items:
                 yield _rich_text(item)
-                _let_go(item)
+                let_go(item)
             _tell_faults(package, part, items)
         except BROKEN as error:
             package.leave_out(part, f"damaged, read as far as it is whole: {error}")
@@ -274,7 +292,7 @@ def _any_id(element: Any) -> str:
     return next((value for name, value in element.items() if name.endswith("}id")), "")
 
 
-def _let_go(element: Any) -> None:
+def let_go(element: Any) -> None:
     """Free an element that was read, and those before it."""
     element.clear()
     while element.getprevious() is not None:

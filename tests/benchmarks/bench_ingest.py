@@ -76,7 +76,7 @@ def payloads_of(
         chunks = timed("split", partial(split_document, document, ChunkSettings()))
         language = timed("language", partial(language_of, document.text))
         place = len(payloads) % BATCH
-        write = partial(document_payload, candidate, document, language, chunks, place, 0)
+        write = partial(document_payload, candidate, document, language, chunks, place)
         payloads.append(timed("write out", write))
         chunk_count += len(chunks)
     return payloads, chunk_count, seconds

@@ -92,6 +92,31 @@ def _uuencoded() -> bytes:
     return mail("Old style", text).as_bytes()
 
 
+def _flowed() -> bytes:
+    """As programs write that break words of a long line, and take the break out again."""
+    head = "From: a@b.example\nTo: c@d.example\nSubject: Flowed\nDate: 4 May 2026 10:00:00 +0200\n"
+    kind = "Content-Type: text/plain; charset=utf-8; format=flowed; delsp=yes\n\n"
+    return (
+        f"{head}{kind}The Donaudampf \nschiff sails at the \n ebb.\n> quoted\n-- \nAnn\n".encode()
+    )
+
+
+def _richer() -> EmailMessage:
+    """A plain text that lacks the table which the HTML one has."""
+    said = "The pontoons are moored below the bridge, and the harbour office has their numbers."
+    message = mail("Pontoons", said)
+    message.add_alternative(f"<p>{said}</p><table><tr><td>Kestrel</td><td>812", subtype="html")
+    return message
+
+
+def _clearsigned() -> EmailMessage:
+    return mail(
+        "Signed in its text",
+        "-----BEGIN PGP SIGNED MESSAGE-----\nHash: SHA256\n\nThe lockkeeper agrees.\n- -- Ann\n"
+        "-----BEGIN PGP SIGNATURE-----\n\niQEzBAEBCAAdFiEE\n-----END PGP SIGNATURE-----\n",
+    )
+
+
 def _raw_eight_bit() -> bytes:
     head = b"From: a@b.example\nTo: c@d.example\nDate: 4 May 2026 10:00:00 +0200\n"
     subject = "Subject: Grüße aus der Küferei\n\n".encode()
@@ -140,6 +165,9 @@ def report(module_url, tmp_path_factory):
         "signed.eml": _signed(),
         "uu.eml": _uuencoded(),
         "raw.eml": _raw_eight_bit(),
+        "flowed.eml": _flowed(),
+        "richer.eml": _richer().as_bytes(),
+        "clearsigned.eml": _clearsigned().as_bytes(),
         "box.mbox": _mbox(),
         "page.mht": _mht(),
         "all.zip": _zip(),
@@ -176,6 +204,9 @@ def report(module_url, tmp_path_factory):
         ("Hanse genuine", "signed.eml"),
         ("pewter", "uu.eml#tankards.txt"),
         ("größtenteils", "raw.eml"),
+        ("Donaudampfschiff ebb", "flowed.eml"),
+        ("harbour kestrel 812", "richer.eml"),
+        ("lockkeeper", "clearsigned.eml"),
         ("ropewalk", "box.mbox#%"),
         ("hemp", "box.mbox#%#hemp.txt"),
         ("beechwood", "page.mht"),
@@ -193,6 +224,13 @@ def test_a_text_of_a_mail_is_found_where_it_is(report, module_connection, words,
     )
     pattern = key if "%" in key else key.replace("_", r"\_")
     assert module_connection.execute(query, [words, pattern]).fetchall(), report
+
+
+def test_signatures_are_no_text(report, module_connection):
+    rows = module_connection.execute(
+        "SELECT content FROM blend.chunks WHERE content ~ 'iQEz|SHA256'"
+    )
+    assert rows.fetchall() == [], report
 
 
 def test_what_is_attached_is_tied_to_its_mail(report, module_connection):

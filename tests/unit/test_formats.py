@@ -214,7 +214,7 @@ def test_csv_rows_count_from_the_header_and_quoted_cells_may_span_lines():
         ("a\tb\tc,d\n1\t2\t3,4", "a | b | c,d\n1 | 2 | 3,4"),
         ("sep=|\na|b\n1|2", "a | b\n1 | 2"),
         ("one column\nonly, it seems\nyes", "one column\nonly, it seems\nyes"),
-        ('"unclosed\na,b', "unclosed a,b"),
+        ('"unclosed\na,b', '"unclosed\na | b'),
         ("", ""),
     ],
 )
@@ -321,7 +321,7 @@ def test_mail():
         Message_ID="<1@x>",
     )
     message.set_content("Hello Bob.")
-    message.add_alternative("<p>Hello <b>HTML</b>", subtype="html")
+    message.add_alternative("<p>Hello <b>Bob</b>.", subtype="html")
     message.add_attachment(b"x", maintype="a", subtype="b", filename="plan.pdf")
     document = parse(message.as_bytes(), "m.eml")
     assert document.title == "Grüße"

@@ -2,6 +2,8 @@
 
 import io
 import re
+import subprocess
+import sys
 import zipfile
 from csv import reader
 from pathlib import Path
@@ -209,6 +211,80 @@ def test_a_wide_row_keeps_its_column_names_in_every_piece() -> None:
             assert f"row{row}" in f"{piece.get('context')} {piece['content']}"
             seen.add((row, column))
     assert len(seen) == 600
+
+
+def test_a_long_sheet_is_read_in_parts_that_know_what_heads_them(tmp_path: Path) -> None:
+    count = 60_000
+    with Workbook(tmp_path / "long.xlsx") as book:
+        table = book.add_worksheet("Gauges")
+        table.write_row(0, 0, ["Gauge", "Level"])
+        for number in range(1, count):
+            table.write_row(number, 0, [f"gauge number {number}", number])
+        table.write_comment(0, 0, "Read at noon")
+        book.add_worksheet("Notes").write(0, 0, "Of the river")
+    document = parse_spreadsheet((tmp_path / "long.xlsx").read_bytes())
+    assert len(document.text) < 1_100_000
+    found = chunks(document)
+    text = "\n".join(str(chunk["content"])[int(str(chunk["own_start"])) :] for chunk in found)
+    assert [int(each) for each in re.findall(r"gauge number (\d+) \|", text)] == [*range(1, count)]
+    assert "Read at noon" in text
+    assert found[-1]["heading"] == "Notes"
+    ends = [chunk for chunk in found if "| 59999" in str(chunk["content"])]
+    assert ends[0]["heading"] == "Gauges > Gauge | Level"
+    assert str(ends[0]["context"]).startswith("gauge number 59")
+    rows = ends[0]["metadata"]["rows"]  # type: ignore[index]
+    assert rows[1] == 60_000
+    # The same places as of one text.
+    first = str(ends[0]["content"]).splitlines()[0]
+    assert int(str(ends[0]["start_line"])) == int(first.rpartition(" ")[2]) + 1
+
+
+@pytest.mark.parametrize("suffix", ["csv", "xlsx"])
+@pytest.mark.slow
+def test_memory_does_not_grow_with_the_rows_of_a_sheet(tmp_path: Path, suffix: str) -> None:
+    peaks = [_peak_megabytes(tmp_path / f"{count}.{suffix}", count) for count in (50_000, 500_000)]
+    assert peaks[1] < peaks[0] + 60, peaks
+
+
+def _peak_megabytes(path: Path, count: int) -> float:
+    """Write a sheet, and return how much memory a process takes that reads and splits it."""
+    rows = ([f"gauge number {number}", number * 7] for number in range(count))
+    if path.suffix == ".csv":
+        path.write_text("".join(f"{name},{level}\n" for name, level in rows))
+    else:
+        with Workbook(path, {"constant_memory": True}) as book:
+            table = book.add_worksheet()
+            for number, row in enumerate(rows):
+                table.write_row(number, 0, row)
+    done = subprocess.run(
+        [sys.executable, "-c", _READ, str(path)], check=True, capture_output=True, text=True
+    )
+    size = path.stat().st_size / 2**20  # the bytes of a file are held
+    return int(done.stdout) / 2**10 - size
+
+
+_READ = """
+import resource, sys
+from pathlib import Path
+from pgblend.cli.documents.chunking import iterate_chunks
+from pgblend.cli.documents.formats import media_type_of, parse_file
+from pgblend.cli.documents.settings import ChunkSettings
+path = Path(sys.argv[1])
+held = [path.read_bytes()]
+kind = media_type_of(path, held[0])
+for chunk in iterate_chunks(parse_file(held.pop(), kind, path.name, ""), ChunkSettings()):
+    pass
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+def test_a_quote_that_nobody_closes_takes_no_further_rows() -> None:
+    source = 'Name\tSize\nPipe\t"5 inches\nValve\t2\nBolt\t1\n'
+    assert parse_csv(source.encode()).text.splitlines()[1:] == [
+        'Pipe | "5 inches',
+        "Valve | 2",
+        "Bolt | 1",
+    ]
 
 
 def test_a_long_row_of_few_columns_keeps_names_and_label() -> None:
