@@ -160,7 +160,7 @@ _FORMATS = (
         version=7,
         before=TEXT,
     ),
-    Format(HTML, "HTML", ".html .htm .xhtml", _parse_html, version=9),
+    Format(HTML, "HTML", ".html .htm .xhtml", _parse_html, version=10),
     Format(
         "text/x-tex",
         "LATEX",
@@ -211,7 +211,7 @@ _FORMATS = (
         ".xlsx .xlsm .xltx .xltm .xlam .xlsb .xls .xlt .ods .ots",
         _lazy("parse_spreadsheet", "parse_spreadsheet"),
         extra="documents",
-        version=8,
+        version=9,
     ),
     Format("text/csv", "CSV", ".csv .tsv", _lazy("parse_csv", "parse_csv"), version=9),
     Format(
@@ -236,10 +236,10 @@ _FORMATS = (
         "HTML",
         ".mht .mhtml",
         _lazy("parse_mht", "parse_mht"),
-        version=8,
+        version=9,
         before=TEXT,
     ),
-    Format("application/epub+zip", "EPUB", ".epub", _lazy("parse_epub", "parse_epub"), version=8),
+    Format("application/epub+zip", "EPUB", ".epub", _lazy("parse_epub", "parse_epub"), version=9),
     Format(
         "application/vnd.oasis.opendocument.text",
         "ODT",

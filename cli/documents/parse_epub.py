@@ -60,7 +60,7 @@ def parse_epub(data: bytes) -> Document:
             name = posixpath.normpath(posixpath.join(posixpath.dirname(path), href))
             if name in encrypted:
                 builder.leave_out(name, "it is encrypted (DRM)", "get the book without DRM")
-            elif item.get("media-type", "").startswith("image/"):
+            elif item.get("media-type", "").startswith("image/") and not _is_drawing(item):
                 with suppress(ParseError):
                     builder.add_picture(read_member(archive, name))
             else:
@@ -84,6 +84,11 @@ def _page(items: dict[str, Any], reference: str | None) -> Any:
             break
         item = items.get(item.get("fallback"))
     return item
+
+
+def _is_drawing(item: Any) -> bool:
+    """Whether a page is a drawing, which is read as one of HTML."""
+    return bool(item.get("media-type") == "image/svg+xml")
 
 
 def _encrypted(archive: zipfile.ZipFile) -> set[str]:

@@ -69,6 +69,19 @@ _SHOWN_FIELDS = frozenset(
     ("", "text", "search", "email", "url", "tel", "number", "date", "datetime-local", "month")
 )
 _BUTTONS = frozenset(("button", "submit", "reset"))
+# Pages that are written as XML: an element of theirs may end where it begins.
+_XML = re.compile(
+    r"<\?xml\b|(?:<!DOCTYPE[^>]*>|<!--.*?-->|\s)*<(?:html|svg)\b[^>]*\sxmlns\s*=",
+    re.DOTALL | re.IGNORECASE,
+)
+_HEAD_CHARACTERS = 4000
+_SELF_ENDED = re.compile(r"<([A-Za-z][\w:.-]*)((?:\s[^<>]*)?)/>")
+_WITHOUT_END = frozenset(
+    (
+        *("area", "base", "br", "col", "embed", "hr", "img", "input"),
+        *("link", "meta", "param", "source", "track", "wbr"),
+    )
+)
 
 
 @dataclass(frozen=True)
@@ -98,6 +111,7 @@ def parse_page(source: str) -> Page:
     """Return what a page says."""
     _check_depth(source)
     source = _NAVIGATION_PANEL.sub("", source) if "avigation Panel" in source else source
+    source = _ended(source) if _XML.match(source[:_HEAD_CHARACTERS].lstrip()) else source
     tree = LexborHTMLParser(source)
     writer = _Writer(Furniture(tree))
     if tree.root is not None:
@@ -116,6 +130,16 @@ def parse_page(source: str) -> Page:
         with_captions(writer.tables, text, writer.headings),
         page_dates(tree),
     )
+
+
+def _ended(source: str) -> str:
+    """Write XML's `<title/>` as HTML has it: there it would take all that follows as its text."""
+
+    def with_end(match: re.Match[str]) -> str:
+        name, rest = match.groups()
+        return match.group() if name.lower() in _WITHOUT_END else f"<{name}{rest}></{name}>"
+
+    return _SELF_ENDED.sub(with_end, source)
 
 
 def _check_depth(source: str) -> None:

@@ -164,7 +164,7 @@ class _SheetReader:
         if kind == "inlineStr":
             return _rich_text(parts["is"]) if "is" in parts else ""
         if not value:
-            if "f" in parts and kind != "str":
+            if "f" in parts and (kind != "str" or "v" not in parts):
                 self._without_values += 1
                 if len(self._without_value) < _NAMED_CELLS:
                     self._without_value.append(f"{_letters(column)}{number}")

@@ -136,3 +136,19 @@ def test_relatives_and_damaged_files_are_found(pgblend, connection, tmp_path):
     for name in ("empty-properties", "control", "no-directory"):
         for source in sources.values():
             assert f"left out: {tmp_path / name}{source.suffix}" in result.stderr
+
+
+def test_a_long_table_is_stored_whole_and_in_order(pgblend, connection, tmp_path):
+    rows = (f"P-{number:06},pump of station {number % 97},{number}" for number in range(1, 45_000))
+    (tmp_path / "parts.csv").write_text("Part,Name,Count\n" + "\n".join(rows), encoding="utf-8")
+    pgblend("ingest", str(tmp_path), "-c", "long", "--no-embed")
+    found = connection.execute(
+        "SELECT metadata->'rows'->>0, metadata->'rows'->>1, heading FROM blend.chunks"
+        " WHERE collection = 'long' ORDER BY chunk_index"
+    ).fetchall()
+    assert len(found) > 2000
+    assert [int(first) for first, _, _ in found] == sorted(int(first) for first, _, _ in found)
+    assert (found[0][0], found[-1][1]) == ("1", "45000")
+    assert found[-1][2] == "Part | Name | Count"
+    keys = connection.execute("SELECT content FROM blend.lexical_search('P-044999', 1)").fetchall()
+    assert "P-044999" in keys[0][0]

@@ -89,6 +89,16 @@ def test_what_a_reader_sees_is_text(source, text):
 
 
 @pytest.mark.parametrize(
+    "start", ['<?xml version="1.0"?>\n<html>', '<!DOCTYPE html>\n<html lang="de" xmlns="x">']
+)
+def test_an_element_of_xml_may_end_where_it_begins(start):
+    page = parse_page(
+        f'{start}<head><title/></head><body><script src="a.js"/><a id="p1"/>The weir.<br/>'
+    )
+    assert (page.text, page.title) == ("The weir.", "")
+
+
+@pytest.mark.parametrize(
     "source",
     [
         "<nav><a href=a>A</a></nav>",

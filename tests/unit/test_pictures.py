@@ -284,6 +284,17 @@ def test_pictures_of_an_epub_are_read_in_their_chapter() -> None:
     assert read.text[read.headings[0].offset :].startswith("End")
 
 
+def test_chapters_without_a_title_and_drawings_among_them_are_read() -> None:
+    book = archive({
+        "META-INF/container.xml": '<c><rootfile full-path="o.opf"/></c>',
+        "o.opf": '<p><item id="1" href="1.xhtml"/><itemref idref="1"/>'
+        '<item id="2" href="2.svg" media-type="image/svg+xml"/><itemref idref="2"/></p>',
+        "1.xhtml": '<html xmlns="x"><head><title/></head><body><p>The weir.</p></body></html>',
+        "2.svg": '<svg xmlns="x"><title>The map</title><path d=""/><text>North</text></svg>',
+    })  # fmt: skip
+    assert parse_epub(book).text.split() == ["The", "weir.", "The", "map", "North"]
+
+
 ODT_NAMES = (
     'xmlns:o="urn:oasis:names:tc:opendocument:xmlns:office:1.0"'
     ' xmlns:t="urn:oasis:names:tc:opendocument:xmlns:text:1.0"'

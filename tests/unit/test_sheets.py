@@ -108,9 +108,10 @@ def test_a_formula_without_a_value_is_told() -> None:
         f'<row r="{n}"><c r="A{n}"><f>SUM(B{n})</f></c><c r="B{n}"><v>{n}</v></c></row>'
         for n in range(1, 9)
     )
-    document = parse_spreadsheet(sheet(rows))
+    texts = '<row r="9"><c r="A9" t="str"><f>B1</f></c><c r="B9" t="str"><f>""</f><v></v></c></row>'
+    document = parse_spreadsheet(sheet(rows + texts))
     (left_out,) = document.left_out
-    assert left_out.part == "Data A1, A2, A3 and 5 more"
+    assert left_out.part == "Data A1, A2, A3 and 6 more"
     assert "never stored" in left_out.reason
     assert "save it anew" in left_out.mend
 
