@@ -187,7 +187,7 @@ _FORMATS = (
         ".pdf",
         _lazy("parse_pdf", "parse_pdf"),
         extra="documents",
-        version=8,
+        version=9,
     ),
     Format(
         f"{_OFFICE}wordprocessingml.document",

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from ctypes import c_char, c_ulong
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import pypdfium2 as pdfium
@@ -116,6 +117,8 @@ _WORD = re.compile(r"[^\W\d_]{2}")
 _MOST_KEPT = 20
 
 Line = tuple[str, float]
+# A line with its numbers left out, and these.
+_Key = tuple[str, tuple[int, ...]]
 
 
 @dataclass(frozen=True)
@@ -129,8 +132,8 @@ class Running:
 def without_running(pages: Sequence[Sequence[Line]]) -> tuple[list[list[str]], Running]:
     """Return each page's lines without those that repeat on most pages, and these.
 
-    Lines are alike where they differ in numbers alone. Books have one head on left pages and
-    another on right ones: each is counted among its own.
+    Lines are alike where they differ in numbers that count pages. Books have one head on left pages
+    and another on right ones: each is counted among its own.
     """
     edges = [(_edge(page, 1), _edge(page, -1)) for page in pages]
     kept: list[list[str]] = []
@@ -139,7 +142,7 @@ def without_running(pages: Sequence[Sequence[Line]]) -> tuple[list[list[str]], R
     for page, edge in zip(pages, edges, strict=True):
         dropped = set()
         for side in (0, 1):
-            for number, key in edge[side].items():
+            for number, (key, _) in edge[side].items():
                 if key in repeated[side]:
                     dropped.add(number)
                     found[side].setdefault(key, page[number][0])
@@ -150,7 +153,7 @@ def without_running(pages: Sequence[Sequence[Line]]) -> tuple[list[list[str]], R
     return kept, Running(heads, feet)
 
 
-def _edge(page: Sequence[Line], direction: int) -> dict[int, str]:
+def _edge(page: Sequence[Line], direction: int) -> dict[int, _Key]:
     """Return the lines at the head (1) or the foot (-1) of a page by number, as their keys."""
     order = sorted(range(len(page)), key=lambda number: -direction * page[number][1])[:_LINES]
     found = {}
@@ -162,19 +165,41 @@ def _edge(page: Sequence[Line], direction: int) -> dict[int, str]:
     return found
 
 
-def _key(text: str) -> str:
+def _key(text: str) -> _Key:
     words = " ".join(text.casefold().split())
-    return "#" if _ROMAN.fullmatch(words) else _DIGITS.sub("#", words)
+    if _ROMAN.fullmatch(words):
+        return "#", ()
+    return _DIGITS.sub("#", words), tuple(map(int, _DIGITS.findall(words)))
 
 
-def _repeated(edges: Sequence[dict[int, str]]) -> set[str]:
+def _repeated(edges: Sequence[dict[int, _Key]]) -> set[str]:
     """Return the keys that most pages have, or most of the left ones, or most of the right ones."""
     found: set[str] = set()
-    for some, share in ((edges, _SHARE), (edges[::2], _SIDE_SHARE), (edges[1::2], _SIDE_SHARE)):
+    pages = [dict(edge.values()) for edge in edges]
+    for start, step, share in ((0, 1, _SHARE), (0, 2, _SIDE_SHARE), (1, 2, _SIDE_SHARE)):
+        some = pages[start::step]
         if len(some) >= _LEAST_PAGES:
-            counts = Counter(key for edge in some for key in set(edge.values()))
-            found |= {key for key, count in counts.items() if count > share * len(some)}
+            counts = Counter(key for page in some for key in page)
+            found |= {
+                key
+                for key, count in counts.items()
+                if count > share * len(some)
+                and _count_pages([page.get(key) for page in some], step)
+            }
     return found
+
+
+def _count_pages(numbers: Sequence[tuple[int, ...] | None], step: int) -> bool:
+    """Whether the numbers of a line stay from page to page, or go on as those of pages do.
+
+    Others, of invoices that have a page each, say something.
+    """
+    pairs = [(one, other) for one, other in pairwise(numbers) if one is not None and other]
+    wrong = sum(
+        any(after - before not in (0, step) for before, after in zip(one, other, strict=True))
+        for one, other in pairs
+    )
+    return wrong <= _SHARE * len(pairs)
 
 
 _MAX_OUTLINE = 10_000

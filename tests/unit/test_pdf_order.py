@@ -138,6 +138,22 @@ def test_heads_and_feet_that_repeat_are_metadata(
     assert names(document, r"p[a-h]\d+")[:21:20] == ["pa1", "pb1"]
 
 
+def test_heads_whose_numbers_count_no_pages_stay() -> None:
+    """As invoices have, a page each: their numbers are what people look for."""
+    numbers = (4711, 4800, 4712, 5023, 61, 7)
+    pages = [
+        [
+            Print(60, 765, 9, f"Invoice {number} of the mill"),
+            *column(name, 20, 60, words=8),
+            Print(280, 30, 9, f"Sheet 3-{place}"),
+        ]
+        for place, (name, number) in enumerate(zip("abcdef", numbers, strict=True), 1)
+    ]
+    document = parse_pdf(written_pdf(pages))
+    assert all(f"Invoice {number} of" in document.text for number in numbers)
+    assert "Sheet" not in document.text
+
+
 def test_what_stands_on_few_pages_stays() -> None:
     pages = [
         [Print(60, 765, 9, f"Head of {name}"), *column(name, 10, 60)]
