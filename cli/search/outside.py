@@ -24,12 +24,12 @@ from psycopg.types.string import TextLoader
 
 from pgblend.plpy.answers.render import context_of
 from pgblend.plpy.base.session import Rows, UserError, error_message
+from pgblend.plpy.search.call import search as run_search
 from pgblend.plpy.search.diagnosis import diagnosis
 from pgblend.plpy.search.diagnosis_facts import Call
 from pgblend.plpy.search.node import StoreNode
+from pgblend.plpy.search.query import Request, Tries
 from pgblend.plpy.search.rows import Answer
-from pgblend.plpy.search.run import search as run_search
-from pgblend.plpy.search.stages import Request, Tries
 
 Value = TypeVar("Value")
 

@@ -1,4 +1,4 @@
-"""One arm's list of candidates."""
+"""The lists of all arms, and what a search does where one of them fails."""
 
 import json
 import re
@@ -7,32 +7,22 @@ from time import monotonic
 
 from pgblend.plpy.base.catalog import SearchSettings
 from pgblend.plpy.base.ports import CandidateList, Sample, Space, VectorRequest
-from pgblend.plpy.base.session import Json, error_state
+from pgblend.plpy.base.session import (
+    UserError,
+    error_fields,
+    error_message,
+    error_state,
+)
 from pgblend.plpy.models.stages import Outcome
 from pgblend.plpy.search.candidates import ArmList
 from pgblend.plpy.search.lexical import WordLists
-from pgblend.plpy.search.lists import corrected_notes
-from pgblend.plpy.search.stages import Search
+from pgblend.plpy.search.lists import ListSearch, corrected_notes, gathered_lists
+from pgblend.plpy.search.log import Log
+from pgblend.plpy.search.pool import Pool
+from pgblend.plpy.search.query import Query, Tries
+from pgblend.plpy.search.store import StorePort
 
 LIKE_A_NAME = re.compile(r"\w[^\w\s]\w|_")
-
-
-def candidate_arms(
-    item: int, lists: Sequence[ArmList], ranks: Sequence[Sequence[int | None]]
-) -> dict[str, dict[str, Json]]:
-    """Return {arm: {rank, score}} of the arms that found it; an arm's `notes` of the rank as well.
-
-    `ranks[list][item]` as merge_lists gives them.
-    """
-    return {
-        of_list.arm: {
-            "rank": rank,
-            "score": of_list.found.scores[rank - 1],
-            **of_list.notes.get(rank, {}),
-        }
-        for of_list, of_ranks in zip(lists, ranks, strict=True)
-        if (rank := of_ranks[item]) is not None
-    }
 
 
 def vector_request(
@@ -51,27 +41,50 @@ def vector_request(
     return VectorRequest(vector, *where, binding, filter_, settings.language, *scan, depth)
 
 
+def gather(query: Query, pool: Pool, store: StorePort, log: Log) -> Pool:
+    """Ask every arm for its list, and models meanwhile."""
+    arms = Arms(query, store, log)
+    vector = query.request.query_embedding if query.words_found else None
+    is_traced = query.request.traced != "none"
+    arms.expect(vector)
+    with query.models(log.db) as models:
+        asked = query.text, vector, query.plan, query.space_name, is_traced
+        try:
+            gathered = gathered_lists(ListSearch(*asked, arms, log, models))
+        except ValueError as error:
+            raise UserError(str(error), "expand_query gives the texts.") from None
+    sample = arms.sample() if query.request.traced == "facets" else None
+    if gathered.vector is not None and not query.words_found:
+        hint = "these rows are the nearest by vectors; the option strict leaves them out"
+        log.note("lexical", "no passage was found by its words", hint)
+    pool.stored.vector = gathered.vector
+    for of_list in gathered.lists:
+        if of_list.arm == "vector":
+            found = of_list.found
+            pool.stored.known_cosines.update(zip(found.chunk_ids, found.scores, strict=True))
+    lists, expansion = gathered.lists, gathered.expansion
+    return pool._replace(lists=lists, expansion=expansion, sample=sample)
+
+
 class Arms:
     """The arms of one search."""
 
-    def __init__(self, search: Search) -> None:
-        self.search = search
-        self.db, self.request = search.db, search.request
+    def __init__(self, query: Query, store: StorePort, log: Log) -> None:
+        self.query, self.store, self.log, self.db = query, store, log, log.db
         self.by_words = self._word_lists()
 
     def _word_lists(self) -> WordLists:
         """Return the lists by words, with what was learnt of the lexical index."""
-        search = self.search
-        ids, settings = search.state.collection_ids, search.settings
+        query = self.query
         return WordLists(
             self.db,
-            search.store,
-            ids,
-            search.filter,
-            settings,
-            search.deadline,
-            search.lexical_state,
-            search.plan.cache_bytes,
+            self.store,
+            query.collection_ids,
+            query.filter,
+            query.settings,
+            query.deadline,
+            self.log.index,
+            query.plan.cache_bytes,
         )
 
     def find(
@@ -94,10 +107,10 @@ class Arms:
         """Return the list of a text."""
         called_at = monotonic()
         try:
-            words = self.by_words.find(kind, text, self.search.depth(is_variant=kind != arm))
+            words = self.by_words.find(kind, text, self.query.depth(is_variant=kind != arm))
         finally:
             self._tell_warm_up(kind, called_at)
-        settings = self.search.settings
+        settings = self.query.settings
         is_whole = words.every_word and settings.language is None
         may_be_named = kind == arm == "lexical" and words.may_be_named
         is_named = may_be_named and self._is_named(text, words.found.chunk_ids)
@@ -114,23 +127,23 @@ class Arms:
     def _goes_on(self, kind: str, arm: str, error: Exception) -> bool:
         """Name what an arm failed for; tell whether it is to be asked once more, or is left out."""
         state = error_state(error)
-        is_needed = state == "PB013" and self.search.plan.only_arm is not None
-        if self.search.settings.strict or is_needed or state not in ("PB002", "PB009", "PB013"):
+        is_needed = state == "PB013" and self.query.plan.only_arm is not None
+        if self.query.settings.strict or is_needed or state not in ("PB002", "PB009", "PB013"):
             raise error
         if state == "PB009" and arm != "lexical":
             self._note_late(kind, arm)
             return False
         if state == "PB002":
-            self.search.go_without_index(error)
+            go_without_index(self.query, self.store, self.log, error)
         else:
-            self.search.go_without_words(error, state)
+            go_without_words(self.log, error, state)
         self.by_words = self._word_lists()
         return True
 
     def sample(self) -> Sample | None:
         """Return a sample of what has any of the query's words; None where there is no time."""
         try:
-            return self.by_words.sample(self.request.query or "")
+            return self.by_words.sample(self.query.text)
         except self.db.Problem as error:
             if error_state(error) not in ("PB002", "PB009"):
                 raise
@@ -138,31 +151,31 @@ class Arms:
 
     def expect(self, vector: str | None) -> None:
         """Tell the store which list of vectors will be asked for; None: that is not known yet."""
-        if vector is not None and self.search.settings.weights["vector"] > 0:
+        if vector is not None and self.query.settings.weights["vector"] > 0:
             request = self._vector_request(vector, is_variant=False)
             if request is not None:
-                self.search.store.expect(request)
+                self.store.expect(request)
 
     def _by_vector(self, vector: str | None, is_variant: bool) -> CandidateList:
         """Return the list of a vector."""
         request = self._vector_request(vector, is_variant)
-        return CandidateList() if request is None else self.search.store.nearest(request)
+        return CandidateList() if request is None else self.store.nearest(request)
 
     def _vector_request(self, vector: str | None, is_variant: bool) -> VectorRequest | None:
         """Return what is asked for; the query's phrases and exclusions bind it."""
-        search = self.search
-        if search.space is None:
+        query = self.query
+        if query.space is None:
             return None
-        binding = self.request.query if search.settings.weights["lexical"] > 0 else None
+        binding = query.request.query if query.settings.weights["lexical"] > 0 else None
         return vector_request(
             vector,
-            search.space,
-            search.state.collection_ids,
-            search.state.is_everywhere,
+            query.space,
+            query.collection_ids,
+            query.state.is_everywhere,
             binding,
-            search.filter,
-            search.settings,
-            search.depth(is_variant),
+            query.filter,
+            query.settings,
+            query.depth(is_variant),
         )
 
     def _tell_warm_up(self, kind: str, called_at: float) -> None:
@@ -171,23 +184,21 @@ class Arms:
         ready_at, has_read = self.by_words.warmed_up()
         if ready_at is not None and ready_at > called_at and (has_read or kind not in warmed):
             warmed[kind] = True
-            self.search.warm(ready_at - called_at)
+            self.log.warm(ready_at - called_at)
 
     def _is_named(self, text: str, chunk_ids: Sequence[int]) -> bool:
         """Tell whether the first chunk is of a document that is called so; a quick look first."""
-        if self.search.settings.fusion != "convex" or not chunk_ids:
+        if self.query.settings.fusion != "convex" or not chunk_ids:
             return False
         if not LIKE_A_NAME.search(text):
             return False
-        return self.search.store.is_named(text, chunk_ids[0])
+        return self.store.is_named(text, chunk_ids[0])
 
     def _note_late(self, kind: str, arm: str) -> None:
         """Name a list whose time is over."""
-        key = "total" if monotonic() > self.search.deadline else "lexical"
+        key = "total" if monotonic() > self.query.deadline else "lexical"
         stage = "fuzzy" if kind == arm else "expand"
-        self.search.note(
-            stage, f"the time limit of {arm} is over", f"Raise timeouts_ms, key {key}."
-        )
+        self.log.note(stage, f"the time limit of {arm} is over", f"Raise timeouts_ms, key {key}.")
 
     def vectors_of(self, outcome: Outcome, count: int) -> list[str] | None:
         """Return the vectors in the gateway's answer; None, and named, where there are none."""
@@ -195,10 +206,54 @@ class Arms:
         if problem is None:
             from pgblend.plpy.models.embedding import checked_vectors  # vectors may be given
 
-            space = self.search.space
+            space = self.query.space
             vectors = checked_vectors(outcome.answer, count, space._asdict() if space else None)
             if isinstance(vectors, list):
                 return [json.dumps(vector) for vector in vectors]
             problem, hint = vectors["problem"], vectors["hint"]
-        self.search.degrade("vector", problem, hint)
+        self.log.degrade("vector", problem, hint)
         return None
+
+
+# What a search does where the lexical index or its time is not there.
+
+
+def go_without_index(query: Query, store: StorePort, log: Log, error: Exception) -> None:
+    """Name what of the lexical index is not there, and search what there is.
+
+    One that is not there at all may be by another snapshot: then the search begins again, first
+    after pauses where another session builds it.
+    """
+    hint, damaged = error_fields(error)
+    if not damaged and log.index.reach:
+        raise error
+    status = "error" if damaged else "uninitialized"
+    if not damaged and store.is_building(query.collection_ids):
+        status = "building"
+    tries = log.tries._replace(attempts=log.tries.attempts + 1, problem="PB002", status=status)
+    if not damaged and tries.waits and (status == "building" or not tries.looked_again):
+        _begin_again(tries, status == "building")
+    log.tries = tries
+    log.note("lexical", error_message(error), hint, "PB002")
+    if damaged:
+        log.index = log.index._replace(damaged=[*log.index.damaged, damaged])
+    else:
+        log.index = log.index._replace(reach="incomplete")
+
+
+def _begin_again(tries: Tries, waits: bool) -> None:
+    """End this attempt; _search begins another one."""
+    if waits:
+        pause_s, *left = tries.waits
+        tries = tries._replace(pause_s=pause_s, waits=left)
+    else:
+        tries = tries._replace(pause_s=0.0, looked_again=True)
+    message = "the lexical index was not there when this search began"
+    raise UserError(message, "Search again.", "PB012", tries.write())
+
+
+def go_without_words(log: Log, error: Exception, sqlstate: str) -> None:
+    """Name why no arm by words is run any more: no time (PB009), or no numpy (PB013)."""
+    log.tries = log.tries._replace(attempts=log.tries.attempts + 1, problem=sqlstate)
+    log.note("lexical", error_message(error), error_fields(error)[0], sqlstate)
+    log.index = log.index._replace(reach="none")

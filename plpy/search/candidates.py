@@ -80,3 +80,21 @@ class Fused:
     def ids(self, items: Sequence[int]) -> list[int]:
         """Return the items' chunk ids."""
         return [self.chunk_ids[item] for item in items]
+
+
+def candidate_arms(
+    item: int, lists: Sequence[ArmList], ranks: Sequence[Sequence[int | None]]
+) -> dict[str, dict[str, Json]]:
+    """Return {arm: {rank, score}} of the arms that found it; an arm's `notes` of the rank as well.
+
+    `ranks[list][item]` as merge_lists gives them.
+    """
+    return {
+        of_list.arm: {
+            "rank": rank,
+            "score": of_list.found.scores[rank - 1],
+            **of_list.notes.get(rank, {}),
+        }
+        for of_list, of_ranks in zip(lists, ranks, strict=True)
+        if (rank := of_ranks[item]) is not None
+    }

@@ -1,13 +1,13 @@
-"""The candidates that may be shown, as far down as a page needs."""
+"""Which of some candidates repeat a better one, are not good enough, or are unlike others."""
 
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import repeat
 from math import fsum, inf, sqrt
 from operator import mul
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 from pgblend.plpy.base.catalog import Mmr, SearchSettings
 from pgblend.plpy.base.ports import Passage
@@ -234,21 +234,7 @@ def _overlapping(
 
 
 TextsOf: TypeAlias = Callable[[Sequence[int]], Mapping[int, Passage]]
-OrderOf: TypeAlias = Callable[[Sequence[int], bool], tuple[list[int], Sequence[float]] | None]
 Dropped: TypeAlias = dict[int, dict[str, Json]]  # by item: at which stage and why
-
-
-class Chosen(NamedTuple):
-    """What was chosen of the first `looked_at` items, best first, with all items' points.
-
-    `distinct` repeat nothing, of which `good` are good enough; `dropped` says why others are not.
-    """
-
-    distinct: list[int]
-    good: list[int]
-    points: Sequence[float]
-    dropped: Dropped
-    looked_at: int
 
 
 def distinct_items(
@@ -318,49 +304,3 @@ def good_items(
         else:
             kept.append(item)
     return kept, dropped
-
-
-def choose_passages(
-    pool: Fused,
-    settings: SearchSettings,
-    needed: int,
-    looked_at: int,
-    texts_of: TextsOf,
-    order_of: OrderOf,
-    relevance_of: Callable[[Sequence[int]], Sequence[float | None]],
-    gain_of: Callable[[], float | None] = lambda: None,
-    falls: bool = False,
-    pinned: Container[int] = (),
-) -> Chosen:
-    """Return what may be shown of the pool's items, best first.
-
-    Repetitions and what is not good enough are left out of the first `looked_at` items. Where fewer
-    than `needed` are left, twice as many are looked at. A choice does not change when more is
-    looked at, so pages are parts of one list. `order_of(distinct items, is_all)` gives their final
-    order and scores (points), None while it needs more of them. `relevance_of` gives relevances of
-    items; it is asked only where min_relevance is set, or a least gain (`gain_of`). Where
-    scores and relevances fall (`falls`), none follows one that is not good enough. Of `pinned`
-    items, which come first, all are.
-    """
-    order = pool.order
-    while True:
-        is_all = looked_at >= len(order)
-        distinct, dropped = distinct_items(order[:looked_at], pool, settings, texts_of)
-        ordered = order_of(distinct, is_all)
-        if ordered is not None:
-            items, points = ordered
-            first = [item for item in items if item in pinned]
-            items = items[len(first) :]
-            least_gain = gain_of()
-            relevances: Sequence[float | None] = [None] * len(items)
-            if settings.min_relevance is not None or least_gain is not None:
-                relevances = relevance_of(items)
-            good, not_good = good_items(
-                items, [points[item] for item in items], relevances, settings, least_gain
-            )
-            good = [*first, *good]
-            is_end = falls and bool(not_good)
-            if len(good) >= needed or is_all or is_end:
-                seen = min(looked_at, len(order))
-                return Chosen(distinct, good, points, {**dropped, **not_good}, seen)
-        looked_at *= 2

@@ -1,17 +1,23 @@
 """Two profiles on one live search: their lists are interleaved, and each row says whose it is."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from hashlib import shake_256
 from typing import NamedTuple
 
 from pgblend.plpy.base.catalog import Cursor
 from pgblend.plpy.base.session import Json, UserError
 from pgblend.plpy.base.settings import read_json, write_json
-from pgblend.plpy.search.page import page_end, page_of, page_start
+from pgblend.plpy.search.begin import begin
+from pgblend.plpy.search.log import Log
+from pgblend.plpy.search.page import page_end, page_start, with_page
 from pgblend.plpy.search.plan import check_cursor
-from pgblend.plpy.search.rows import Found, Ranked, page_rows
-from pgblend.plpy.search.stages import Search
+from pgblend.plpy.search.pool import Draft, Pool, Side
+from pgblend.plpy.search.query import Query
+from pgblend.plpy.search.rows import page_rows
+from pgblend.plpy.search.run import ranked
+from pgblend.plpy.search.store import StorePort
 
 # Evaluations measure one profile at a time.
 _READ = """
@@ -44,16 +50,16 @@ class Candidate(NamedTuple):
     chunk_index: int
 
 
-def read_experiment(search: Search) -> Experiment | None:
+def read_experiment(query: Query, log: Log) -> Experiment | None:
     """Return the experiment that a search takes part in; None where it takes part in none.
 
     Searches by one arm, searches of evaluations and what counts a whole pool take part in none.
     """
-    request, state = search.request, search.state
+    request, state = query.request, query.state
     if request.only_arm is not None or request.traced == "pool" or not state.collection_ids:
         return None
-    values = min(int(search.experiment or 0), 2**63 - 1), state.profile
-    rows = search.db.run(_READ, ["bigint", "text"], *values)
+    values = min(int(query.experiment or 0), 2**63 - 1), state.profile
+    rows = log.db.run(_READ, ["bigint", "text"], *values)
     return Experiment(**rows[0]) if rows else None
 
 
@@ -108,20 +114,18 @@ def coins_of(experiment: Experiment, query: str, most: int) -> Iterable[bool]:
     return (bool(thrown[place >> 3] >> (place & 7) & 1) for place in range(most))
 
 
-def interleaved(
-    search: Search, experiment: Experiment, ordered: Callable[[Search], Ranked]
-) -> Found:
-    """Return a page of both profiles' lists; `ordered` ranks all candidates of a search."""
-    check_cursor(search.plan.settings.after)
-    sides = both_sides(search, experiment, ordered)
-    (control, ranked), (rival, of_rival) = sides
-    notes = [*control.degraded, *(one for one in rival.degraded if one not in control.degraded)]
-    search.stages, search.tries, search.space = control.stages, control.tries, control.space
-    search.degraded = control.degraded = rival.degraded = notes
-    drafted = drafted_lists(search, experiment, sides)
-    start = start_in(search, drafted)
-    page = drafted[start : page_end(search, start)]
-    founds = [side_found(*side, page, team) for team, side in enumerate(sides)]
+def interleaved(query: Query, experiment: Experiment, store: StorePort, log: Log) -> Pool:
+    """Return a page of both profiles' lists."""
+    check_cursor(query.settings.after)
+    sides = control, rival = both_sides(query, experiment, store, log)
+    notes = control.log.degraded
+    notes += [one for one in rival.log.degraded if one not in notes]
+    rival.log.degraded = notes
+    log.stages, log.tries, log.degraded = control.log.stages, control.log.tries, notes
+    drafted = drafted_lists(query, experiment, sides)
+    start = start_in(query, drafted)
+    page = drafted[start : page_end(query, start, log)]
+    shown = [with_rows(side, page, team, store) for team, side in enumerate(sides)]
     teams = [[experiment.profile], [experiment.rival]]
     told: dict[int, dict[str, Json]] = {
         candidate.chunk_id: {
@@ -131,60 +135,55 @@ def interleaved(
         for candidate, team in page
     }
     cursor = {
-        "depth": control.settings.candidate_depth,
+        "depth": control.query.settings.candidate_depth,
         "experiment": experiment.id,
-        "rival_depth": rival.settings.candidate_depth,
+        "rival_depth": rival.query.settings.candidate_depth,
     }
-    shown = {row.chunk_id: row for found in founds for row in found.rows}
+    row_of = {row.chunk_id: row for side in shown for row in side.pool.rows}
     rows = []
     for rank, (candidate, _) in enumerate(page, start + 1):
-        row = shown.get(candidate.chunk_id)
+        row = row_of.get(candidate.chunk_id)
         if row is not None:
             details = json.loads(row.details)
             details |= told[row.chunk_id] | {"cursor": details["cursor"] | cursor}
             rows.append(row._replace(rank=rank, details=json.dumps(details)))
-    control.done("fetch", len(rows))
-    return Found(
-        ranked.pool,
-        founds[0].page,
-        ranked.ranking,
-        ranked.stored,
-        rows,
-        len({*ranked.pool.fused.chunk_ids, *of_rival.pool.fused.chunk_ids})
-        if control.had_time and rival.had_time
-        else None,
-        experiment={
-            "id": experiment.id,
-            "profile": experiment.profile,
-            "rival": experiment.rival,
-        },
-        sides=[(side, found) for (side, _), found in zip(sides, founds, strict=True)],
-        drafted=told,
-    )
+    control.log.done("fetch", len(rows))
+    has_all = control.log.had_time and rival.log.had_time
+    ids = {chunk_id for side in sides for chunk_id in side.pool.fused.chunk_ids}
+    found = len(ids) if has_all else None
+    named: dict[str, Json] = {
+        "id": experiment.id,
+        "profile": experiment.profile,
+        "rival": experiment.rival,
+    }
+    return shown[0].pool._replace(rows=rows, found=found, draft=Draft(named, shown, told))
 
 
 def both_sides(
-    search: Search, experiment: Experiment, ordered: Callable[[Search], Ranked]
-) -> list[tuple[Search, Ranked]]:
+    query: Query, experiment: Experiment, store: StorePort, log: Log
+) -> tuple[Side, Side]:
     """Return the searches by both profiles, from their first rows on; the first in full.
 
     The query is embedded once, and what the first could not have, the second does not ask for.
     """
-    settings, options = search.plan.settings, search.request.options
-    rows = search.depth() if settings.after else search.wanted
-    control = search.under(experiment.settings, options, rows)
-    control.begin()
-    ranked = ordered(control)
-    rival = control.under(experiment.rival_settings, rival_options(options, settings.after), rows)
-    has_looked = control.settings.weights["vector"] > 0
-    vector = ranked.gathered.vector
+    settings, options = query.settings, query.request.options
+    rows = query.depth() if settings.after else query.wanted
+    own = query.under(log.db, experiment.settings, options, rows)
+    own_log = log.beside(own.plan)
+    own = begin(own, store, own_log)
+    control = Side(own, ranked(own, store, own_log), own_log)
+    of_rival = rival_options(options, settings.after)
+    other = own.under(log.db, experiment.rival_settings, of_rival, rows)
+    other_log = own_log.beside(other.plan)
+    has_looked = own.settings.weights["vector"] > 0
+    vector = control.pool.stored.vector
     if not has_looked:
-        rival.begin()
+        other = begin(other, store, other_log)
     elif vector is None:
-        rival.space = None
-    elif not control.plan.expands:
-        rival.request = rival.request._replace(query_embedding=vector)
-    return [(control, ranked), (rival, ordered(rival))]
+        other = replace(other, space=None)
+    elif not own.plan.expands:
+        other = replace(other, request=other.request._replace(query_embedding=vector))
+    return control, Side(other, ranked(other, store, other_log), other_log)
 
 
 def rival_options(options: str | None, after: Cursor) -> str | None:
@@ -197,35 +196,33 @@ def rival_options(options: str | None, after: Cursor) -> str | None:
 
 
 def drafted_lists(
-    search: Search, experiment: Experiment, sides: Sequence[tuple[Search, Ranked]]
+    query: Query, experiment: Experiment, sides: Sequence[Side]
 ) -> list[tuple[Candidate, int | None]]:
     """Return both lists interleaved, as far as a page may reach."""
-    (control, ranked), (_, of_rival) = sides
-    lists = [candidates(one, one.ranking.best) for one in (ranked, of_rival)]
+    lists = [candidates(one.pool) for one in sides]
     same: dict[int, int] = {}
-    for one in (ranked, of_rival):
+    for one in sides:
         ids = one.pool.fused.chunk_ids
-        for item, why in one.ranking.dropped.items():
+        for item, why in one.pool.ranking.dropped.items():
             kept = why.get("duplicate_of") if why.get("reason") != "per_document" else None
             if isinstance(kept, int) and kept not in same:
                 same.setdefault(ids[item], kept)
-    settings = control.settings
+    settings, rows = sides[0].query.settings, sides[0].query.request.result_limit
     per_document = 1 if settings.level == "document" else settings.per_document
-    rows = control.request.result_limit
-    coins = coins_of(experiment, search.request.query or "", rows)
+    coins = coins_of(experiment, query.text, rows)
     return draft(lists, coins, rows, same, per_document)
 
 
-def candidates(ranked: Ranked, items: Sequence[int]) -> list[Candidate]:
-    """Return items as rows that may be shown."""
-    fused = ranked.pool.fused
+def candidates(pool: Pool) -> list[Candidate]:
+    """Return the best items as rows that may be shown."""
+    fused = pool.fused
     columns = fused.chunk_ids, fused.document_ids, fused.chunk_indexes
-    return [Candidate(*(column[item] for column in columns)) for item in items]
+    return [Candidate(*(column[item] for column in columns)) for item in pool.ranking.best]
 
 
-def start_in(search: Search, drafted: Sequence[tuple[Candidate, int | None]]) -> int:
+def start_in(query: Query, drafted: Sequence[tuple[Candidate, int | None]]) -> int:
     """Return where the page begins in the interleaved list."""
-    settings = search.plan.settings
+    settings = query.settings
     keys = [(float(-place), *candidate[1:]) for place, (candidate, _) in enumerate(drafted)]
     after = settings.after
     key = after and (after["document_id"], after["chunk_index"])
@@ -237,16 +234,13 @@ def start_in(search: Search, drafted: Sequence[tuple[Candidate, int | None]]) ->
     return (page_start(keys, after) or 0) + settings.offset
 
 
-def side_found(
-    search: Search,
-    ranked: Ranked,
-    page: Sequence[tuple[Candidate, int | None]],
-    team: int,
-) -> Found:
-    """Return the rows of a page that a side gives; what both begin with is the first's."""
-    _, stored, pool, ranking, *_ = ranked
-    item_of = dict(zip(pool.fused.ids(ranking.best), ranking.best, strict=True))
+def with_rows(
+    side: Side, page: Sequence[tuple[Candidate, int | None]], team: int, store: StorePort
+) -> Side:
+    """Return a side with its rows of a page; what both begin with is the first's."""
+    query, pool, log = side
+    best = pool.ranking.best
+    item_of = dict(zip(pool.fused.ids(best), best, strict=True))
     items = [item_of[one.chunk_id] for one, of_team in page if (of_team or 0) == team]
-    cut = page_of(search, pool, ranking, stored, 0, items)
-    rows = page_rows(search, ranked, cut)
-    return Found(pool, cut, ranking, stored, rows)
+    pool = with_page(pool, 0, items, log)
+    return Side(query, pool._replace(rows=page_rows(query, pool, store, log)), log)

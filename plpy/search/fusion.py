@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 from itertools import count, repeat
 from math import fsum
 from operator import add
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from pgblend.plpy.base.catalog import Bonus, SearchSettings
 from pgblend.plpy.base.ports import CandidateList
@@ -20,6 +20,13 @@ from pgblend.plpy.search.scores import (
     score_range,
     weighted_sums,
 )
+
+if TYPE_CHECKING:
+    from pgblend.plpy.search.log import Log
+    from pgblend.plpy.search.passages import StoredPassages
+    from pgblend.plpy.search.pool import Pool
+    from pgblend.plpy.search.query import Query
+    from pgblend.plpy.search.store import StorePort
 
 # What is in the question's own language comes before its translations.
 
@@ -328,3 +335,25 @@ def _weighted(
     own = [of_list.weight for of_list in lists]
     weights = [weight * factor for weight, (_, factor) in zip(own, scaled, strict=True)]
     return [scores for scores, _ in scaled], weights if any(weights) else own
+
+
+# The stage of a search.
+
+
+def fuse(query: "Query", pool: "Pool", store: "StorePort", log: "Log") -> "Pool":
+    """Fuse the lists into one order of all candidates; points are in [0, 1]."""
+    settings, stored = query.settings, pool.stored
+    lists = documents_once(pool.lists) if settings.level == "document" else pool.lists
+    moved = partial(stored.moved_cosines, log.db, settings.feedback["weight"])
+    factors = partial(_language_factors, query, stored, log.db)
+    fused = fuse_lists(lists, settings, query.depth(), moved, stored.ages_days, factors)
+    log.done("fuse", len(fused.order), {"feedback": fused.feedback} if fused.feedback else None)
+    return pool._replace(lists=lists, fused=fused, found=len(fused.order))
+
+
+def _language_factors(
+    query: "Query", stored: "StoredPassages", db: Database, documents: Sequence[int]
+) -> Sequence[float] | None:
+    """Return what the languages of documents leave of their scores."""
+    languages, factor = stored.languages(documents), query.settings.other_languages
+    return other_language_factors(query.text, languages, factor, db)

@@ -1,13 +1,11 @@
 """What the graph adds to a search."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
-from pgblend.plpy.base.catalog import Graph, SearchSettings
+from pgblend.plpy.base.catalog import SearchSettings
 from pgblend.plpy.base.ports import CandidateList, NodePassage
 from pgblend.plpy.base.session import Json
-from pgblend.plpy.base.stages import Progress
-from pgblend.plpy.graph.walk import Walk
 from pgblend.plpy.search.candidates import ArmList, Fused
 from pgblend.plpy.search.fusion import (
     best_first,
@@ -17,6 +15,12 @@ from pgblend.plpy.search.fusion import (
     recency_decay,
 )
 from pgblend.plpy.search.scores import scale_fused, weighted_sums
+
+if TYPE_CHECKING:
+    from pgblend.plpy.search.log import Log
+    from pgblend.plpy.search.pool import Pool
+    from pgblend.plpy.search.query import Query
+    from pgblend.plpy.search.store import StorePort
 
 # How many of the nearest seeds each node remembers: the best of them counts, and a seed's own
 # nodes do not.
@@ -40,19 +44,6 @@ class Reached(NamedTuple):
     def score(self) -> float:
         """Return 1 / (1 + distance)."""
         return 1 / (1 + self.distance)
-
-
-class Neighbourhood(Protocol):
-    """What the graph's stage reads (StoredPassages)."""
-
-    def ages_days(self, chunk_ids: Sequence[int]) -> Sequence[float | None]:
-        """Return how old the documents are, in their order."""
-
-    def walk(self, nodes: Sequence[int], sources: int, graph: Graph) -> Walk:
-        """Return the ways to nodes within some steps of others."""
-
-    def node_passages(self, nodes: Sequence[int]) -> Sequence[NodePassage]:
-        """Return the passages that stand for nodes."""
 
 
 def seed_nodes(pool: Fused, seeds: Sequence[int]) -> dict[int, int]:
@@ -233,18 +224,9 @@ class Places(NamedTuple):
         return {"source": "hybrid" if chunk_id in self.distances else "vector", "depth": 0}
 
 
-def graph_stage(
-    lists: Sequence[ArmList],
-    fused: Fused,
-    settings: SearchSettings,
-    stored: Neighbourhood,
-    log: Progress,
-) -> tuple[Sequence[ArmList], Fused, Places | None]:
-    """Return lists and pool with the graph's list, and how passages were found.
-
-    Its weight is above 0.
-    """
-    graph = settings.graph
+def search_graph(query: "Query", pool: "Pool", store: "StorePort", log: "Log") -> "Pool":
+    """Fuse neighbours of the top candidates as one more list; its weight is above 0."""
+    graph, lists, fused, stored = query.settings.graph, pool.lists, pool.fused, pool.stored
     seeds = fused.order[: graph["seeds"] if graph["combine"] == "fused" else None]
     seed_of = seed_nodes(fused, seeds)
     near = stored.walk(list(seed_of), WALK_SOURCES, graph)
@@ -262,6 +244,6 @@ def graph_stage(
         )
     places = Places(frozenset(fused.chunk_ids), {row.chunk_id: row.distance for row in rows})
     if rows or graph["combine"] == "sum":
-        lists, fused = fuse_graph(lists, fused, rows, settings, stored.ages_days)
+        lists, fused = fuse_graph(lists, fused, rows, query.settings, stored.ages_days)
     log.done("graph", len(rows))
-    return lists, fused, places
+    return pool._replace(lists=lists, fused=fused, places=places, found=len(fused.order))

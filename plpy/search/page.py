@@ -7,10 +7,10 @@ from typing import NamedTuple
 from pgblend.plpy.base.catalog import Cursor
 from pgblend.plpy.base.ports import Holder, Passage
 from pgblend.plpy.base.session import Json, UserError
-from pgblend.plpy.search.candidates import ArmList, Fused
-from pgblend.plpy.search.choose import Dropped
-from pgblend.plpy.search.passages import StoredPassages
-from pgblend.plpy.search.pool import Pool, Ranking
+from pgblend.plpy.search.candidates import Fused
+from pgblend.plpy.search.log import Log
+from pgblend.plpy.search.pool import Page, Pool
+from pgblend.plpy.search.query import Query
 from pgblend.plpy.search.relevance import (
     MOST_KNOWN,
     PRIORS,
@@ -20,7 +20,7 @@ from pgblend.plpy.search.relevance import (
     Scale,
     Signals,
 )
-from pgblend.plpy.search.stages import Search
+from pgblend.plpy.search.store import StorePort
 
 # Which meaning relevance has in a search.
 
@@ -39,19 +39,19 @@ class Fit(NamedTuple):
     thresholds: Sequence[float | None] | None
 
 
-def relevance_scale(search: Search, pool: Pool, has_vector: bool) -> Scale:
+def relevance_scale(query: Query, pool: Pool, log: Log) -> Scale:
     """Return the best scale that is known; none without a query's vector.
 
     A curve of the only collection searched comes first, then that of the model, each where the
     lists are ranked as those that it was made of; then chance; else relevance is the cosine.
     """
-    space, lists = search.space, pool.lists
-    if space is None or not has_vector:
+    space = query.space
+    if space is None or pool.stored.vector is None:
         return Scale(None)
-    fit = known_fit(search.state.calibrations, space.name, space.model)
-    signals = signals_of(pool) if is_plain(search, lists) else None
+    fit = known_fit(query.state.calibrations, space.name, space.model)
+    signals = signals_of(pool) if is_plain(query, pool, log) else None
     if signals is not None:
-        ranking = {name: getattr(search.settings, name) for name in RANKED_BY}
+        ranking = {name: getattr(query.settings, name) for name in RANKED_BY}
         if fit and fit.coefficients and fit.ranking == ranking:
             curve = Curve(*fit.coefficients)
             return Scale("calibrated", signals, curve, thresholds=fit.thresholds or ())
@@ -68,11 +68,11 @@ def known_fit(texts: Sequence[str], space: str, model: str) -> Fit | None:
     return next((one for one in fits if (one.space, one.model) == (space, model)), None)
 
 
-def is_plain(search: Search, lists: Sequence[ArmList]) -> bool:
+def is_plain(query: Query, pool: Pool, log: Log) -> bool:
     """Tell whether both arms gave all that they have, for the query as it stands."""
-    arms = {one.arm for one in lists}
-    is_whole = search.had_time and search.lexical_state.reach is None
-    return is_whole and arms >= {"lexical", "vector"} and not search.plan.expands
+    arms = {one.arm for one in pool.lists}
+    is_whole = log.had_time and log.index.reach is None
+    return is_whole and arms >= {"lexical", "vector"} and not query.plan.expands
 
 
 def signals_of(pool: Pool) -> Signals:
@@ -85,13 +85,14 @@ def signals_of(pool: Pool) -> Signals:
     return Signals(first, second, best["vector"], words, min(known, MOST_KNOWN))
 
 
-def tell_ending(search: Search, ranking: Ranking, needed: int) -> None:
-    """Name where a list does not end as it was asked; one row more than a page was `needed`."""
-    settings, basis = search.settings, ranking.basis
+def tell_ending(query: Query, pool: Pool, log: Log) -> None:
+    """Name where a list does not end as it was asked; one row more than a page was needed."""
+    settings, ranking = query.settings, pool.ranking
+    basis = ranking.basis
     meant = {"cosine": f"is compared with cosines; {_FIT}", None: "has no vectors to go by"}
     for name in ("min_relevance", "abstain_below"):
         if getattr(settings, name) is not None and basis in meant:
-            search.degraded.append(f"relevance: {name} {meant[basis]}")
+            log.degraded.append(f"relevance: {name} {meant[basis]}")
     if settings.coverage is None:
         return
     coverage = f"coverage {settings.coverage:g}"
@@ -99,11 +100,11 @@ def tell_ending(search: Search, ranking: Ranking, needed: int) -> None:
         told = f"{coverage} is not known where relevance is {basis}; {_FIT}"
     elif ranking.least_gain(settings.coverage) is None:
         told = f"no list holds the relevant passage of its judged queries so often as {coverage}"
-    elif len(ranking.best) >= needed:
+    elif len(ranking.best) >= ranking.needed:
         told = f"the list of {coverage} has more rows than were asked for"
     else:
         return
-    search.degraded.append(f"relevance: {told}")
+    log.degraded.append(f"relevance: {told}")
 
 
 _OF_DOCUMENT = ("document_id", "collection", "source_key", "uri", "title")
@@ -129,43 +130,34 @@ def page_start(order: Sequence[tuple[float, int, int]], after: Cursor | None) ->
     return sum(row < (-after["score"], *key) for row in ranked)
 
 
-class Page(NamedTuple):
-    """Consecutive items of a ranking, the first at place `start` from 0, with relevances."""
-
-    start: int
-    items: Sequence[int]
-    relevances: Sequence[float | None]
-
-
-def start_of(
-    search: Search, pool: Pool, items: Sequence[int], points: Sequence[float]
-) -> int | None:
+def start_of(query: Query, pool: Pool, items: Sequence[int], points: Sequence[float]) -> int | None:
     """Return where the option after lets a page begin in items; 0 without it (page_start)."""
-    after = search.settings.after
+    after = query.settings.after
     return page_start(pool.keys(items, points), after) if after else 0
 
 
-def cut_page(search: Search, pool: Pool, ranking: Ranking, stored: StoredPassages) -> Page:
-    """Return the page that was asked for; warn where it reaches beyond the depth."""
-    start = start_of(search, pool, ranking.best, ranking.points)
+def cut_page(query: Query, pool: Pool, store: StorePort, log: Log) -> Pool:
+    """Cut the page that was asked for; warn where it reaches beyond the depth."""
+    ranking = pool.ranking
+    start = start_of(query, pool, ranking.best, ranking.points)
     if start is None:
         raise UserError(
             "the row of the option after is no longer found",
             "Begin again without after, or use offset.",
         )
-    start += search.settings.offset
-    end = page_end(search, start)
-    return page_of(search, pool, ranking, stored, start, ranking.best[start:end])
+    start += query.settings.offset
+    end = page_end(query, start, log)
+    return with_page(pool, start, ranking.best[start:end], log)
 
 
-def page_end(search: Search, start: int) -> int:
+def page_end(query: Query, start: int, log: Log) -> int:
     """Return where a page ends that begins at a place; warn where that is beyond the depth."""
-    settings, limit, depth = search.settings, search.request.result_limit, search.depth()
+    settings, limit, depth = query.settings, query.request.result_limit, query.depth()
     if start + limit > depth:
         deciding = "over_fetch" if settings.over_fetch.get("factor") else "candidate_depth"
         is_cursor = "depth" in settings.after
         again = " and begin again without after" if is_cursor else ""
-        search.db.warn(
+        log.warn(
             f"rows beyond {deciding} ({depth}) are not found: offset {start} + limit"
             f" {limit} asks for more",
             f"Raise the option {deciding}{again}.",
@@ -173,19 +165,13 @@ def page_end(search: Search, start: int) -> int:
     return min(start + limit, depth)
 
 
-def page_of(
-    search: Search,
-    pool: Pool,
-    ranking: Ranking,
-    stored: StoredPassages,
-    start: int,
-    items: Sequence[int],
-) -> Page:
-    """Return a page of these items."""
-    relevances = ranking.relevances(items, pool, stored)
-    ranking.places["page"] = ranking.best
-    search.done("page", len(items), {"relevance": ranking.told_scale()})
-    return Page(start, items, relevances)
+def with_page(pool: Pool, start: int, items: Sequence[int], log: Log) -> Pool:
+    """Return the pool with a page of these items."""
+    ranking = pool.ranking
+    relevances = ranking.relevances(items, pool)
+    ranking = ranking._replace(places={**ranking.places, "page": ranking.best})
+    log.done("page", len(items), {"relevance": ranking.told_scale()})
+    return pool._replace(ranking=ranking, page=Page(start, items, relevances))
 
 
 def copies_on_page(
@@ -223,7 +209,10 @@ def copies_on_page(
 
 
 def near_copies(
-    page: Sequence[int], pool: Fused, dropped: Dropped, texts: Mapping[int, Passage]
+    page: Sequence[int],
+    pool: Fused,
+    dropped: Mapping[int, Mapping[str, Json]],
+    texts: Mapping[int, Passage],
 ) -> list[list[dict[str, Json]]]:
     """Return for each item of a page the other documents left out as nearly the same text.
 

@@ -102,7 +102,7 @@ class StoredPassages:
         return self.port.named_documents(NamesRequest(names, self.collection_ids, self.left_ms()))
 
     def moved_cosines(
-        self, db: Database, chunk_ids: Sequence[int], passages: Sequence[int], weight: float
+        self, db: Database, weight: float, chunk_ids: Sequence[int], passages: Sequence[int]
     ) -> dict[int, float]:
         """Return cosines to the query's vector moved towards passages (Rocchio's feedback).
 

@@ -5,8 +5,10 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from pgblend.plpy.base.session import Json
-from pgblend.plpy.search.rows import Found
-from pgblend.plpy.search.stages import Search
+from pgblend.plpy.search.log import Log
+from pgblend.plpy.search.pool import Pool
+from pgblend.plpy.search.query import Query
+from pgblend.plpy.search.store import StorePort
 from pgblend.plpy.search.told import rows_of, since
 
 MOST_CHARACTERS = 4000
@@ -76,7 +78,7 @@ _PURPOSE = (
 )
 
 
-def search_report(search: Search, found: Found) -> str:
+def search_report(query: Query, pool: Pool, store: StorePort, log: Log) -> str:
     """Return the report as JSON, short enough for a datagram.
 
     {"search_id", "profile", "mode", "rows", "degraded", "top_score", "results": [the first ten:
@@ -86,28 +88,29 @@ def search_report(search: Search, found: Found) -> str:
     (evaluation) and the page (typed) set: the caller's word on the caller's own row. Else it is
     explain, diagnose, facets or search. Views leave out what is no search of a user.
     """
-    rows = found.rows
-    purpose = _PURPOSES.get(search.request.traced, "search")
+    rows = pool.rows
+    purpose = _PURPOSES.get(query.request.traced, "search")
+    drafted = pool.draft.told_of if pool.draft else {}
     return json.dumps(
         {
-            "search_id": search.search_id,
-            "profile": search.state.profile,
-            "mode": search.plan.settings.mode,
+            "search_id": query.search_id,
+            "profile": query.state.profile,
+            "mode": query.settings.mode,
             "rows": len(rows),
-            "ms": since(search.request.started_at),
-            "degraded": [note[:_LONGEST_NOTE] for note in search.degraded[:_MOST_NOTES]],
+            "ms": since(query.request.started_at),
+            "degraded": [note[:_LONGEST_NOTE] for note in log.degraded[:_MOST_NOTES]],
             "top_score": rows[0].score if rows else None,
             "results": [
-                {name: getattr(row, name) for name in _OF_ROW} | found.drafted.get(row.chunk_id, {})
+                {name: getattr(row, name) for name in _OF_ROW} | drafted.get(row.chunk_id, {})
                 for row in rows[:_MOST_RESULTS]
             ],
-            "purpose": search.db.run(_PURPOSE, ["text"], purpose)[0]["purpose"],
-            "trace": search_fields(search, found),
+            "purpose": log.db.run(_PURPOSE, ["text"], purpose)[0]["purpose"],
+            "trace": search_fields(query, pool, store, log),
         }
     )
 
 
-def search_fields(search: Search, found: Found) -> dict[str, Json]:
+def search_fields(query: Query, pool: Pool, store: StorePort, log: Log) -> dict[str, Json]:
     """Return what the log says of a search by S4's names, each where it is known.
 
     query_len (characters), top_k, strategy (dense, sparse, fuzzy or hybrid), strict, rrf_k and
@@ -117,29 +120,28 @@ def search_fields(search: Search, found: Found) -> dict[str, Json]:
     bm25_results; by vectors: dense_results. fallback_used says that vectors stand in for words that
     found nothing or could not be searched, with bm25_len and dense_len then.
     """
-    settings, stages = search.asked, search.ran()
+    settings, stages = query.asked, log.ran()
     by_words, by_vectors = settings.weights["lexical"] > 0, settings.weights["vector"] > 0
     strategy = "hybrid" if by_words and by_vectors else "sparse" if by_words else "dense"
     if not (by_words or by_vectors):
         strategy = "fuzzy"
     words = rows_of(stages.get("lexical")) if by_words else None
     dense = stages["vector"].rows if "vector" in stages else None
-    ranking, dedup_ratio = found.ranking, None
-    if ranking is not None and ranking.looked_at and "dedup" in stages:
-        dropped = ranking.looked_at - len(ranking.places["dedup"])
-        dedup_ratio = dropped / ranking.looked_at
-    lacked = search.tries.problem is not None and words == 0 and (dense or 0) > 0
-    fallback_used = found.by_vector or lacked
+    ranking, dedup_ratio = pool.ranking, None
+    if ranking.looked_at and "dedup" in stages:
+        dedup_ratio = (ranking.looked_at - len(ranking.distinct)) / ranking.looked_at
+    lacked = log.tries.problem is not None and words == 0 and (dense or 0) > 0
+    fallback_used = pool.by_vector or lacked
     fields: dict[str, Json] = {
-        "query_len": len(search.request.query or ""),
-        "top_k": search.request.result_limit,
+        "query_len": len(query.text),
+        "top_k": query.request.result_limit,
         "strategy": strategy,
         "strict": settings.strict,
         "rrf_k": settings.rrf_k if strategy == "hybrid" and settings.fusion == "rrf" else None,
         "mmr_lambda": settings.mmr["lambda"] if settings.mmr["lambda"] != 1 else None,
-        "files_touched": len({row.document_id for row in found.rows}),
+        "files_touched": len({row.document_id for row in pool.rows}),
         "dedup_ratio": dedup_ratio,
-        "time_to_first_result_ms": since(search.request.started_at),
+        "time_to_first_result_ms": since(query.request.started_at),
         "dense_results": dense,
         "fallback_used": fallback_used,
         "bm25_len": words if fallback_used else None,
@@ -147,16 +149,16 @@ def search_fields(search: Search, found: Found) -> dict[str, Json]:
     }
     if by_words:
         fields |= {
-            "bm25_status": search.tries.status or index_status(search, words),
+            "bm25_status": log.tries.status or index_status(query, store, words),
             "timeout_ms": settings.timeouts_ms["lexical"],
-            "attempts": search.tries.attempts,
+            "attempts": log.tries.attempts,
             "bm25_results": words,
         }
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def index_status(search: Search, words: int | None) -> str:
+def index_status(query: Query, store: StorePort, words: int | None) -> str:
     """Return empty where there is nothing to search, else ready."""
     if words:
         return "ready"
-    return "ready" if search.store.has_chunks(search.state.collection_ids) else "empty"
+    return "ready" if store.has_chunks(query.collection_ids) else "empty"

@@ -1,17 +1,17 @@
 """The best passages scored against the query."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from pgblend.plpy.base.catalog import SearchSettings
-from pgblend.plpy.base.ports import Passage
 from pgblend.plpy.base.session import Json
-from pgblend.plpy.base.stages import Progress
 from pgblend.plpy.lexical.words import cut_at_word
 from pgblend.plpy.models.answer import mask_secrets
-from pgblend.plpy.models.stages import ModelStages
-from pgblend.plpy.search.candidates import Fused
+
+if TYPE_CHECKING:
+    from pgblend.plpy.search.log import Log
+    from pgblend.plpy.search.pool import Pool
+    from pgblend.plpy.search.query import Query
+    from pgblend.plpy.search.store import StorePort
 
 
 def rerank_targets(
@@ -66,85 +66,87 @@ def is_finite(score: float) -> bool:
 MOST_CHARACTERS = 4000
 
 
-@dataclass(eq=False, repr=False)
-class RerankStage:
-    """Asks once, and puts any number of items in order by the answer.
+def has_targets(query: "Query", pool: "Pool") -> bool:
+    """Tell whether a reranker, where there is one, has all that it is to read."""
+    if not query.plan.reranks or pool.ranking.targets is not None:
+        return True
+    return pool.is_seen or len(targets_of(query, pool)) >= query.settings.rerank_depth
+
+
+def targets_of(query: "Query", pool: "Pool") -> list[int]:
+    """Return what a reranker reads of the distinct items."""
+    level, depth = query.settings.rerank_level, query.settings.rerank_depth
+    return rerank_targets(pool.ranking.distinct, pool.fused.document_ids, level, depth)
+
+
+def rerank(query: "Query", pool: "Pool", store: "StorePort", log: "Log") -> "Pool":
+    """Put the distinct items in order by a reranker's scores, which is asked once.
 
     The setting rerank_scores has scores by chunk id, in place of a model's. Without an answer items
-    keep their fused order. `is_on`: it reranks; `asks` is false where only what it would read is
-    wanted. `before` is told how many items there are.
+    keep their fused order. Pinned items come first.
     """
-
-    query: str
-    fused: Fused
-    settings: SearchSettings
-    models: ModelStages
-    log: Progress
-    texts_of: Callable[[Sequence[int]], Mapping[int, Passage]]
-    before: Callable[[int], None]
-    is_on: bool
-    asks: bool
-    targets: list[int] | None = None
-    scores: dict[int, float] = field(default_factory=dict)
-    addends: dict[int, dict[str, float]] = field(default_factory=dict)  # of the final scores
-
-    def order(self, items: Sequence[int], is_all: bool) -> tuple[list[int], Sequence[float]] | None:
-        """Return items and scores in their final order; None until enough of them are there."""
-        if not self.is_on:
-            return list(items), self.fused.points
-        if self.targets is None:
-            depth, level = self.settings.rerank_depth, self.settings.rerank_level
-            targets = rerank_targets(items, self.fused.document_ids, level, depth)
-            if len(targets) < depth and not is_all:
-                return None
-            self.targets = targets
-            self.before(len(items))
-            if self.asks:
-                self.rerank(targets)
-        if not self.scores:
-            return list(items), self.fused.points
+    ranking, fused, settings = pool.ranking, pool.fused, query.settings
+    items, points = list(ranking.distinct), fused.points
+    if query.plan.reranks and ranking.targets is None:
+        ranking = ranking._replace(targets=targets_of(query, pool))
+        tell_repetitions(query, log, len(items))
+        if query.request.traced != "rerank":  # only what it would read is wanted
+            ranking = ranking._replace(scores=scores_of(query, pool, ranking.targets or (), log))
+    if ranking.scores:
         from pgblend.plpy.search.blend import blended_order  # of few searches
 
-        ordered, points, self.addends = blended_order(
-            items, self.scores, self.fused, self.settings.blend, self.settings.fused_scale
-        )
-        return ordered, points
+        blend, scale = settings.blend, settings.fused_scale
+        items, points, addends = blended_order(items, ranking.scores, fused, blend, scale)
+        ranking = ranking._replace(addends=addends)
+    if pool.ruled:
+        items, points = pool.ruled.pinned_first(items, points)
+    return pool._replace(ranking=ranking._replace(best=items, points=points))
 
-    def passages(self, targets: Sequence[int]) -> list[str]:
-        """Return what a reranker reads of the targets."""
-        ids = self.fused.ids(targets)
-        texts = self.texts_of(ids)
-        return [
-            cut_at_word(texts[one].content, MOST_CHARACTERS) if one in texts else "" for one in ids
-        ]
 
-    def rerank(self, targets: list[int]) -> None:
-        """Learn the scores of the targets, from the caller or from the gateway."""
-        given = self.settings.rerank_scores
-        details: dict[str, Json] = {"given": True} if given else {}
-        if given:
-            ids = self.fused.chunk_ids
-            self.scores = {
-                item: float(given[str(ids[item])]) for item in targets if str(ids[item]) in given
-            }
-        elif targets:
-            self.scores, details = self.ask(targets)
-        self.log.done("rerank", len(self.scores), details)
+def tell_repetitions(query: "Query", log: "Log", kept: int) -> None:
+    """Note how many candidates repeat no better one."""
+    if query.settings.dedup == "off" and query.settings.per_document is None:
+        log.skip("dedup", "by the setting dedup")
+    else:
+        log.done("dedup", kept)
 
-    def ask(self, targets: list[int]) -> tuple[dict[int, float], dict[str, Json]]:
-        """Return the model's scores of the targets, and details; a blank text has 0."""
-        texts = dict(zip(targets, self.passages(targets), strict=True))
-        read = {item: text for item, text in texts.items() if text.strip()}
-        self.models.begin("rerank", {"query": self.query, "documents": list(read.values())})
-        outcome = self.models.answer("rerank")
-        details: dict[str, Json] = {"model_ms": outcome.ms}
-        scores = outcome.problem or checked_scores(outcome.answer, len(read))
-        if isinstance(scores, str):
-            is_it = "Does the model of the setting rerank_model score passages?"
-            self.log.degrade("rerank", scores, outcome.hint if outcome.problem else is_it)
-            return {}, details
-        return {**dict.fromkeys(targets, 0.0), **dict(zip(read, scores, strict=True))}, details
 
-    def relevances(self, items: Sequence[int]) -> list[float | None]:
-        """Return the reranker's scores, None of items that it did not see."""
-        return [self.scores.get(item) for item in items]
+def scores_of(
+    query: "Query", pool: "Pool", targets: Sequence[int], log: "Log"
+) -> Mapping[int, float]:
+    """Return the scores of the targets, of the caller or of the gateway."""
+    given = query.settings.rerank_scores
+    details: dict[str, Json] = {"given": True} if given else {}
+    scores: Mapping[int, float] = {}
+    if given:
+        ids = pool.fused.chunk_ids
+        scores = {item: float(given[str(ids[item])]) for item in targets if str(ids[item]) in given}
+    elif targets:
+        scores, details = asked_scores(query, pool, targets, log)
+    log.done("rerank", len(scores), details)
+    return scores
+
+
+def asked_scores(
+    query: "Query", pool: "Pool", targets: Sequence[int], log: "Log"
+) -> tuple[dict[int, float], dict[str, Json]]:
+    """Return the model's scores of the targets, and details; a blank text has 0."""
+    texts = dict(zip(targets, read_texts(pool, targets), strict=True))
+    read = {item: text for item, text in texts.items() if text.strip()}
+    with query.models(log.db) as models:
+        models.begin("rerank", {"query": query.text, "documents": list(read.values())})
+        outcome = models.answer("rerank")
+    details: dict[str, Json] = {"model_ms": outcome.ms}
+    scores = outcome.problem or checked_scores(outcome.answer, len(read))
+    if isinstance(scores, str):
+        is_it = "Does the model of the setting rerank_model score passages?"
+        log.degrade("rerank", scores, outcome.hint if outcome.problem else is_it)
+        return {}, details
+    return {**dict.fromkeys(targets, 0.0), **dict(zip(read, scores, strict=True))}, details
+
+
+def read_texts(pool: "Pool", targets: Sequence[int]) -> list[str]:
+    """Return what a reranker reads of the targets."""
+    ids = pool.fused.ids(targets)
+    texts = pool.stored.texts(ids)
+    return [cut_at_word(texts[one].content, MOST_CHARACTERS) if one in texts else "" for one in ids]

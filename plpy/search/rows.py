@@ -1,20 +1,18 @@
 """A page's rows: what was found, column by column."""
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from typing import NamedTuple, TypedDict
 
 from pgblend.plpy.base.ports import Passage
 from pgblend.plpy.base.session import Json
 from pgblend.plpy.base.session import Row as ChunkRow
 from pgblend.plpy.lexical.query import excluded_texts
-from pgblend.plpy.search.lists import Gathered
-from pgblend.plpy.search.page import Page, copies_on_page, near_copies
-from pgblend.plpy.search.passages import StoredPassages
-from pgblend.plpy.search.pool import Pool, Ranking
-from pgblend.plpy.search.stages import Search
-from pgblend.plpy.search.store import Highlights, shown_snippets
+from pgblend.plpy.search.log import Log
+from pgblend.plpy.search.page import copies_on_page, near_copies
+from pgblend.plpy.search.pool import Pool
+from pgblend.plpy.search.query import Query
+from pgblend.plpy.search.store import StorePort, shown_snippets
 
 _FIRST = 10
 _CURSOR = ("score", "document_id", "chunk_index", "depth")
@@ -46,16 +44,23 @@ class Row(NamedTuple):
     details: str
 
 
-def page_rows(search: Search, ranked: "Ranked", page: Page) -> list[Row]:
+def fetch_rows(query: Query, pool: Pool, store: StorePort, log: Log) -> Pool:
+    """Read the rows of the page."""
+    rows = page_rows(query, pool, store, log)
+    log.done("fetch", len(rows))
+    return pool._replace(rows=rows, found=pool.found if log.had_time else None)
+
+
+def page_rows(query: Query, pool: Pool, store: StorePort, log: Log) -> list[Row]:
     """Return the rows of a page; a passage that is not there, or is not to be seen, gives none."""
-    gathered, stored, pool, ranking, _, highlights = ranked
+    page, ranking = pool.page, pool.ranking
     chunk_ids = pool.fused.ids(page.items)
-    arms = ranking.arms_of(page.items, pool, search.settings.fused_scale)
-    texts = stored.texts(chunk_ids)
+    arms = ranking.arms_of(page.items, pool, query.settings.fused_scale)
+    texts = pool.stored.texts(chunk_ids)
     shown = [texts.get(chunk_id) for chunk_id in chunk_ids]
     there = [text for text in shown if text is not None]
-    snippets = shown_snippets(search.db, search.store, highlights, there)
-    details = page_details(search, gathered, pool, ranking, page, shown, stored)
+    snippets = shown_snippets(log.db, store, pool.highlights, there) if pool.highlights else {}
+    details = page_details(query, pool, shown)
     rows = [
         Row(
             rank=page.start + place,
@@ -76,7 +81,7 @@ def page_rows(search: Search, ranked: "Ranked", page: Page) -> list[Row]:
             context_before=None,
             context_after=None,
             arms=_as_json(of_item),
-            degraded=search.degraded,
+            degraded=log.degraded,
             details=_as_json(of_details),
         )
         for place, (item, relevance, text, of_item, of_details) in enumerate(
@@ -84,22 +89,22 @@ def page_rows(search: Search, ranked: "Ranked", page: Page) -> list[Row]:
         )
         if text is not None
     ]
-    return with_text_around(search, rows)
+    return with_text_around(query, store, rows)
 
 
-def with_text_around(search: Search, rows: list[Row]) -> list[Row]:
+def with_text_around(query: Query, store: StorePort, rows: list[Row]) -> list[Row]:
     """Return the rows with as much text before and after each passage as context_chars says.
 
     With 0 a column stays None. Where a passage is the first or last of its document, the text is
     empty. All neighbours are read by one statement.
     """
-    sizes = search.settings.context_chars
+    sizes = query.settings.context_chars
     before, after = int(sizes["before"]), int(sizes["after"])
     if not rows or not before + after:
         return rows
     from pgblend.plpy.answers.assemble import text_around  # of few searches
 
-    found = search.store.around([row.chunk_id for row in rows], sizes)
+    found = store.around([row.chunk_id for row in rows], sizes)
     chunks: dict[int, list[ChunkRow]] = {}
     index_of = {chunk["chunk_id"]: chunk["chunk_index"] for chunk in found}
     for chunk in found:
@@ -117,16 +122,11 @@ def with_text_around(search: Search, rows: list[Row]) -> list[Row]:
 
 
 def page_details(
-    search: Search,
-    gathered: Gathered,
-    pool: Pool,
-    ranking: Ranking,
-    page: Page,
-    shown: Sequence[Passage | None],
-    stored: StoredPassages,
+    query: Query, pool: Pool, shown: Sequence[Passage | None]
 ) -> list[dict[str, Json]]:
     """Return the details of each row; `shown` are the rows' texts."""
-    fused, settings = pool.fused, search.settings
+    page, ranking, stored = pool.page, pool.ranking, pool.stored
+    fused, settings = pool.fused, query.settings
     copies: list[list[dict[str, Json]]] = [[] for _ in page.items]
     chunk_ids = fused.ids(page.items)
     if settings.dedup != "off":
@@ -135,7 +135,7 @@ def page_details(
     if settings.dedup == "near" and ranking.dropped:
         near = near_copies(page.items, fused, ranking.dropped, stored.known_texts)
         copies = [exact + others for exact, others in zip(copies, near, strict=True)]
-    of_all = details_of_all(search, gathered, ranking.basis)
+    of_all = details_of_all(query, pool)
     keys = pool.keys(page.items, ranking.points)
     changes = pool.ruled.changes if pool.ruled else {}
     answers = [answered(item, pool) for item in page.items]
@@ -175,58 +175,19 @@ def is_near_best(scores: Sequence[float], rank: int) -> bool:
     return 2 * scores[rank - 1] >= scores[0] + scores[-1]
 
 
-def details_of_all(search: Search, gathered: Gathered, basis: str | None) -> dict[str, Json]:
+def details_of_all(query: Query, pool: Pool) -> dict[str, Json]:
     """Return what the details of every row say: how the search was made."""
-    plan = search.plan
+    plan = query.plan
     of_all: dict[str, Json] = {"mode": plan.settings.mode}
-    if excluded := excluded_texts(search.request.query or ""):
+    if excluded := excluded_texts(query.text):
         of_all["excluded"] = excluded
-    if search.search_id:
-        of_all["search_id"] = search.search_id
+    if query.search_id:
+        of_all["search_id"] = query.search_id
     if plan.not_run:
         of_all["not_run"] = plan.not_run
     if plan.expands or "expand" in plan.not_run:
-        of_all["expansion"] = gathered.expansion
-    return {**of_all, "relevance_basis": basis}
-
-
-# What a search found.
-
-
-class Ranked(NamedTuple):
-    """All candidates of a search in their order, and what they were made of.
-
-    `found` is how many the arms and the graph found; rules pin others and hide some. `highlights`
-    is what their snippets mark.
-    """
-
-    gathered: Gathered
-    stored: StoredPassages
-    pool: Pool
-    ranking: Ranking
-    found: int
-    highlights: Highlights
-
-
-@dataclass(eq=False, repr=False)
-class Found:
-    """The rows of a page, and how they came to be; without a query nothing was looked for.
-
-    `candidate_count` is None where the words were out of time; `by_vector`: vectors stand in for
-    words that are nowhere. Of an `experiment` {id, profile, rival}, `sides` are the searches by
-    both profiles and what each found, and `drafted` is what details say of chunk ids.
-    """
-
-    pool: Pool
-    page: Page
-    ranking: Ranking | None
-    stored: StoredPassages
-    rows: list[Row] = field(default_factory=list)
-    candidate_count: int | None = 0
-    by_vector: bool = False
-    experiment: Mapping[str, Json] = field(default_factory=dict)
-    sides: "Sequence[tuple[Search, Found]]" = ()
-    drafted: Mapping[int, dict[str, Json]] = field(default_factory=dict)
+        of_all["expansion"] = pool.expansion
+    return {**of_all, "relevance_basis": pool.ranking.basis}
 
 
 class Answer(TypedDict):

@@ -3,16 +3,22 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
-from pgblend.plpy.base.catalog import Boost, Decay, ForQuery, SearchSettings
+from pgblend.plpy.base.catalog import Boost, Decay, ForQuery
 from pgblend.plpy.base.filters import LEAST_LIMIT
-from pgblend.plpy.base.ports import Distance, NamedDocument, NodePassage
+from pgblend.plpy.base.ports import NodePassage
 from pgblend.plpy.base.session import Json
-from pgblend.plpy.base.stages import Progress
 from pgblend.plpy.search.candidates import Fused
 from pgblend.plpy.search.fusion import MOST_HALVINGS, best_first
 from pgblend.plpy.search.scores import scale_fused
+
+if TYPE_CHECKING:
+    from pgblend.plpy.search.log import Log
+    from pgblend.plpy.search.passages import StoredPassages
+    from pgblend.plpy.search.pool import Pool
+    from pgblend.plpy.search.query import Query
+    from pgblend.plpy.search.store import StorePort
 
 # Which rules hold for a query.
 
@@ -92,31 +98,12 @@ class Ruled(NamedTuple):
         return [*first, *(item for item in items if item not in first)], raised
 
 
-class Facts(Protocol):
-    """What rules go by (StoredPassages)."""
-
-    def passing(self, chunk_ids: Sequence[int], filters: Sequence[str]) -> Sequence[Sequence[int]]:
-        """Return for each filter those of the passages that pass it."""
-
-    def distances(
-        self, chunk_ids: Sequence[int], keys: Sequence[str], origins: Sequence[str]
-    ) -> Sequence[Distance]:
-        """Return how far values of passages are from origins."""
-
-    def named_documents(self, names: Sequence[str]) -> Sequence[NamedDocument]:
-        """Return the documents searched that have some source keys or URIs."""
-
-    def node_passages(self, nodes: Sequence[int]) -> Sequence[NodePassage]:
-        """Return the passages that stand for nodes."""
-
-
-def rules_stage(
-    fused: Fused, settings: SearchSettings, query: str | None, facts: Facts, log: Progress
-) -> tuple[Fused, Ruled | None]:
-    """Return the pool with its scores and order by the rules; None where there are none."""
-    named = for_query(settings.pinned, query)
+def follow_rules(query: "Query", pool: "Pool", store: "StorePort", log: "Log") -> "Pool":
+    """Multiply scores and put documents first as the settings boosts, decays and pinned say."""
+    settings, fused, facts = query.settings, pool.fused, pool.stored
+    named = for_query(settings.pinned, query.request.query)
     if not (named or settings.boosts or settings.decays):
-        return fused, None
+        return pool
     changes: Changes = {}
     fused, pinned, lacking = with_pinned(fused, named, facts, changes)
     points, order = fused.points, fused.order
@@ -129,13 +116,13 @@ def rules_stage(
     ruled = Ruled(points, order, pinned, changes)
     fused.order, _ = ruled.pinned_first(fused.order, points)
     log.done("rules", len(changes), {"not_found": lacking} if lacking else None)
-    return fused, ruled
+    return pool._replace(fused=fused, ruled=ruled)
 
 
 def with_pinned(
     fused: Fused,
     named: Mapping[str, str],
-    facts: Facts,
+    facts: "StoredPassages",
     changes: Changes,
 ) -> tuple[Fused, list[int], list[str]]:
     """Return a pool with the documents named, their items in the order of their names, and names.
@@ -199,7 +186,7 @@ def widened(fused: Fused, more: Sequence[NodePassage]) -> Fused:
 
 
 def boost_factors(
-    boosts: Sequence[Boost], chunk_ids: Sequence[int], facts: Facts, changes: Changes
+    boosts: Sequence[Boost], chunk_ids: Sequence[int], facts: "StoredPassages", changes: Changes
 ) -> list[float]:
     """Return the product of the factors of the filters that each passage passes."""
     factors, place_of = [1.0] * len(chunk_ids), places(chunk_ids)
@@ -213,7 +200,7 @@ def boost_factors(
 
 
 def decay_factors(
-    decays: Sequence[Decay], chunk_ids: Sequence[int], facts: Facts, changes: Changes
+    decays: Sequence[Decay], chunk_ids: Sequence[int], facts: "StoredPassages", changes: Changes
 ) -> list[float]:
     """Return the product of what each passage's distances leave; 1 where there are none."""
     factors, place_of = [1.0] * len(chunk_ids), places(chunk_ids)

@@ -1,11 +1,15 @@
 """What the stages of a search did, and how candidates came to their places."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from pgblend.plpy.base.session import Json
 from pgblend.plpy.search.candidates import ArmList, Fused
-from pgblend.plpy.search.choose import Dropped
 from pgblend.plpy.search.fusion import fuse_ranks
+
+if TYPE_CHECKING:
+    from pgblend.plpy.search.pool import Pool
+    from pgblend.plpy.search.query import Query
 
 
 def fused_parts(lists: Sequence[ArmList], fused: Fused, rrf_k: float) -> dict[str, list[float]]:
@@ -97,43 +101,29 @@ def trace_candidates(
     ]
 
 
-def search_trace(
-    page: Sequence[int],
-    lists: Sequence[ArmList],
-    fused: Fused,
-    final: tuple[Sequence[float], Mapping[int, Mapping[str, float]]],
-    rrf_k: float,
-    places: Mapping[str, Sequence[int]],
-    arms_of: Callable[[Sequence[int]], Sequence[Mapping[str, dict[str, Json]]]],
-    pool_facts: tuple[Mapping[int, float | None], Dropped] | None,
-) -> dict[str, list[dict[str, Json]]]:
-    """Return {rows} of a page's items and, with `pool_facts`, {candidates} of the whole pool.
-
-    `final` are the scores at the end with the addends of those
-    that were reranked (blended_order); `places` has the items of each stage in their order, and
-    `arms_of` gives what arms and reranker say of items (candidate_arms). `pool_facts` are
-    relevances by chunk id, and by item at which stage and why it was dropped.
-    """
-    parts = fused_parts(lists, fused, rrf_k)
+def search_trace(query: "Query", pool: "Pool") -> dict[str, list[dict[str, Json]]]:
+    """Return {rows} of a page's items and, where a pool is traced, {candidates} of all of it."""
+    fused, ranking, lists = pool.fused, pool.ranking, pool.lists
+    parts = fused_parts(lists, fused, query.settings.rrf_k)
     weights = {one.arm: weight for one, weight in zip(lists, fused.weights, strict=True)}
-    points, addends = final
+    addends, points = ranking.addends_of(pool), (fused.points, ranking.points)
 
     def told(items: Sequence[int]) -> list[dict[str, Json]]:
-        return trace_candidates(
-            items, arms_of(items), weights, parts, (fused.points, points), addends, places
-        )
+        arms = ranking.arms_of(items, pool, query.settings.fused_scale)
+        return trace_candidates(items, arms, weights, parts, points, addends, ranking.places)
 
-    trace = {"rows": told(page)}
-    if pool_facts is not None:
-        relevances, dropped = pool_facts
+    trace = {"rows": told(pool.page.items)}
+    if query.request.traced in ("pool", "facets"):
+        relevances = ranking.relevances(fused.order, pool)
+        relevance_of = dict(zip(fused.order, relevances, strict=True))
         trace["candidates"] = [
             {
                 "chunk_id": fused.chunk_ids[item],
                 "document_id": fused.document_ids[item],
                 "chunk_index": fused.chunk_indexes[item],
-                "score": points[item],
-                "relevance": relevances.get(fused.chunk_ids[item]),
-                **({"dropped": dropped[item]} if item in dropped else {}),
+                "score": ranking.points[item],
+                "relevance": relevance_of[item],
+                **({"dropped": ranking.dropped[item]} if item in ranking.dropped else {}),
                 **row,
             }
             for item, row in zip(fused.order, told(fused.order), strict=True)

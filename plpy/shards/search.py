@@ -20,9 +20,9 @@ from pgblend.plpy.lexical.query import asked_of
 from pgblend.plpy.lexical.terms import PARSED
 from pgblend.plpy.lexical.word_list import WordList
 from pgblend.plpy.search.arms import LIKE_A_NAME
+from pgblend.plpy.search.call import search
+from pgblend.plpy.search.query import Request
 from pgblend.plpy.search.rows import Answer
-from pgblend.plpy.search.run import search
-from pgblend.plpy.search.stages import Request
 from pgblend.plpy.shards.store import ShardStore
 from pgblend.plpy.shards.trips import Changed, LeftOut
 

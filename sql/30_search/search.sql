@@ -264,8 +264,8 @@ SET jit = off
 SET plan_cache_mode = force_generic_plan
 AS $python$
 from pgblend.plpy.search.node import StoreNode
-from pgblend.plpy.search.stages import Request, Tries
-from pgblend.plpy.search.run import search
+from pgblend.plpy.search.query import Request, Tries
+from pgblend.plpy.search.call import search
 
 return db.answer(search, Request(
     query, result_limit, collections, filter, profile, options, query_embedding, only_arm, traced,
@@ -302,7 +302,7 @@ LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 AS $python$
 import json
-from pgblend.plpy.search.stages import go_on_without
+from pgblend.plpy.search.log import go_on_without
 
 strict = bool(json.loads(settings).get("strict"))
 return [db.answer(go_on_without, stage, problem, hint, problem_code, strict)]

@@ -23,9 +23,9 @@ from systems.server_database import measured_server, server_url
 WARM = 10
 TIMED = """
 import time
-from pgblend.plpy.search import run
+from pgblend.plpy.search import call as asked
 from pgblend.plpy.search.node import StoreNode
-from pgblend.plpy.search.stages import Request
+from pgblend.plpy.search.query import Request
 from pgblend.plpy.base.session import Backend
 
 db, spent = Backend(plpy, GD), {"ports": 0.0, "statements": 0.0}
@@ -57,7 +57,7 @@ try:
     for name, method in own.items():
         setattr(StoreNode, name, counted(method))
     start = time.process_time()
-    run.search(db, Request(%(text)r, 10, None, None, None, %(options)r, %(vector)r, None, "none",
+    asked.search(db, Request(%(text)r, 10, None, None, None, %(options)r, %(vector)r, None, "none",
                            time.time()), StoreNode(db))
     whole = time.process_time() - start
 finally:

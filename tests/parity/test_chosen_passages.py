@@ -10,16 +10,17 @@ from hypothesis import strategies as st
 
 from pgblend.plpy.search.candidates import Fused
 from pgblend.plpy.search.choose import (
-    Chosen,
-    choose_passages,
     distinct_items,
     diverse_items,
     drop_duplicates,
     good_items,
     near_duplicates,
 )
-from support.arm_lists import never, passage, settings_of
+from pgblend.plpy.search.pool import Ranking
+from pgblend.plpy.search.run import refine
+from support.arm_lists import never, passage, pool_of, query_of, settings_of
 from support.database import Database
+from support.stage_gateway import FakeProgress
 
 
 @pytest.mark.parametrize(
@@ -97,7 +98,15 @@ SETTINGS: dict[str, Any] = {
     "min_score": 0.0,
     "min_relevance": None,
 }
-POOL = Fused([10, 20, 30, 40, 50], [1, 1, 2, 2, 3], order=[4, 3, 2, 1, 0])
+POINTS = [0.1, 0.2, 0.3, 0.4, 0.5]
+POOL = Fused(
+    [10, 20, 30, 40, 50],
+    [1, 1, 2, 2, 3],
+    [0] * 5,
+    sums=POINTS,
+    points=POINTS,
+    order=[4, 3, 2, 1, 0],
+)
 TEXTS = {
     one.chunk_id: one
     for one in (
@@ -172,69 +181,54 @@ def test_what_is_good_enough(
     assert dropped == {item: {"stage": "page", "reason": why} for item, why in reasons.items()}
 
 
-def chosen(needed: int, looked_at: int, **more: Any) -> Chosen:
-    points = [0.1, 0.2, 0.3, 0.4, 0.5]
-    return choose_passages(
-        POOL,
-        settings_of(SETTINGS | more),
-        needed,
-        looked_at,
-        texts_of,
-        lambda items, _: (list(items), points),
-        never,
-    )
+def chosen(needed: int, fused: Fused = POOL, **more: Any) -> Ranking:
+    """Return what a search for so many rows makes of a pool."""
+    query = query_of(settings_of(SETTINGS | more), reranks=bool(more.get("rerank_scores")))
+    query = replace(query, request=query.request._replace(result_limit=needed))
+    return refine(query, pool_of(fused, texts_of), never, FakeProgress()).ranking  # type: ignore[arg-type]
 
 
 def test_a_choice_looks_as_far_down_as_it_must() -> None:
-    assert chosen(1, 1).looked_at == 1
-    assert chosen(1, 1).good == [4]
-    assert chosen(2, 1).looked_at == 2  # twice as many
-    assert chosen(4, 4).good == [4, 3, 2, 1]
-    last = chosen(5, 4)
-    assert (last.looked_at, last.good, last.distinct) == (5, [4, 3, 2, 1], [4, 3, 2, 1])
+    assert (chosen(1).looked_at, chosen(1).best) == (1, [4])
+    assert chosen(4).best == [4, 3, 2, 1]
+    once = chosen(3, per_document=1)  # item 2 is of the document of 3
+    assert (once.looked_at, once.best) == (5, [4, 3, 1])  # twice as many, of which there are five
+    last = chosen(5)
+    assert (last.looked_at, last.best, last.distinct) == (5, [4, 3, 2, 1], [4, 3, 2, 1])
     assert list(last.dropped) == [0]
-    assert chosen(2, 2, min_score=0.5).dropped[3]["reason"] == "min_score"
+    assert chosen(2, min_score=0.5).dropped[3]["reason"] == "min_score"
 
 
 def test_relevances_are_asked_for_what_is_distinct() -> None:
-    asked = []
-
-    def relevance_of(items: Sequence[int]) -> list[float | None]:
-        asked.append(list(items))
-        return [item / 10 for item in items]
-
-    found = choose_passages(
-        POOL, settings_of(SETTINGS | {"min_relevance": 0.3}), 5, 5, texts_of,
-        lambda items, _: (items[::-1], [0.5] * 5), relevance_of,
-    )  # fmt: skip
-    assert asked == [[1, 2, 3, 4]]
-    assert found.good == [3, 4]
+    query = query_of(settings_of(SETTINGS | {"min_relevance": 0.3}))
+    pool = pool_of(POOL, texts_of)
+    pool.stored.vector, pool.stored.known_cosines = "[1]", {10: 0.9, 50: 0.4, 40: 0.3, 30: 0.2}
+    ranking = refine(query, pool, never, FakeProgress()).ranking  # type: ignore[arg-type]
+    assert ranking.best == [4, 3]
+    reasons = {item: why["reason"] for item, why in ranking.dropped.items()}
+    assert reasons == {0: "content", 1: "min_relevance", 2: "min_relevance"}
 
 
-def test_an_order_that_needs_more_items_gets_them() -> None:
-    seen = []
-
-    def order_of(items: Sequence[int], is_all: bool) -> Any:
-        seen.append((len(items), is_all))
-        return (list(items), [1.0] * 5) if len(items) >= 3 else None
-
-    found = choose_passages(POOL, settings_of(SETTINGS), 0, 1, texts_of, order_of, never)
-    assert seen == [(1, False), (2, False), (4, False)]
-    assert found.looked_at == 4
+def test_a_reranker_gets_as_many_as_it_reads() -> None:
+    scores = {"50": 0.1, "40": 0.2, "20": 0.9, "30": 1.0}
+    reads = {"rerank_scores": scores, "rerank_depth": 3, "rerank_level": "chunk"}
+    blend = {"kind": "position", "rerank": 1, "fused": 0, "position": 0}
+    found = chosen(1, per_document=1, blend=blend, fused_scale="attainable", **reads)
+    assert (found.looked_at, found.targets, found.best) == (5, [4, 3, 1], [1, 3, 4])
+    assert found.relevances([1, 0], pool_of(POOL, never)) == [0.9, None]
 
 
-@given(needed=st.integers(0, 6), looked_at=st.integers(1, 6), per_document=st.none() | st.just(1))
-def test_pages_are_parts_of_one_list(needed: int, looked_at: int, per_document: Any) -> None:
-    whole = chosen(5, 5, per_document=per_document).good
-    found = chosen(needed, looked_at, per_document=per_document).good
+@given(needed=st.integers(0, 6), per_document=st.none() | st.just(1))
+def test_pages_are_parts_of_one_list(needed: int, per_document: Any) -> None:
+    whole = chosen(5, per_document=per_document).best
+    found = chosen(needed, per_document=per_document).best
     assert found == whole[: len(found)]
     assert len(found) >= min(needed, len(whole))
 
 
 def test_an_empty_pool() -> None:
-    asked = settings_of(SETTINGS)
-    found = choose_passages(Fused(), asked, 5, 5, texts_of, lambda items, _: ([], []), never)
-    assert found == Chosen([], [], [], {}, 0)
+    found = chosen(5, Fused())
+    assert (found.best, found.distinct, found.dropped, found.looked_at) == ([], [], {}, 0)
 
 
 @pytest.mark.parametrize(

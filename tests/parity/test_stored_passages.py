@@ -10,13 +10,14 @@ from psycopg.types.json import Jsonb
 from pgblend.plpy.search.arms import vector_request
 from pgblend.plpy.search.candidates import ArmList
 from pgblend.plpy.search.fusion import fuse_lists
-from pgblend.plpy.search.graph import graph_stage
+from pgblend.plpy.search.graph import search_graph
 from pgblend.plpy.search.lexical import IndexState, WordLists
 from pgblend.plpy.search.lists import corrected_notes
 from pgblend.plpy.search.node import StoreNode
 from pgblend.plpy.search.passages import StoredPassages
 from pgblend.plpy.search.plan import read_state
-from support.arm_lists import never, settings_of
+from pgblend.plpy.search.pool import Pool
+from support.arm_lists import never, query_of, settings_of
 from support.database import Database, add_documents, add_space, stage
 from support.served_database import ServedDatabase
 from support.stage_gateway import FakeProgress
@@ -124,7 +125,7 @@ def test_a_vector_moved_to_passages(db: Database, chunks: dict[str, int]) -> Non
     ids = [chunks[key] for key in KEYS]
     stored = stored_passages(db, QUERY, "s")
     server = ServedDatabase(db.connection)
-    moved = stored.moved_cosines(server, ids, [chunks["wine"]], 1.0)  # to [1.6, 0.8]
+    moved = stored.moved_cosines(server, 1.0, ids, [chunks["wine"]])  # to [1.6, 0.8]
     length = (1.6**2 + 0.8**2) ** 0.5
     assert moved == {
         chunks["deploy"]: pytest.approx(1.6 / length, abs=1e-6),
@@ -133,8 +134,8 @@ def test_a_vector_moved_to_passages(db: Database, chunks: dict[str, int]) -> Non
     own = {chunks["deploy"]: pytest.approx(1), chunks["wine"]: pytest.approx(0.6)}
     assert stored.known_cosines == own
     # By one without a vector: nowhere.
-    assert stored.moved_cosines(server, ids, [chunks["sea"]], 1.0) == own
-    assert stored.moved_cosines(server, [chunks["sea"]], [chunks["wine"]], 1.0) == {}
+    assert stored.moved_cosines(server, 1.0, ids, [chunks["sea"]]) == own
+    assert stored.moved_cosines(server, 1.0, [chunks["sea"]], [chunks["wine"]]) == {}
 
 
 def test_passages_of_nodes(db: Database, chunks: dict[str, int]) -> None:
@@ -173,10 +174,11 @@ def test_the_stage_of_the_graph(db: Database, chunks: dict[str, int]) -> None:
         log.stages.clear()
         settings = settings_of(SETTINGS | {"graph": GRAPH | more})
         fused = fuse_lists(lists, settings, 2, never, stored.ages_days)
-        _, found, places = graph_stage(lists, fused, settings, stored, log)
-        assert places is not None
-        order = found.ids(found.order)
-        return order, list(map(places.of, order))
+        pool = Pool(stored, lists, fused=fused)
+        pool = search_graph(query_of(settings), pool, never, log)  # type: ignore[arg-type]
+        assert pool.places is not None
+        order = pool.fused.ids(pool.fused.order)
+        return order, list(map(pool.places.of, order))
 
     order, places = staged()
     assert order == [chunks[key] for key in ("deploy", "wine", "sea")]  # the first by both lists

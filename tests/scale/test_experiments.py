@@ -5,7 +5,7 @@ from time import time
 from typing import Any
 
 from pgblend.cli.shards.places import push_changes
-from pgblend.plpy.search.stages import Request
+from pgblend.plpy.search.query import Request
 from pgblend.plpy.shards.search import search_shards
 from support.client_database import CoordinatorDatabase, coordinator_here
 from support.database import Database

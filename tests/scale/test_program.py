@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pgblend.plpy.base.session import UserError
-from pgblend.plpy.search.stages import Request
+from pgblend.plpy.search.query import Request
 from pgblend.plpy.shards.search import search_shards
 from support.client_database import CoordinatorDatabase, coordinator_here
 from support.shards import Scale

@@ -76,8 +76,8 @@ def test_a_warm_search_runs_few_statements(library: Database, options: str) -> N
 OF_FEW = """
 DO LANGUAGE plpython3u $$
 import sys
-few = ["context.around", "graph.fuse", "graph.walk", "models.embedding", "models.expansion"]
-few += ["refine.blend", "refine.diversity", "search.log", "search.report", "search.trace"]
+few = ["answers.assemble", "graph.walk", "models.embedding", "models.expansion", "search.blend"]
+few += [f"search.{name}" for name in ("experiment", "graph", "report", "rules", "trace")]
 plpy.notice([name for name in few if f"pgblend.plpy.{name}" in sys.modules])
 $$
 """

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from time import time
 from typing import Any
 
-from pgblend.plpy.search.stages import Request, Tries
+from pgblend.plpy.search.query import Request, Tries
 from support.fake_database import Answer, StatementError
 from support.fake_index import Chunk, lexical_answers
 

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgblend.plpy.search.arms import candidate_arms
 from pgblend.plpy.search.blend import blend_ceiling, blended_order
 from pgblend.plpy.search.candidates import Fused
 from pgblend.plpy.search.fusion import fuse_lists
+from pgblend.plpy.search.pool import Page
 from pgblend.plpy.search.scores import comparable_scores
 from pgblend.plpy.search.trace import fused_parts, search_trace
-from support.arm_lists import arm, never, settings_of
+from support.arm_lists import arm, never, pool_of, query_of, settings_of
 
 TIERS = {
     "kind": "tiers",
@@ -282,12 +282,10 @@ def test_a_trace_tells_arms_places_and_what_was_dropped() -> None:
     lists = [WORDS, VECTORS]
     fused = fuse(lists, fusion="convex")
 
-    def arms_of(items: Any) -> Any:
-        return [candidate_arms(item, lists, fused.ranks) for item in items]
-
     places = {"fuse": fused.order, "page": [1]}
-    final = (fused.points, {})
-    trace = search_trace([1], lists, fused, final, 60, places, arms_of, None)
+    pool = pool_of(fused, never, points=fused.points, places=places)
+    pool = pool._replace(lists=lists, page=Page(0, [1], [0.6]))
+    trace = search_trace(query_of(settings_of(SETTINGS)), pool)
     both = {
         "arms": {
             "lexical": {"rank": 2, "score": 2.5, "weight": 1},
@@ -299,7 +297,9 @@ def test_a_trace_tells_arms_places_and_what_was_dropped() -> None:
     }
     assert trace == {"rows": [both]}
     dropped = {0: {"stage": "page", "reason": "min_score"}}
-    trace = search_trace([1], lists, fused, final, 60, places, arms_of, ({2: 0.6}, dropped))
+    pool = pool._replace(ranking=pool.ranking._replace(dropped=dropped))
+    pool.stored.vector, pool.stored.known_cosines = "[1]", {2: 0.6}
+    trace = search_trace(query_of(settings_of(SETTINGS), "pool"), pool)
     assert trace["rows"] == [both]
     first, *_, last = trace["candidates"]
     assert first == {

@@ -8,14 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgblend.plpy.base.ports import NodePassage
-from pgblend.plpy.base.stages import StageLog
 from pgblend.plpy.search.candidates import Fused
 from pgblend.plpy.search.fusion import fuse_lists
 from pgblend.plpy.search.graph import Reached, fuse_graph, graph_list, seed_nodes
-from pgblend.plpy.search.passages import StoredPassages
-from pgblend.plpy.search.pool import Pool
 from pgblend.plpy.search.run import add_graph
-from support.arm_lists import arm, never, settings_of
+from support.arm_lists import arm, never, pool_of, query_of, settings_of
+from support.stage_gateway import FakeProgress
 
 # Passages 11 and 12 of document 1, 21 of 2; nodes are 4 · chunk id + 1 and 4 · document id.
 POOL = Fused(
@@ -166,8 +164,8 @@ def test_points_keep_their_bounds_and_the_graph_lowers_nobody(
 
 
 def test_a_graph_without_weight_is_not_walked() -> None:
-    search: Any = StageLog(lambda: 0.0, 0.0)
-    search.settings = settings_of({"graph": {"weight": 0}})
-    pool, stored = Pool([WORDS], Fused(order=[0])), StoredPassages(never)  # type: ignore[arg-type]
-    assert add_graph(search, pool, stored) is pool
-    assert [(one.name, one.skipped) for one in search.stages] == [("graph", "its weight is 0")]
+    log: Any = FakeProgress()
+    query = query_of(settings_of({"graph": {"weight": 0}}))
+    pool = pool_of(Fused(order=[0]), never)._replace(lists=[WORDS])
+    assert add_graph(query, pool, never, log) is pool  # type: ignore[arg-type]
+    assert log.told() == [("graph", "its weight is 0")]

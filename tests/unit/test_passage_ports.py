@@ -27,7 +27,7 @@ from pgblend.plpy.base.ports import (
     PassingRequest,
     VectorsRequest,
 )
-from pgblend.plpy.search import run
+from pgblend.plpy.search import call
 from pgblend.plpy.search.node import StoreNode
 from support.fake_database import FakeDatabase
 from support.fake_search import ANSWERS, OPTIONS, TEXTS, asked, passage, state
@@ -218,7 +218,7 @@ def test_two_nodes_are_one(options: dict[str, Any]) -> None:
         store = StoreNode(db)
         for name in PASSAGES:
             setattr(store, name, getattr(port, name))
-        rows = run.search(db, asked(**options), store)["results"]
+        rows = call.search(db, asked(**options), store)["results"]
         assert not {"c.start_line", "c.content = ANY", "1 - (e.embedding"} & {*db.asked}
         assert ("l2_normalize($1)" in db.asked) == ("feedback" in options)
         told = [{**vars_of(row), "details": json.loads(row.details)} for row in rows]

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgblend.plpy.base.ports import CandidateList
-from pgblend.plpy.search.arms import candidate_arms
-from pgblend.plpy.search.candidates import ArmList, Fused
+from pgblend.plpy.search.candidates import ArmList, Fused, candidate_arms
 from pgblend.plpy.search.fusion import merge_lists
 from pgblend.plpy.search.lists import is_strong_signal
 from pgblend.plpy.search.page import page_start

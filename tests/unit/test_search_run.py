@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from pgblend.plpy.base.session import UserError
+from pgblend.plpy.search.call import search
 from pgblend.plpy.search.node import StoreNode
+from pgblend.plpy.search.query import Tries
 from pgblend.plpy.search.rows import Row
-from pgblend.plpy.search.run import search
-from pgblend.plpy.search.stages import Tries
 from support.fake_database import Answer, FakeDatabase, StatementError
 from support.fake_search import ANSWERS, HELD, SPACE, TEXTS, asked, failing, passage, state
 

@@ -195,7 +195,7 @@ STABLE PARALLEL UNSAFE
 SET jit = off
 SET plan_cache_mode = force_generic_plan
 AS $python$
-from pgblend.plpy.search.stages import Request, Tries
+from pgblend.plpy.search.query import Request, Tries
 from pgblend.plpy.shards.search import search_shards
 
 return db.answer(search_shards, Request(

@@ -1,0 +1,62 @@
+"""One call of a search, from its arguments to its rows, and what is told of it."""
+
+from pgblend.plpy.base.session import Database
+from pgblend.plpy.search.begin import begin, look_for_vectors
+from pgblend.plpy.search.log import Log
+from pgblend.plpy.search.pool import Pool, empty_pool
+from pgblend.plpy.search.query import Query, Request, read_query
+from pgblend.plpy.search.rows import Answer
+from pgblend.plpy.search.run import rank
+from pgblend.plpy.search.store import StorePort
+from pgblend.plpy.search.told import last_facts, note_last, note_logged, told_trace
+
+
+def search(db: Database, request: Request, store: StorePort) -> Answer:
+    """Return the columns of _run_search; the `store` is where passages are."""
+    log = Log(db, request)
+    query = read_query(db, request)
+    log.plan = query.plan
+    has_vector = query.plan.needs_vectors and request.query_embedding is not None
+    pool = empty_pool(query, store)
+    if has_vector or not request.is_blank:
+        query, pool = found(query, store, log)
+    trace, report = told_trace(query, pool, log), None
+    if query.search_id and request.traced != "rerank" and not request.is_blank:
+        from pgblend.plpy.search.report import search_report  # where a log is kept
+
+        note_logged(query, log)
+        report = search_report(query, pool, store, log)
+    note_last(db, query.name, query.state.role, last_facts(query, pool, log))
+    return {"results": list(pool.rows), "trace": trace, "report": report}
+
+
+def found(query: Query, store: StorePort, log: Log) -> tuple[Query, Pool]:
+    """Return one page, by the profile alone or in an experiment; and the query that found it."""
+    if query.experiment is not None:
+        from pgblend.plpy.search.experiment import interleaved, read_experiment
+
+        experiment = read_experiment(query, log)
+        if experiment is not None:
+            return query, interleaved(query, experiment, store, log)
+    query = begin(query, store, log)
+    return with_fallback(query, rank(query, store, log), store, log)
+
+
+def with_fallback(query: Query, pool: Pool, store: StorePort, log: Log) -> tuple[Query, Pool]:
+    """Return the nearest by vectors for words alone that are nowhere; else what was found."""
+    settings, is_by_words = query.settings, query.plan.only_arm == "lexical"
+    if not is_by_words or pool.found != 0 or not query.request.result_limit or settings.strict:
+        return query, pool
+    space = query.state.space(settings.space)
+    if space is None or not store.may_stand_in(query.text, query.collection_ids, space):
+        return query, pool
+    before, stages = list(log.degraded), list(log.stages)
+    query = look_for_vectors(query, store, log, is_required=False).by_vector()
+    log.stages.clear()
+    nearest = rank(query, store, log)
+    if nearest.found:
+        return query, nearest._replace(by_vector=True)
+    log.stages[:] = stages
+    new = log.degraded[len(before) :]
+    log.degraded[:] = [*before, *(note for note in new if note.startswith("vector: "))]
+    return query, pool

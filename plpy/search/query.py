@@ -1,0 +1,188 @@
+"""What a search looks for, and by what: settled when it begins, and never changed."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from os import urandom
+from time import monotonic, time
+from typing import NamedTuple
+
+from pgblend.plpy.base.catalog import SearchSettings
+from pgblend.plpy.base.ports import Space
+from pgblend.plpy.base.session import Database
+from pgblend.plpy.models.stages import ModelStages
+from pgblend.plpy.search.plan import Plan, State, arm_depth, of_arm, read_state, search_plan
+
+# What a search is asked, and how often it was tried.
+
+
+class Tries(NamedTuple):
+    """How often a search was begun, for whom the lexical index was not there.
+
+    `attempts` counts this one; `problem` is the SQLSTATE of what was in the way last, `status` what
+    the index was then (error, building, uninitialized). `waits` are the pauses that are left,
+    `pause_s` the one before this attempt.
+    """
+
+    attempts: int = 1
+    problem: str | None = None
+    status: str | None = None
+    waits: Sequence[float] = (0.05, 0.1)
+    pause_s: float = 0.0
+    looked_again: bool = False
+
+    @classmethod
+    def read(cls, text: str | None) -> "Tries":
+        """Return what a JSON text of `write` says; None is the first attempt."""
+        return cls(**json.loads(text)) if text else cls()
+
+    def write(self) -> str:
+        """Return this as JSON."""
+        return json.dumps(self._asdict())
+
+
+class Request(NamedTuple):
+    """What _run_search is called with; JSON and vectors are texts, times seconds since 1970.
+
+    `only_arm` is lexical, vector, fuzzy or None, `traced` none, page, pool, facets or rerank.
+    Nothing in it is trusted: anybody who may search can write one.
+    """
+
+    query: str | None
+    result_limit: int
+    collections: Sequence[str | None] | None
+    filter: str | None
+    profile: str | None
+    options: str | None
+    query_embedding: str | None
+    only_arm: str | None
+    traced: str
+    started_at: float
+    tries: Tries = Tries()
+
+    @property
+    def is_blank(self) -> bool:
+        """Tell whether there is no query."""
+        return not (self.query or "").strip(" \t\r\n")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Query:
+    """One search: what it is asked, what is set, which stages run, and what it leaves out.
+
+    `asked` are the settings of the call, `filter` is JSON, `deadline` on the monotonic clock, as is
+    `began`. `name` is that of the parameter pgblend.last_search, `search_id` that of the log, where
+    there is one. `space` is where vectors are; None: there are none. `words_found` is false where
+    the nearest by vectors stand in for words that are nowhere.
+    """
+
+    request: Request
+    state: State
+    plan: Plan
+    asked: SearchSettings
+    filter: str | None
+    deadline: float
+    began: float
+    name: str
+    search_id: str | None = None
+    space: Space | None = None
+    words_found: bool = True
+
+    @property
+    def text(self) -> str:
+        """Return the query's text."""
+        return self.request.query or ""
+
+    @property
+    def settings(self) -> SearchSettings:
+        """Return the settings in force."""
+        return self.plan.settings
+
+    @property
+    def collection_ids(self) -> Sequence[int]:
+        """Return the collections that are searched."""
+        return self.state.collection_ids
+
+    @property
+    def space_name(self) -> str | None:
+        """Return the name of the embedding space that is searched."""
+        return self.space.name if self.space else None
+
+    @property
+    def experiment(self) -> int | None:
+        """Return the experiment to take part in: that of the page before, else the profile's."""
+        after = self.settings.after
+        return after.get("experiment") if after else self.state.experiment
+
+    @property
+    def wanted(self) -> int:
+        """Return how many rows are wanted from the first on: offset + limit."""
+        return self.settings.offset + self.request.result_limit
+
+    def depth(self, is_variant: bool = False) -> int:
+        """Return how many candidates an arm, or a list of an expanded query, is asked for."""
+        asked = self.settings.over_fetch, self.settings.candidate_depth, self.wanted
+        return arm_depth(*asked, self.plan.reranks, is_variant)
+
+    def models(self, db: Database) -> ModelStages:
+        """Return what asks models; leaving its `with` block ends calls that are under way."""
+        return ModelStages(db, self.settings.timeouts_ms, self.deadline, monotonic)
+
+    def by_vector(self) -> "Query":
+        """Return this search by vectors alone, for words that are nowhere."""
+        plan = self.plan._replace(settings=of_arm(self.settings, "vector"))
+        return replace(self, plan=plan, words_found=False)
+
+    def under(self, db: Database, of_profile: str, options: str | None, rows: int) -> "Query":
+        """Return this search by other settings of a profile, for its first rows."""
+        state = self.state._replace(of_profile=of_profile)
+        plan = search_plan(db, state, options, None, self.request.traced == "rerank")
+        asked = replace(plan.settings, after={}, offset=0)
+        plan = plan._replace(settings=asked)
+        request = self.request._replace(result_limit=rows)
+        narrowed = read_filter(db, request, state, asked)
+        return replace(self, request=request, state=state, plan=plan, asked=asked, filter=narrowed)
+
+
+def read_query(db: Database, request: Request) -> Query:
+    """Return the search that is asked for, by what is set now."""
+    began, name = monotonic(), urandom(16).hex()
+    state = read_state(db, request.profile, request.collections, last_search=name)
+    plan = search_plan(db, state, request.options, request.only_arm, request.traced == "rerank")
+    settings = plan.settings
+    is_logged = plan.layers.of_database.get("log_address") is not None
+    search_id = new_id() if is_logged else None
+    narrowed = read_filter(db, request, state, settings)
+    seconds = request.started_at - time() + settings.timeouts_ms["total"] / 1000
+    deadline = monotonic() + seconds
+    return Query(request, state, plan, settings, narrowed, deadline, began, name, search_id)
+
+
+_FILTER = "SELECT pgblend._search_filter($1, $2, $3)::text AS filter"
+_FILTER_TYPES = ["jsonb", "jsonb", "bigint[]"]
+
+
+def read_filter(
+    db: Database, request: Request, state: State, settings: SearchSettings
+) -> str | None:
+    """Return the filter: the caller's, checked, with since, until, hidden and tenants."""
+    given = request.filter
+    if settings.hidden:
+        from pgblend.plpy.search.rules import without_hidden  # of few searches
+
+        given = without_hidden(given, settings.hidden, request.query)
+    dates = settings.since, settings.until
+    if given is None and dates == (None, None) and not state.has_tenants:
+        return None
+    names = ("since", "until", "tenant")
+    told = json.dumps(dict(zip(names, (*dates, settings.tenant), strict=True)))
+    ids = state.collection_ids if state.has_tenants else []
+    found: str | None = db.run(_FILTER, _FILTER_TYPES, given, told, ids)[0]["filter"]
+    return found
+
+
+def new_id() -> str:
+    """Return a UUID; the module takes a millisecond, which searches without a log go without."""
+    from uuid import uuid4
+
+    return str(uuid4())
