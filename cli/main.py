@@ -1,8 +1,10 @@
 """The command `pgblend`: a group whose sub-commands are imported only when they run."""
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
-from typing import Any
+from typing import Any, cast
 
 import click
 
@@ -77,15 +79,6 @@ class LazyGroup(click.Group):
         command.name = cmd_name
         return command
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command; for a name that does not exist, name those that are like it."""
-        try:
-            return super().resolve_command(ctx, args)
-        except click.NoSuchCommand as error:  # click knows only commands that are imported
-            raise click.NoSuchCommand(error.command_name, possibilities=COMMANDS, ctx=ctx) from None
-
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands by group, without importing them."""
         width = max(map(len, COMMANDS))
@@ -98,10 +91,16 @@ class LazyGroup(click.Group):
         with terminal_is_safe():
             return super().main(*args, **kwargs)
 
+    def make_context(self, *args: Any, **extra: Any) -> click.Context:
+        """Read the group's own options; an unknown one names the two nearest."""
+        with _nearest_named():
+            return super().make_context(*args, **extra)
+
     def invoke(self, ctx: click.Context) -> object:
         """Run the command; what fails in the database becomes one line and an exit code."""
         try:
-            return super().invoke(ctx)
+            with _nearest_named():
+                return super().invoke(ctx)
         except KeyboardInterrupt:
             click.echo("pgblend: interrupted", err=True)
             ctx.exit(ExitCode.INTERRUPTED)
@@ -110,6 +109,33 @@ class LazyGroup(click.Group):
             if user_error is None:
                 raise
             raise user_error from error
+
+
+@contextmanager
+def _nearest_named() -> Iterator[None]:
+    """Let the error of an unknown option or command name the two nearest, however far they are."""
+    try:
+        yield
+    except (click.NoSuchOption, click.NoSuchCommand) as error:
+        ctx = error.ctx
+        if ctx is None:
+            raise
+        from difflib import get_close_matches  # of few calls
+
+        if isinstance(error, click.NoSuchOption):
+            given = error.option_name
+            names = [
+                name
+                for one in ctx.command.get_params(ctx)
+                for name in one.opts
+                if name.startswith("--")
+            ]
+        else:
+            given, names = error.command_name, cast(click.Group, ctx.command).list_commands(ctx)
+        known = {name.strip("-"): name for name in names}
+        nearest = get_close_matches(given.strip("-"), known, n=2, cutoff=0)
+        error.possibilities = [known[name] for name in nearest]  # type: ignore[misc]
+        raise
 
 
 def _database_error(error: Exception) -> UserError | None:

@@ -32,12 +32,11 @@ _PUBLIC_BODY = re.compile(
     r"(LANGUAGE plpgsql\n\w+ PARALLEL UNSAFE\n.*?AS \$function\$\n)(.*?)(\n\$function\$;)",
     re.DOTALL,
 )
+_PARALLEL_BODY = re.compile(_PUBLIC_BODY.pattern.replace("UNSAFE", "SAFE"), re.DOTALL)
 _WITHOUT_PATH = re.compile(
     r"(\nLANGUAGE pl(?!proxy)\w+\n(?:(?!SET search_path)[^\n]+\n)*?)(?=AS \$)"
 )
 _DEFINER = "\nSECURITY DEFINER\n"
-# A variable of a type that only roles with rights see: the body cannot be read without them.
-_HIDDEN_TYPE = re.compile(r"^ +[a-z_]+ (?:CONSTANT )?pgblend(?:_data)?\.[a-z]", re.MULTILINE)
 _SHELL = "_search"  # of all searches, which the CLI calls as well
 _PROSE = re.compile(r"--[^\n]*|COMMENT ON [^;]*;|HINT = '[^']*'")
 
@@ -114,10 +113,10 @@ def _code(text: str) -> str:
 def _guarding_role(one: SourceObject, access: str) -> str | None:
     """Return the role that a public routine asks its caller for by itself.
 
-    One with its owner's rights cannot ask, nor can one that a parallel worker runs.
+    One with its owner's rights cannot ask, for it does not see its caller.
     """
-    is_public = not one.name.startswith("_") and _PUBLIC_BODY.search(one.text)
-    if not is_public or _DEFINER in one.text or _HIDDEN_TYPE.search(one.text):
+    is_asked = _PUBLIC_BODY.search(one.text) or _PARALLEL_BODY.search(one.text)
+    if one.name.startswith("_") or not is_asked or _DEFINER in one.text:
         return None
     return least_roles(access).get(one.name)
 
@@ -128,8 +127,13 @@ def _with_errors(one: SourceObject, role: str | None) -> str:
         return one.text
     errors = _part("public_errors.plpgsql")
     guard = _part("public_guard.plpgsql").format(role=role, name=one.name) if role else ""
-    return _PUBLIC_BODY.sub(
+    text = _PUBLIC_BODY.sub(
         lambda found: f"{found[1]}BEGIN\n{guard}{found[2]}\n{errors}END;{found[3]}", one.text
+    )
+    if not guard:
+        return text
+    return _PARALLEL_BODY.sub(
+        lambda found: f"{found[1]}BEGIN\n{guard}{found[2]}\nEND;{found[3]}", text
     )
 
 

@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 COMPARISONS = ("eq", "ne", "in", "lt", "lte", "gt", "gte", "exists")
+OF_ELEMENTS = ("lt", "lte", "gt", "gte", "prefix")  # those of one key hold for one same element
 OPERATORS = {
     "metadata": (*COMPARISONS, "contains", "prefix"),
     "text": (*COMPARISONS, "contains", "prefix"),
@@ -57,7 +58,8 @@ def parse_filter(text: str, most: Callable[[str], int] = LIMITS.__getitem__) -> 
     `most` gives the limits filter_conditions and filter_values (of one list). Below 100, which is
     the least that a limit can be, it is not asked.
 
-    Nodes are ("and", nodes), ("or", nodes), ("not", node) and (operator, field, kind, value). A
+    Nodes are ("and", nodes), ("or", nodes), ("not", node) and (operator, field, kind, value). Of
+    ("all", field, "metadata", nodes) one value, or one element of an array, passes all nodes. A
     field is a built-in one ("$uri") or the name of a metadata key. A kind is "metadata", "text",
     "date", "number" or, for a metadata key compared with a point in time, "metadata date". Numbers
     are Decimals. Raises ValueError(message, hint): what the value is, what was expected, what to
@@ -140,7 +142,15 @@ def parse_entry(key: str, value: Any, depth: int) -> tuple[Any, ...]:
                 + f" is no operator here, expected {', '.join(OPERATORS[kind])}",
                 EXAMPLES[kind],
             )
-    nodes = [comparison(key, name, field, kind, given) for name, given in value.items()]
+    return joined([comparison(key, name, field, kind, given) for name, given in value.items()])
+
+
+def joined(nodes: list[tuple[Any, ...]]) -> tuple[Any, ...]:
+    """Return the node of one key's comparisons, whose ranges are of one same element."""
+    together = [node for node in nodes if node[0] in OF_ELEMENTS]
+    if len(together) > 1 and together[0][2].startswith("metadata"):
+        others = [node for node in nodes if node not in together]
+        nodes = [*others, ("all", together[0][1], "metadata", together)]
     return nodes[0] if len(nodes) == 1 else ("and", nodes)
 
 
@@ -230,6 +240,8 @@ def comparisons(node: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
             yield from comparisons(part)
     elif node[0] == "not":
         yield from comparisons(node[1])
+    elif node[0] == "all":
+        yield from node[-1]
     else:
         yield node
 

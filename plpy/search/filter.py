@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
 
-from pgblend.plpy.base.filters import FIELDS, is_date
+from pgblend.plpy.base.filters import FIELDS, OF_ELEMENTS, is_date
 
 RANGES = {"lt": "<", "lte": "<=", "gt": ">", "gte": ">="}
 # What is compared with a date's day, which begins at the first and ends before the second.
@@ -80,13 +80,19 @@ class Compiler:
         return compared
 
     def compare_metadata(self, operator: str, key: str, kind: str, value: Any) -> str:
-        """Return a condition on a metadata key; along a path through an array, on any element."""
-        compared = self.compare_json(operator, self.metadata(key), kind, value)
-        if "." not in key or operator not in (*RANGES, "prefix"):
-            return compared
-        element = self.compare_json(operator, "e.value", kind, value)
-        return f"""({compared} OR {self.along(key)} IS NULL AND EXISTS (
-            SELECT FROM jsonb_array_elements({self.elements(key)}) AS e (value)
+        """Return a condition on a metadata key; ranges and prefixes hold for any element."""
+        field = self.metadata(key)
+        if operator not in ("all", *OF_ELEMENTS):
+            return self.compare_json(operator, field, kind, value)
+        nodes = value if operator == "all" else [(operator, key, kind, value)]
+        whole, element = (
+            " AND ".join(self.compare_json(name, of, kind, given) for name, _, kind, given in nodes)
+            for of in (field, "e.value")
+        )
+        # Arrays are more than true, as the order of jsonb has it: an index on the key serves both.
+        return f"""(({whole}) OR {field} > 'true'::jsonb AND EXISTS (
+            SELECT FROM jsonb_array_elements(
+                CASE jsonb_typeof({field}) WHEN 'array' THEN {field} ELSE '[]' END) AS e (value)
             WHERE {element}))"""
 
     def metadata(self, key: str) -> str:

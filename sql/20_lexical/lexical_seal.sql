@@ -9,31 +9,31 @@ LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 AS $function$
 DECLARE
-    target pgblend_data.collection;
+    target_id bigint;
     total bigint := 0;
 BEGIN
     IF collection IS NOT NULL THEN
-        target := pgblend._writable_collection(collection);
+        target_id := (pgblend._writable_collection(collection)).id;
     END IF;
     IF NOT EXISTS (  -- nothing to do: numpy is not loaded for that
         SELECT FROM pgblend_data.pending AS p
-        WHERE p.collection_id = coalesce(target.id, p.collection_id)
+        WHERE p.collection_id = coalesce(target_id, p.collection_id)
         UNION ALL
         SELECT FROM pgblend_data.tombstone AS t
-        WHERE t.collection_id = coalesce(target.id, t.collection_id)
+        WHERE t.collection_id = coalesce(target_id, t.collection_id)
         UNION ALL
         SELECT FROM pgblend_data.lexical_failure AS f
-        WHERE f.collection_id = coalesce(target.id, f.collection_id))
+        WHERE f.collection_id = coalesce(target_id, f.collection_id))
         OR NOT pgblend._check_can_index()
     THEN
         RETURN 0;
     END IF;
-    FOR target IN
-        SELECT c.* FROM pgblend_data.collection AS c
-        WHERE c.id = coalesce(target.id, c.id) AND pgblend._may_write(c.id)
+    FOR target_id IN
+        SELECT c.id FROM pgblend_data.collection AS c
+        WHERE c.id = coalesce(target_id, c.id) AND pgblend._may_write(c.id)
         ORDER BY c.id
     LOOP
-        total := total + pgblend._index_collection(target.id, 'seal', 1);
+        total := total + pgblend._index_collection(target_id, 'seal', 1);
     END LOOP;
     RETURN total;
 END;

@@ -23,10 +23,10 @@ VOLATILE PARALLEL UNSAFE
 ROWS 10
 AS $function$
 DECLARE
-    target pgblend_data.collection;
+    target_id bigint;
 BEGIN
     IF collection IS NOT NULL THEN
-        target := pgblend._named_collection(collection);
+        target_id := (pgblend._named_collection(collection)).id;
     END IF;
     RETURN QUERY
     SELECT
@@ -77,7 +77,7 @@ BEGIN
             pgblend._index_damage(c.id) END AS reason
     ) AS d
     LEFT JOIN pgblend_data.lexical_failure AS f ON f.collection_id = c.id
-    WHERE c.id = coalesce(target.id, c.id)
+    WHERE c.id = coalesce(target_id, c.id)
     ORDER BY c.name;
 END;
 $function$;

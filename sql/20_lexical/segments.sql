@@ -9,7 +9,7 @@ LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 AS $function$
 DECLARE
-    target pgblend_data.collection := pgblend._writable_collection(collection);
+    target record := pgblend._writable_collection(collection);
 BEGIN
     IF NOT pgblend._check_can_index() THEN
         RETURN 0;

@@ -14,9 +14,9 @@ VOLATILE PARALLEL UNSAFE
 COST 100000
 AS $function$
 DECLARE
-    target pgblend_data.embedding_space := pgblend._searched_space(space);
     checked jsonb;
 BEGIN
+    PERFORM pgblend._searched_space(space);
     PERFORM pgblend._check_size('texts', cardinality(texts), 'items', 'array_items');
     IF array_position(texts, NULL) IS NOT NULL THEN
         RAISE EXCEPTION 'text % is NULL: expected a text', array_position(texts, NULL)
@@ -24,9 +24,11 @@ BEGIN
     ELSIF coalesce(cardinality(texts), 0) = 0 THEN
         RETURN '{}';
     END IF;
-    checked := pgblend._checked_vectors(
-        pgblend._model_answer('embed', jsonb_build_object('input', texts), target.name, timeout_ms),
-        cardinality(texts), target);
+    checked := (
+        SELECT pgblend._checked_vectors(
+            pgblend._model_answer('embed', jsonb_build_object('input', texts), s.name, timeout_ms),
+            cardinality(texts), s)
+        FROM pgblend._searched_space(space) AS s);
     IF checked ? 'problem' THEN
         RAISE EXCEPTION '%', checked ->> 'problem'
             USING ERRCODE = 'PB008', HINT = checked ->> 'hint';

@@ -11,7 +11,7 @@ STABLE PARALLEL SAFE
 ROWS 50
 AS $function$
 DECLARE
-    target pgblend_data.embedding_space;
+    target record;
 BEGIN
     PERFORM pgblend._check_size('chunk_ids', cardinality(chunk_ids), 'items', 'array_items');
     SELECT s.* INTO target FROM pgblend_data.embedding_space AS s

@@ -7,6 +7,17 @@
 -- transaction has not searched, or as another role, or only within what was rolled back.
 CREATE OR REPLACE FUNCTION blend.last_search()
 RETURNS jsonb
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+AS $function$
+BEGIN
+    RETURN pgblend._kept_report();
+END;
+$function$;
+
+-- _kept_report: what the last search of this transaction and role left in the session.
+CREATE OR REPLACE FUNCTION pgblend._kept_report()
+RETURNS jsonb
 LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 AS $python$

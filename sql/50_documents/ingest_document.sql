@@ -31,7 +31,7 @@ VOLATILE PARALLEL UNSAFE
 ROWS 1
 AS $function$
 DECLARE
-    target pgblend_data.collection := pgblend._named_collection(ingest_document.collection);
+    target record := pgblend._named_collection(ingest_document.collection);
 BEGIN
     SELECT s.document_id, s.status, s.chunk_count
     INTO ingest_document.document_id, ingest_document.status, ingest_document.chunk_count

@@ -42,6 +42,21 @@ CREATE OR REPLACE FUNCTION blend.drop_embedding_space(
 RETURNS boolean
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
+AS $function$
+BEGIN
+    RETURN pgblend._drop_embedding_space(name, even_active);
+END;
+$function$;
+
+-- _drop_embedding_space: what drop_embedding_space does, by its owner's rights.
+-- With them a routine does not see its caller, who is to hear which GRANT is missing.
+CREATE OR REPLACE FUNCTION pgblend._drop_embedding_space(
+    name text,
+    even_active boolean
+)
+RETURNS boolean
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
 SECURITY DEFINER
 SET lock_timeout = '200ms'
 AS $function$
@@ -49,7 +64,7 @@ DECLARE
     dropped pgblend_data.embedding_space;
 BEGIN
     SELECT s.* INTO dropped FROM pgblend_data.embedding_space AS s
-    WHERE s.name = drop_embedding_space.name;
+    WHERE s.name = _drop_embedding_space.name;
     IF NOT FOUND THEN
         RETURN false;
     ELSIF dropped.active AND NOT coalesce(even_active, false) THEN
@@ -79,6 +94,18 @@ $function$;
 -- unknown space is an error. NULL for indexed means true. Runs with its owner's rights: the tables
 -- belong to whoever owns the others. For members of pgblend_admin.
 CREATE OR REPLACE FUNCTION blend.index_embedding_space(name text, indexed boolean DEFAULT true)
+RETURNS boolean
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+AS $function$
+BEGIN
+    RETURN pgblend._index_embedding_space(name, indexed);
+END;
+$function$;
+
+-- _index_embedding_space: what index_embedding_space does, by its owner's rights.
+-- With them a routine does not see its caller, who is to hear which GRANT is missing.
+CREATE OR REPLACE FUNCTION pgblend._index_embedding_space(name text, indexed boolean)
 RETURNS boolean
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE

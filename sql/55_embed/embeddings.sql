@@ -87,7 +87,7 @@ LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 AS $function$
 DECLARE
-    target pgblend_data.embedding_space := pgblend._named_space(space);
+    target record := pgblend._named_space(space);
     stored bigint;
 BEGIN
     IF cardinality(chunk_ids) IS DISTINCT FROM cardinality(vectors) OR chunk_ids IS NULL THEN

@@ -10,7 +10,7 @@ LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 AS $function$
 DECLARE
-    target pgblend_data.embedding_space := pgblend._named_space(space);
+    target record := pgblend._named_space(space);
 BEGIN
     IF NOT target.asks_model THEN
         RAISE EXCEPTION 'callers bring the vectors of embedding space "%": no model makes them',

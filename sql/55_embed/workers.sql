@@ -19,10 +19,10 @@ STABLE PARALLEL SAFE
 ROWS 2
 AS $function$
 DECLARE
-    counted pgblend_data.embedding_space;
+    counted record;
 BEGIN
     FOR counted IN
-        SELECT s.* FROM pgblend_data.embedding_space AS s
+        SELECT s.name, s.table_name, s AS space FROM pgblend_data.embedding_space AS s
         WHERE s.name = coalesce(space, s.name)
         ORDER BY s.name
     LOOP
@@ -40,7 +40,7 @@ BEGIN
                 FROM pgblend_data.collection AS o OFFSET 0
             ) AS w ON w.id = c.collection_id
             LEFT JOIN pgblend_data.%I AS e ON e.chunk_id = c.id', counted.table_name)
-        INTO chunks, vectors, missing USING counted.name, counted;
+        INTO chunks, vectors, missing USING counted.name, counted.space;
         SELECT count(*) FILTER (WHERE q.dead_at IS NULL), count(q.dead_at) INTO waiting, dead
         FROM pgblend_data.embedding_queue AS q WHERE q.space = counted.name;
         IF pg_has_role('pgblend_admin', 'USAGE') THEN

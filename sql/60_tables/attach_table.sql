@@ -50,8 +50,8 @@ ROWS 1
 AS $function$
 DECLARE
     most_rows CONSTANT integer := 1000;
-    wanted pgblend_data.attached_table;
-    old pgblend_data.attached_table;
+    wanted record := json_populate_record(NULL::pgblend_data.attached_table, '{}');
+    old record := wanted;
     problem text;
     judged record;
 BEGIN
@@ -92,15 +92,16 @@ BEGIN
         RAISE EXCEPTION '%', problem
             USING ERRCODE = '22023', HINT = 'See the comment of blend.attach_table.';
     END IF;
-    SELECT a.* INTO old
-    FROM pgblend_data.attached_table AS a
-    INNER JOIN pgblend_data.collection AS c ON a.collection_id = c.id
-    WHERE a.relation = wanted.relation
-        OR NOT EXISTS (SELECT FROM pg_catalog.pg_class AS r WHERE r.oid = a.relation)
-        AND (c.name = collection
-            OR collection IS NULL AND pgblend._user_table(a.table_name) = wanted.relation)
-    ORDER BY a.relation = wanted.relation DESC
-    LIMIT 1;
+    old := coalesce((
+        SELECT a
+        FROM pgblend_data.attached_table AS a
+        INNER JOIN pgblend_data.collection AS c ON a.collection_id = c.id
+        WHERE a.relation = wanted.relation
+            OR NOT EXISTS (SELECT FROM pg_catalog.pg_class AS r WHERE r.oid = a.relation)
+            AND (c.name = collection
+                OR collection IS NULL AND pgblend._user_table(a.table_name) = wanted.relation)
+        ORDER BY a.relation = wanted.relation DESC
+        LIMIT 1), old);
     wanted := pgblend._vector_space(wanted, embedding_model);
     wanted := pgblend._attachment_collection(wanted, old, collection);
     PERFORM pgblend._keep_attachment(wanted);

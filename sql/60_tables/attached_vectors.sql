@@ -76,8 +76,8 @@ VOLATILE PARALLEL UNSAFE
 ROWS 10
 AS $function$
 DECLARE
-    attached pgblend_data.attached_table;
-    target pgblend_data.embedding_space;
+    attached record;
+    target record;
 BEGIN
     FOREACH attached IN ARRAY ARRAY(
         SELECT a FROM pgblend_data.attached_table AS a
@@ -128,8 +128,8 @@ AS $function$
 DECLARE
     most_rows CONSTANT integer := 20;
     patience CONSTANT integer := 10000;
-    attached pgblend_data.attached_table := pgblend._attachment(table_name);
-    target pgblend_data.embedding_space;
+    attached record := pgblend._attachment(table_name);
+    target record;
     texts text[];
     stored vector[];
     given vector[];

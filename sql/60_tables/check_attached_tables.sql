@@ -9,7 +9,7 @@ VOLATILE PARALLEL UNSAFE
 ROWS 10
 AS $function$
 DECLARE
-    attached pgblend_data.attached_table;
+    attached record;
     how record;
     foreign_keys text[];
 BEGIN

@@ -8,7 +8,7 @@ LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 AS $function$
 DECLARE
-    attached pgblend_data.attached_table := pgblend._attachment(table_name);
+    attached record := pgblend._attachment(table_name);
     gone bigint;
 BEGIN
     PERFORM pgblend._drop_attachment(attached.id);

@@ -17,7 +17,7 @@ SET timezone = 'UTC'
 SET datestyle = 'ISO, YMD'
 AS $function$
 DECLARE
-    attached pgblend_data.attached_table := pgblend._attachment(table_name);
+    attached record := pgblend._attachment(table_name);
     keys text[];
     last_key text[];
     looked_at bigint;

@@ -15,7 +15,7 @@ VOLATILE PARALLEL UNSAFE
 SET client_min_messages = 'error'
 AS $function$
 DECLARE
-    run pgblend_data.evaluation_run;
+    run record;
     judged record;
     started timestamptz;
     done integer := 0;
@@ -23,9 +23,8 @@ DECLARE
     latency_ms double precision;
     is_of_model boolean;
 BEGIN
-    SELECT r.* INTO run FROM pgblend_data.evaluation_run AS r
-    WHERE r.id = run_id;
-    IF NOT FOUND THEN
+    run := (SELECT r FROM pgblend_data.evaluation_run AS r WHERE r.id = run_id);
+    IF run IS NULL THEN
         RAISE EXCEPTION 'there is no run % that % may read',
             coalesce(run_id::text, 'NULL'), current_user
             USING ERRCODE = '42704', HINT = 'SELECT run_id FROM blend.evaluation_runs';

@@ -16,7 +16,7 @@ DECLARE
     named text;
     of_profile jsonb;
     of_rival jsonb;
-    running pgblend_data.experiment;
+    running record;
     started bigint;
 BEGIN
     PERFORM FROM pgblend_data.profile AS p WHERE p.name IN (start_experiment.profile, rival)
@@ -81,10 +81,12 @@ RETURNS TABLE (
     evidence double precision,
     verdict text
 )
-LANGUAGE sql
+LANGUAGE plpgsql
 STABLE PARALLEL SAFE
 ROWS 10
-BEGIN ATOMIC
+AS $function$
+BEGIN
+    RETURN QUERY
     SELECT
         e.id,
         e.profile,
@@ -102,6 +104,7 @@ BEGIN ATOMIC
     WHERE of_profile IS NULL OR e.profile = of_profile
     ORDER BY e.id DESC;
 END;
+$function$;
 
 -- stop_experiment: end a profile's experiment; returns what it came to (experiment_status).
 -- {"searches", "clicked", "profile_votes", "rival_votes", "evidence", "verdict"}; verdict is null
@@ -114,17 +117,17 @@ LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 AS $function$
 DECLARE
-    running pgblend_data.experiment;
+    running record;
     found_outcome jsonb;
 BEGIN
-    SELECT e.* INTO running FROM pgblend_data.experiment AS e
+    SELECT e.id, e AS experiment INTO running FROM pgblend_data.experiment AS e
     WHERE e.profile = stop_experiment.profile AND e.stopped_at IS NULL FOR UPDATE;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'profile % has no experiment that runs',
             coalesce(quote_ident(left(profile, 200)), 'NULL')
             USING ERRCODE = '22023', HINT = 'SELECT * FROM blend.experiments';
     END IF;
-    found_outcome := pgblend._experiment_outcome(running);
+    found_outcome := pgblend._experiment_outcome(running.experiment);
     UPDATE pgblend_data.experiment AS e
     SET stopped_at = now(), stopped_by = pgblend._asking_role(), outcome = found_outcome
     WHERE e.id = running.id;

@@ -58,7 +58,7 @@ LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 AS $function$
 DECLARE
-    target pgblend_data.judged_set := pgblend._writable_judged_set(judged_set, collection);
+    target record := pgblend._writable_judged_set(judged_set, collection);
     judged_id bigint;
 BEGIN
     IF coalesce(btrim(query, E' \t\r\n'), '') = '' THEN

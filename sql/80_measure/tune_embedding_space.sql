@@ -24,13 +24,13 @@ AS $function$
 DECLARE
     enough CONSTANT double precision := 0.99;
     most CONSTANT integer := 1000;  -- pgvector's
-    tuned pgblend_data.embedding_space := pgblend._searched_space(name);
+    tuned text := (pgblend._searched_space(name)).name;
     depth integer := pgblend._search_settings('{}', NULL, NULL) ->> 'candidate_depth';
     tried integer;
 BEGIN
     FOR tried IN SELECT DISTINCT least(depth * factor, most)
         FROM unnest(ARRAY[1, 2, 4, 8, most]) AS factor
-        WHERE tuned.name IS NOT NULL
+        WHERE tuned IS NOT NULL
         ORDER BY 1
     LOOP
         ef_search := tried;
@@ -39,14 +39,14 @@ BEGIN
         FROM blend.audit_recall(
             sample_size => sample_size, result_limit => least(depth, most),
             filters => ARRAY[NULL]::jsonb[],
-            options => jsonb_build_object('space', tuned.name, 'ef_search', tried)) AS a;
+            options => jsonb_build_object('space', tuned, 'ef_search', tried)) AS a;
         EXIT WHEN recall IS NULL;
         kept := recall >= enough OR tried = most;
         RETURN NEXT;
         EXIT WHEN kept;
     END LOOP;
     IF kept THEN
-        PERFORM pgblend._note_tuned(tuned.name, ef_search, recall);
+        PERFORM pgblend._note_tuned(tuned, ef_search, recall);
     END IF;
 END;
 $function$;

@@ -1,6 +1,7 @@
 """The command group: help for everything, nothing heavy imported, exit codes."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -92,6 +93,18 @@ def test_a_wrong_command_names_the_nearest(path: str) -> None:
     assert result.exit_code == 2
     assert f"No such command '{name[:1]}{name}'" in result.stderr
     assert f"'{name}'" in result.stderr
+
+
+@pytest.mark.parametrize("path", [path for path, _ in _commands(cli)], ids=lambda path: path or "-")
+def test_a_wrong_option_names_the_two_nearest(path: str) -> None:
+    """However far they are, and in the group's own options as well."""
+    result = CliRunner().invoke(cli, [*path.split(), "--hepl"])
+    assert result.exit_code == 2
+    named = re.search(r"No such option '--hepl'\. (.*)", result.stderr)
+    assert named
+    assert "'--help'" in named[1]
+    own = [one for one in dict(_commands(cli))[path].params if isinstance(one, click.Option)]
+    assert named[1].count("'--") == min(2, len(own) + 1)
 
 
 def test_every_command_with_json_has_a_schema_and_every_schema_a_command() -> None:

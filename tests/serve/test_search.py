@@ -300,6 +300,7 @@ def test_feedback_is_a_judgement_of_the_caller(door: Any, client: httpx.Client) 
         ({"ne": "s7"}, True),
         ({"gt": "s1"}, True),
         ({"gt": "s2"}, False),
+        ({"gt": "s1", "lt": "s2"}, False),
     ],
 )
 def test_a_filter_looks_into_arrays_of_objects(
@@ -310,6 +311,28 @@ def test_a_filter_looks_into_arrays_of_objects(
     door.admin.rows(stored, json.dumps(items))
     found = post("/v1/search", query="zebus", filter={"items.sku": condition})["results"]
     assert [row["source_key"] for row in found] == ["order"] * is_found
+
+
+def test_a_bucket_of_an_array_s_values_is_a_filter(door: Any, post: Post) -> None:
+    """Whatever a facet counts in a range, the range finds as a filter."""
+    stored = "SELECT status FROM ingest_document('open', %s, %s, metadata => %s)"
+    values: dict[str, list[Any]] = {"low": [1, 5], "high": [9, 30], "both": [2, 40], "none": []}
+    for key, prices in values.items():
+        items = [{"price": price} for price in prices]
+        door.admin.rows(
+            stored, key, f"Okapis {key}.", json.dumps({"prices": prices, "items": items})
+        )
+    for key in ("prices", "items.price"):
+        counted = door.admin.rows(
+            "SELECT value, count FROM search_facets('okapis', ARRAY[%s], buckets => %s)"
+            " WHERE value IS NOT NULL",
+            key,
+            json.dumps({key: [0, 4, 10, 35]}),
+        )
+        assert [count for _, count in counted] == [2, 2, 1, 1]
+        for value, count in counted:
+            found = post("/v1/search", query="okapis", filter={key: value})["results"]
+            assert len(found) == count
 
 
 def test_rules_show_what_the_caller_may_read_alone(door: Any, post: Post) -> None:

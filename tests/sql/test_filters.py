@@ -25,6 +25,7 @@ LIBRARY: dict[str, tuple[dict[str, Any], dict[str, Any], str | None]] = {
             "s": "b",
             "tags": ["x", "y"],
             "deep": {"er": 1},
+            "prices": [1, 5, None],
             "items": [{"sku": "s1", "day": "2026-01-31T10:00Z"}, {"sku": "s2", "tags": ["p", "q"]}],
         },
         {},
@@ -32,7 +33,7 @@ LIBRARY: dict[str, tuple[dict[str, Any], dict[str, Any], str | None]] = {
     ),
     "docs/b.md": (
         {"n": 2.0, "s": "B", "tags": [], "deep.er": 1, "and": "reserved", "items": {"sku": "s3"}},
-        {},
+        {"prices": ["42"]},
         None,
     ),
     "docs/c.md": (
@@ -40,9 +41,13 @@ LIBRARY: dict[str, tuple[dict[str, Any], dict[str, Any], str | None]] = {
         {"n": 1, "items": [{"sku": ["s4", "s1"]}, {"sku": None}, {"in": [{"sku": "s5"}]}, 7]},
         "2026-02-01 00:00Z",
     ),
-    "notes/d": ({"n": None, "s": "é", "b": True, "date": "2026-03-01"}, {"tags": ["x"]}, None),
+    "notes/d": (
+        {"n": None, "s": "é", "b": True, "date": "2026-03-01"},
+        {"tags": ["x"], "prices": ["2026-01-31T10:00+01:00", [9]]},
+        None,
+    ),
     "notes/e": (
-        {"n": 1, "b": False, "date": "no date"},
+        {"n": 1, "b": False, "date": "no date", "prices": [True, {"a": 9}, 4, 8]},
         {"n": None, "deep": {"er": {"est": 2}}},
         None,
     ),
@@ -161,6 +166,20 @@ def passing(db: Database, conditions: dict[str, Any]) -> list[str]:
         ({"items.day": {"lt": "2026-01-31T11:00Z"}}, [A]),
         ({"items.sku": {"prefix": "s3"}}, [B]),
         ({"items.sku": {"gt": "s3"}}, [C]),
+        ({"items.sku": {"gt": "s1", "lt": "s4"}}, [A, B]),  # one element is between
+        ({"items.sku": {"gt": "s1", "lt": "s4", "ne": "s3"}}, [A]),
+        # ranges and prefixes of an array of values: for any of its elements
+        ({"prices": {"gte": 5}}, [A, E]),
+        ({"prices": {"lt": 2}}, [A]),
+        ({"prices": {"gt": 1, "lt": 5}}, [E]),
+        ({"and": [{"prices": {"gt": 1}}, {"prices": {"lt": 5}}]}, [A, E]),
+        ({"prices": {"prefix": "4"}}, [B]),
+        ({"prices": {"gte": "2026-01-31", "lte": "2026-02-01T00:00Z"}}, [D]),
+        ({"prices": {"gt": "4"}}, [B]),
+        ({"not": {"prices": {"gte": 5}}}, [B, C, D, F]),
+        ({"prices": {"gte": 5, "in": [1]}}, [A]),
+        ({"tags": {"prefix": "y"}}, [A]),
+        ({"tags": {"gte": "x"}}, [A, C, D]),
         # ranges: numbers with numbers, strings with strings, points in time with such
         ({"n": {"gt": 1}}, [B]),
         ({"n": {"gte": 1, "lt": 2}}, [A, C]),

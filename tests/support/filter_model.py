@@ -12,8 +12,7 @@ ISO = re.compile(
 MISSING = object()
 
 
-class Elements(list[Any]):
-    """What a path through an array leads to."""
+OF_ELEMENTS = ("lt", "lte", "gt", "gte", "prefix")
 
 
 @dataclass(frozen=True)
@@ -59,7 +58,7 @@ def look_up(metadata: dict[str, Any], key: str) -> Any:
         has_array = has_array or any(isinstance(one, list) for one in found)
         found = [one[step] for one in elements(found) if isinstance(one, dict) and step in one]
     if has_array:
-        return Elements(one for one in elements(found) if one is not None) or MISSING
+        return [one for one in elements(found) if one is not None] or MISSING
     return found[0] if found else MISSING
 
 
@@ -84,7 +83,12 @@ def holds(key: str, value: Any, passage: Passage) -> bool:
     found = passage.value(key)
     operators = value if isinstance(value, dict) else {"eq": value}
     is_field = key in passage.columns
-    return all(compare(name, found, given, is_field) for name, given in operators.items())
+    ranges = {name: given for name, given in operators.items() if name in OF_ELEMENTS}
+    others = {name: given for name, given in operators.items() if name not in OF_ELEMENTS}
+    return all(compare(name, found, given, is_field) for name, given in others.items()) and any(
+        all(compare(name, one, given, is_field) for name, given in ranges.items())
+        for one in (found if ranges and isinstance(found, list) else [found])
+    )
 
 
 def compare(operator: str, found: Any, given: Any, is_field: bool) -> bool:
@@ -106,8 +110,6 @@ def compare(operator: str, found: Any, given: Any, is_field: bool) -> bool:
         return isinstance(found, list) and all(
             any(equal(element, one) for element in found) for one in wanted
         )
-    if isinstance(found, Elements):
-        return any(compare(operator, one, given, is_field) for one in found)
     if operator == "prefix":
         return isinstance(found, str) and found.startswith(given)
     return ordered(operator, found, given)

@@ -32,6 +32,13 @@ def test_trees() -> None:
             ("contains", "a", "metadata", [Decimal(1)]),
         ],
     )
+    assert parse_filter('{"$metadata.a": {"gt": 1, "in": [2], "lt": 3}}') == (
+        "and",
+        [
+            ("in", "a", "metadata", [Decimal(2)]),
+            ("all", "a", "metadata", [("gt", "a", "metadata", 1), ("lt", "a", "metadata", 3)]),
+        ],
+    )
     assert parse_filter('{"not": {"or": [{"$metadata.not": "x"}, {"$uri": "y"}]}}') == (
         "not",
         ("or", [("eq", "not", "metadata", "x"), ("eq", "$uri", "text", "y")]),
@@ -72,6 +79,7 @@ def test_every_operand_is_referred_to_once() -> None:
     condition, operands = compiled(
         {
             "a.b.c": {"lt": "2026-01-31", "in": [1, "x"], "exists": False, "prefix": "p"},
+            "d": {"gte": 1, "lt": "x", "prefix": "y"},
             "$date": {"in": ["2026-01-31", "2026-01-31T10:00"], "gt": "2026-01-31"},
             "$document_id": {"in": [1, 2], "gte": 1},
             "$ingested_at": {"exists": True, "lte": "2026-01-31 10:00+01"},
