@@ -23,8 +23,10 @@ DECLARE
     latency_ms double precision;
     is_of_model boolean;
 BEGIN
-    run := (SELECT r FROM pgblend_data.evaluation_run AS r WHERE r.id = run_id);
-    IF run IS NULL THEN
+    SELECT r.id, r.set_id, r.collection_id, r.settings, r AS whole INTO run
+    FROM pgblend_data.evaluation_run AS r
+    WHERE r.id = run_id;
+    IF NOT FOUND THEN
         RAISE EXCEPTION 'there is no run % that % may read',
             coalesce(run_id::text, 'NULL'), current_user
             USING ERRCODE = '42704', HINT = 'SELECT run_id FROM blend.evaluation_runs';
@@ -47,7 +49,7 @@ BEGIN
         started := clock_timestamp();
         passages := ARRAY(
             SELECT r::blend.search_result
-            FROM pgblend._judged_search(run, judged.query, judged.embedding) AS r
+            FROM pgblend._judged_search(run.whole, judged.query, judged.embedding) AS r
             ORDER BY r.rank);
         latency_ms := extract(EPOCH FROM clock_timestamp() - started) * 1000;
         INSERT INTO pgblend_data.evaluation_result AS e (

@@ -39,7 +39,7 @@ SECURITY_DEFINER = {
     "_locked_attachment": "locks a row of the registry, for who may read the table's rows",
     "_note_filled": "how far a table is filled, for who may read its rows",
     "_follow_partitions": "triggers of a table on its partitions, for who may read its rows",
-    "index_embedding_space": "its names and types are the registry's, quoted; only admins",
+    "_index_embedding_space": "its names and types are the registry's, quoted; only admins",
     "_embedding_allowance": "fills a space's bucket by the admins' setting; base types alone",
     "_take_allowance": "takes from a space's bucket what it holds at most; base types alone",
     "_logged_search": "reads the log by id, of the role that asks alone",
@@ -52,7 +52,7 @@ SECURITY_DEFINER = {
     "_table_changed": "of rows only output functions; the reader has the table owner's rights",
     "_table_truncated": "reads no row itself; the reader has the table owner's rights",
     "_token_role": "shows pgblend_serve what row security shows it; base types alone",
-    "drop_embedding_space": "its names are the registry's, which a constraint checks; only admins",
+    "_drop_embedding_space": "its names are the registry's, which a constraint checks; only admins",
 }
 OURS = "pronamespace IN ('blend'::regnamespace, 'pgblend'::regnamespace)"
 RELATIONS = "relnamespace::regnamespace::text IN ('blend', 'pgblend', 'pgblend_data')"
