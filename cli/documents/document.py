@@ -188,8 +188,14 @@ def storable_text(text: str) -> str:
     return text.translate(_UNSTORABLE) if "\x00" in text or not _is_unicode(text) else text
 
 
+_TOO_LONG = 10**4300
+
+
 def storable_value(value: Any) -> Any:
-    """Make a parsed value fit for jsonb: dates as text, numbers that JSON lacks as null."""
+    """Make a parsed value fit for jsonb: dates as text, numbers that JSON lacks as null.
+
+    Whole numbers of more than 4,300 digits, which no JSON is made of, are hexadecimal text.
+    """
     if isinstance(value, str):
         return storable_text(value)
     if isinstance(value, dict):
@@ -198,7 +204,9 @@ def storable_value(value: Any) -> Any:
         return [storable_value(item) for item in value]
     if isinstance(value, float):
         return value if math.isfinite(value) else None
-    if value is None or isinstance(value, bool | int):
+    if isinstance(value, int):
+        return value if abs(value) < _TOO_LONG else hex(value)
+    if value is None:
         return value
     return value.isoformat() if isinstance(value, datetime | date | time) else str(value)
 

@@ -23,6 +23,7 @@ from pgblend.cli.documents.document import (
     top_heading,
 )
 from pgblend.cli.documents.find_links import find_links
+from pgblend.cli.documents.records import json_number
 from pgblend.cli.documents.text_builder import TableRows, with_captions
 
 # Markdown as it is shown: escapes, entities and tags are no part of its words; lines stay.
@@ -207,8 +208,11 @@ def _toml(body: str) -> dict[str, Any]:
     return tomllib.loads(body)
 
 
+_DECODER = json.JSONDecoder(parse_int=json_number, parse_float=json_number)
+
+
 def _json(body: str) -> dict[str, Any] | None:
-    found = json.loads(body)
+    found = _DECODER.decode(body)
     return found if isinstance(found, dict) else None
 
 
@@ -224,7 +228,7 @@ def _lines(body: str) -> dict[str, Any]:
 
 def _leading_json(source: str) -> tuple[dict[str, Any], str, tuple[LeftOut, ...]]:
     try:
-        metadata, end = json.JSONDecoder().raw_decode(source)
+        metadata, end = _DECODER.raw_decode(source)
     except (ValueError, RecursionError):
         return {}, source, ()
     rest = source[end:].lstrip(" \t")

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import IO, Any
@@ -117,15 +118,22 @@ def get_field(record: Mapping[str, Any], name: str) -> Any:
 def load_json(text: str) -> Any:
     """Parse JSON; ParseError with the place of the first error."""
     try:
-        return json.loads(text)
+        return json.loads(text, parse_int=json_number, parse_float=json_number)
     except json.JSONDecodeError as error:
         raise ParseError(
             f"not valid JSON: {error.msg} (line {error.lineno}, column {error.colno})"
         ) from None
     except RecursionError:
         raise ParseError("not readable JSON: nested too deep") from None
-    except ValueError as error:  # a number with more digits than Python converts
-        raise ParseError(f"not readable JSON: {error}") from None
+
+
+def json_number(text: str) -> int | float | str:
+    """Return a number as JSON writes it; as its text, where it is longer than Python reads."""
+    try:
+        value = int(text) if text.lstrip("-").isdigit() else float(text)
+    except ValueError:  # more than 4,300 digits
+        return text
+    return value if abs(value) < math.inf else text
 
 
 def json_type(value: Any) -> str:

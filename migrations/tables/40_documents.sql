@@ -1,7 +1,8 @@
 -- Documents, their summaries and their chunks. What belongs to a document belongs to its
 -- collection: keys tie them. What is unique names the collection, so that no conflict tells of
 -- hidden rows before a key refuses. Indexes begin with the columns of a key, so that a cascade
--- finds its rows before there are statistics.
+-- finds its rows before there are statistics. Metadata is readable where programs of others read
+-- it as well (pgblend._unreadable_json).
 
 CREATE TABLE pgblend_data.document (
     id bigint GENERATED ALWAYS AS IDENTITY,
@@ -24,7 +25,12 @@ CREATE TABLE pgblend_data.document (
     CONSTRAINT document_collection_id_fkey FOREIGN KEY (collection_id)
     REFERENCES pgblend_data.collection (id),
     CONSTRAINT document_bucket_check CHECK (bucket BETWEEN 0 AND 4095),
-    CONSTRAINT document_metadata_object_check CHECK (jsonb_typeof(metadata) = 'object')
+    CONSTRAINT document_metadata_object_check CHECK (jsonb_typeof(metadata) = 'object'),
+    CONSTRAINT document_metadata_readable_check CHECK (
+        NOT jsonb_path_exists(metadata, '$.**{100}') AND NOT jsonb_path_exists(
+            metadata, '$.** ? (@.type() == "number" && (@.abs() >= 1e4300
+                || @.abs() >= 1e308 && @.floor() != @))')
+    )
 );
 -- Indexes for filters. Row security lets a reader use the b-trees and the SP-GiST one, whose
 -- operators are leakproof. A b-tree would refuse URIs of more than 2,700 bytes.
@@ -110,7 +116,12 @@ CREATE TABLE pgblend_data.chunk (
     REFERENCES pgblend_data.document (id, collection_id) ON DELETE CASCADE,
     CONSTRAINT chunk_kind_check CHECK (kind IN ('code', 'doc', 'signature', 'metadata')),
     CONSTRAINT chunk_own_start_check CHECK (own_start BETWEEN 0 AND char_length(content)),
-    CONSTRAINT chunk_metadata_object_check CHECK (jsonb_typeof(metadata) = 'object')
+    CONSTRAINT chunk_metadata_object_check CHECK (jsonb_typeof(metadata) = 'object'),
+    CONSTRAINT chunk_metadata_readable_check CHECK (
+        NOT jsonb_path_exists(metadata, '$.**{100}') AND NOT jsonb_path_exists(
+            metadata, '$.** ? (@.type() == "number" && (@.abs() >= 1e4300
+                || @.abs() >= 1e308 && @.floor() != @))')
+    )
 );
 -- A search asks it which passages of a page have copies, whatever statistics say: so no other
 -- index begins with the collection.

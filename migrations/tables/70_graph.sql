@@ -47,7 +47,12 @@ CREATE TABLE pgblend_data.link (
     CONSTRAINT link_kind_check CHECK (kind IN ('path', 'wiki', 'uri', 'key', 'name')),
     CONSTRAINT link_edge_type_check CHECK (edge_type <> '' AND octet_length(edge_type) <= 200),
     CONSTRAINT link_weight_check CHECK (weight BETWEEN 0 AND 1000000),
-    CONSTRAINT link_metadata_object_check CHECK (jsonb_typeof(metadata) = 'object')
+    CONSTRAINT link_metadata_object_check CHECK (jsonb_typeof(metadata) = 'object'),
+    CONSTRAINT link_metadata_readable_check CHECK (
+        NOT jsonb_path_exists(metadata, '$.**{100}') AND NOT jsonb_path_exists(
+            metadata, '$.** ? (@.type() == "number" && (@.abs() >= 1e4300
+                || @.abs() >= 1e308 && @.floor() != @))')
+    )
 );
 CREATE INDEX link_document_id_btree
 ON pgblend_data.link USING btree (document_id, collection_id);
@@ -85,7 +90,12 @@ CREATE TABLE pgblend_data.edge (
         origin IN ('text', 'data', 'hand', 'mention', 'model', 'key')
     ),
     CONSTRAINT edge_weight_check CHECK (weight BETWEEN 0 AND 1000000),
-    CONSTRAINT edge_metadata_object_check CHECK (jsonb_typeof(metadata) = 'object')
+    CONSTRAINT edge_metadata_object_check CHECK (jsonb_typeof(metadata) = 'object'),
+    CONSTRAINT edge_metadata_readable_check CHECK (
+        NOT jsonb_path_exists(metadata, '$.**{100}') AND NOT jsonb_path_exists(
+            metadata, '$.** ? (@.type() == "number" && (@.abs() >= 1e4300
+                || @.abs() >= 1e308 && @.floor() != @))')
+    )
 );
 CREATE INDEX edge_document_id_btree ON pgblend_data.edge USING btree (document_id)
 WHERE document_id <> 0;

@@ -54,13 +54,13 @@ $python$;
 
 -- _uncontrolled_json: JSON whose keys and texts are _uncontrolled; numbers stay as written.
 -- Written as text it has escapes for all but DEL and what follows it: few values have any. 22023
--- where it is nested more than 100 deep.
+-- where programs would not read it (_unreadable_json).
 CREATE OR REPLACE FUNCTION pgblend._uncontrolled_json(given jsonb)
 RETURNS jsonb
 LANGUAGE sql
 IMMUTABLE PARALLEL UNSAFE
 RETURN CASE
-    WHEN jsonb_path_exists(given, '$.**{100}') THEN pgblend._refuse_nested(given)
+    WHEN pgblend._unreadable_json(given) IS NOT NULL THEN pgblend._refuse_json(given)
     WHEN given::text ~ U&'\\\\(u00|[bfr])|[\007F-\009F]'
         THEN pgblend._json_without_controls(given)
     ELSE given
@@ -78,17 +78,34 @@ from pgblend.plpy.lexical.forms import uncontrolled_json
 return uncontrolled_json(given)
 $python$;
 
--- _refuse_nested: raise that metadata is nested too deep: programs read JSON to some depth.
-CREATE OR REPLACE FUNCTION pgblend._refuse_nested(given jsonb)
+-- _refuse_json: raise why programs would not read metadata (_unreadable_json).
+CREATE OR REPLACE FUNCTION pgblend._refuse_json(given jsonb)
 RETURNS jsonb
 LANGUAGE plpgsql
 IMMUTABLE PARALLEL UNSAFE
 AS $function$
 BEGIN
-    RAISE EXCEPTION 'metadata is nested more than 100 deep: %', left(given::text, 100)
-        USING ERRCODE = '22023', HINT = 'Store what is nested deeper as a text.';
+    RAISE EXCEPTION 'metadata %', pgblend._unreadable_json(given)
+        USING ERRCODE = '22023', DETAIL = format('It begins with %s', left(given::text, 100)),
+            HINT = 'Store what is deeper or longer as a text.';
 END;
 $function$;
+
+-- _unreadable_json: why programs would not read JSON that PostgreSQL does; NULL where they would.
+-- Python reads whole numbers to 4,300 digits, and others to 1e308. Tables check the same.
+CREATE OR REPLACE FUNCTION pgblend._unreadable_json(given jsonb)
+RETURNS text
+LANGUAGE sql
+IMMUTABLE PARALLEL SAFE
+RETURN CASE
+    WHEN jsonb_path_exists(given, '$.**{100}') THEN 'is nested more than 100 deep'
+    WHEN octet_length(given::text) < 308 THEN NULL
+    WHEN jsonb_path_exists(given, '$.** ? (@.type() == "number" && @.abs() >= 1e4300)')
+        THEN 'has a number of more than 4,300 digits'
+    WHEN jsonb_path_exists(
+        given, '$.** ? (@.type() == "number" && @.abs() >= 1e308 && @.floor() != @)')
+        THEN 'has a number with a fraction beyond 1e308'
+END;
 
 -- _snippets: the best part of each passage as HTML, at most 250 characters: text escaped, words
 -- that match its query in <mark>.
@@ -140,7 +157,10 @@ FOR EACH ROW EXECUTE FUNCTION pgblend._chunk_immutable();
 -- one whose lexemes are emptied: what stays the same is not written.
 -- A trigger, since a generated column cannot cast the configuration's name, and the name is stored
 -- as text, since a regconfig column blocks pg_upgrade. It sees the chunk before, also where the
--- same statement inserts that. Words too long to be indexed are left out without a NOTICE.
+-- same statement inserts that. Text before own_start counts as repeated where the chunk before
+-- ends with it; else own_start becomes 0. The document is locked as its foreign key will lock it,
+-- so that who renames it meanwhile waits, or is waited for (_document_keeps_names). Words too long
+-- to be indexed are left out without a NOTICE.
 CREATE OR REPLACE FUNCTION pgblend._chunk_index_text()
 RETURNS trigger
 LANGUAGE plpgsql
@@ -149,17 +169,35 @@ SET client_min_messages = warning
 SET enable_seqscan = off
 SET jit = off
 AS $function$
+DECLARE
+    no_words CONSTANT text := E' \t\r\n.,;:!?';
+    repeated text := rtrim(left(NEW.content, NEW.own_start), no_words);
+    named record;
+    heading_goes_on boolean := false;
+    is_repeated boolean := false;
 BEGIN
     PERFORM pgblend._check_text_search_config(NEW.text_search_config);
+    IF TG_OP = 'INSERT' THEN
+        PERFORM FROM pgblend_data.document AS d WHERE d.id = NEW.document_id FOR KEY SHARE;
+    END IF;
+    SELECT d.source_key, d.title INTO named FROM pgblend_data.document AS d
+    WHERE d.id = NEW.document_id;
+    IF NEW.chunk_index > 0 THEN
+        SELECT
+            c.heading = NEW.heading,
+            NEW.own_start > 0 AND right(rtrim(c.content, no_words), length(repeated)) = repeated
+        INTO heading_goes_on, is_repeated
+        FROM pgblend_data.chunk AS c
+        WHERE c.document_id = NEW.document_id AND c.chunk_index = NEW.chunk_index - 1;
+    END IF;
+    IF is_repeated IS NOT TRUE THEN
+        NEW.own_start := 0;
+    END IF;
     SELECT l.lexemes, l.own_position INTO NEW.lexemes, NEW.own_position
-    FROM (VALUES (1)) AS always_one_row
-    LEFT JOIN pgblend_data.document AS d ON d.id = NEW.document_id
-    CROSS JOIN LATERAL pgblend._chunk_lexemes(
-        pgblend._regconfig(NEW.text_search_config), coalesce(d.source_key, ''),
-        coalesce(d.title, ''), NEW.heading, NEW.chunk_index > 0 AND NEW.heading = (
-            SELECT c.heading FROM pgblend_data.chunk AS c
-            WHERE c.document_id = NEW.document_id AND c.chunk_index = NEW.chunk_index - 1),
-        NEW.content, NEW.own_start, NEW.chunk_index, NEW.context, NEW.own_headings) AS l;
+    FROM pgblend._chunk_lexemes(
+        pgblend._regconfig(NEW.text_search_config), coalesce(named.source_key, ''),
+        coalesce(named.title, ''), NEW.heading, heading_goes_on, NEW.content, NEW.own_start,
+        NEW.chunk_index, NEW.context, NEW.own_headings) AS l;
     IF TG_OP = 'UPDATE' AND to_jsonb(NEW) - 'content_hash' = to_jsonb(OLD) - 'content_hash' THEN
         RETURN NULL;
     END IF;
@@ -337,12 +375,14 @@ $python$;
 
 -- _document_keeps_names: trigger that keeps a document's title and key while it has chunks, whose
 -- lexemes are of them.
+-- Who adds chunks meanwhile is waited for, and waits (_chunk_index_text).
 CREATE OR REPLACE FUNCTION pgblend._document_keeps_names()
 RETURNS trigger
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 AS $function$
 BEGIN
+    PERFORM FROM pgblend_data.document AS d WHERE d.id = OLD.id FOR UPDATE;
     IF EXISTS (SELECT FROM pgblend_data.chunk AS c WHERE c.document_id = OLD.id) THEN
         RAISE EXCEPTION 'title and key of document % are words of its chunks: they stay', OLD.id
             USING ERRCODE = '0A000',

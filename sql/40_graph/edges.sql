@@ -51,7 +51,7 @@ BEGIN
     INNER JOIN pgblend_data.collection AS c ON c.id = f.collection_id;
     RETURN pgblend._store_edges(ARRAY[ROW(
         source_node, false, target_node, edge_type, 'hand', 0, 0, NULL, NULL, NULL, weight,
-        metadata)::pgblend_data.edge]) > 0;
+        pgblend._uncontrolled_json(metadata))::pgblend_data.edge]) > 0;
 END;
 $function$;
 

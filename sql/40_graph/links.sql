@@ -21,7 +21,7 @@ BEGIN
     GET DIAGNOSTICS replaced = ROW_COUNT;
     RETURN pgblend._insert_links(
         (SELECT d.collection_id FROM pgblend_data.document AS d WHERE d.id = source),
-        ARRAY[source], ARRAY[links], 'data') - replaced;
+        ARRAY[source], ARRAY[pgblend._uncontrolled_json(links)], 'data') - replaced;
 END;
 $function$;
 
@@ -60,7 +60,7 @@ BEGIN
     END IF;
     PERFORM pgblend._insert_links(
         d.collection_id, array_agg(d.id ORDER BY g.ordinality),
-        array_agg(g.links ORDER BY g.ordinality), 'text')
+        array_agg(pgblend._uncontrolled_json(g.links) ORDER BY g.ordinality), 'text')
     FROM unnest(document_ids, links) WITH ORDINALITY AS g (id, links)
     INNER JOIN pgblend_data.document AS d ON d.id = g.id
     WHERE g.links <> '[]'
@@ -135,7 +135,8 @@ BEGIN
     SELECT
         coalesce(array_agg(d.id ORDER BY s.place), '{}'),
         coalesce(array_agg(jsonb_build_array(jsonb_build_object(
-            'target', s.target, 'type', s.edge_type, 'weight', s.weight, 'metadata', s.metadata))
+            'target', s.target, 'type', s.edge_type, 'weight', s.weight,
+            'metadata', pgblend._uncontrolled_json(s.metadata)))
             ORDER BY s.place), '{}')
     INTO sources, links
     FROM (
@@ -258,7 +259,6 @@ $python$;
 
 -- _document_names: what links may call a document by, normalised: its path, the last part of it,
 -- its address in the web, its aliases (metadata: aliases or alias) and its title.
--- 22023 where metadata has a number that Python does not read, as other programs would not.
 CREATE OR REPLACE FUNCTION pgblend._document_names(
     source_key text,
     title text,
@@ -273,12 +273,7 @@ AS $python$
 import json
 from pgblend.plpy.graph.names import document_names
 
-try:
-    about = json.loads(metadata)
-except ValueError:
-    plpy.error(
-        "metadata has a number of more than 4,300 digits", sqlstate="22023",
-        hint="Store it as a text.")
+about = json.loads(metadata)
 aliases = []
 for key in ("alias", "aliases"):
     value = about.get(key)

@@ -1,7 +1,8 @@
 -- _keep_attachment: let the wanted attachment be that of its table; returns its number.
 -- Runs with its owner's rights, since nobody else writes what triggers and readers of attached
 -- tables believe, or makes such triggers. The table is one that _not_attachable allows whoever
--- asks.
+-- asks. Its row filter is evaluated with the rights of the table's owner alone (_read_as_owner),
+-- whom who asks may become: so it is not judged once more.
 CREATE OR REPLACE FUNCTION pgblend._keep_attachment(wanted pgblend_data.attached_table)
 RETURNS integer
 LANGUAGE plpgsql
@@ -32,10 +33,12 @@ BEGIN
     LOOP
         PERFORM pgblend._drop_table_triggers(old);
     END LOOP;
+    -- What lesser roles say of the kept SQL, of partitions or the kind of relation, is not believed.
+    wanted.id := NULL;
+    wanted.partitions := pgblend._partitions(wanted.relation);
     PERFORM pgblend._drop_table_triggers(wanted);
     wanted.table_owner := (
         SELECT pg_get_userbyid(c.relowner) FROM pg_class AS c WHERE c.oid = wanted.relation);
-    -- What lesser roles say of the kept SQL, or of the kind of relation, is not believed.
     wanted.is_view := (SELECT c.relkind = 'v' FROM pg_class AS c WHERE c.oid = wanted.relation);
     how := pgblend._attachment_queries(wanted);
     IF how.problem IS NOT NULL THEN
@@ -53,46 +56,12 @@ BEGIN
         wanted.filter_columns, wanted.text_format, wanted.embedding_column, wanted.space,
         coalesce(wanted.embed_long_rows, false), wanted.table_owner, wanted.row_level, wanted.is_view,
         pgblend._table_shape(wanted.relation), how.key_of, how.relevant,
-        pgblend._foreign_key_names(wanted.relation), pgblend._partitions(wanted.relation))
+        pgblend._foreign_key_names(wanted.relation), wanted.partitions)
     RETURNING id INTO wanted.id;
     IF NOT wanted.is_view THEN
-        PERFORM pgblend._create_table_triggers(wanted);
+        PERFORM pgblend._follow_relations(wanted);
     END IF;
     RETURN wanted.id;
-END;
-$function$;
-
--- _create_table_triggers: put the triggers of an attachment on its table.
--- There is one for each kind of statement, with transition tables. Partitions and apply workers
--- would not fire those, so such tables have one for rows, enabled always.
-CREATE OR REPLACE FUNCTION pgblend._create_table_triggers(attached pgblend_data.attached_table)
-RETURNS void
-LANGUAGE plpgsql
-VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp
-AS $function$
-DECLARE
-    event text;
-    tables text;
-BEGIN
-    IF attached.row_level THEN
-        -- Calls in text: _row_changed, _table_changed (triggers of a user's table).
-        EXECUTE format('CREATE TRIGGER pgblend_rows AFTER INSERT OR UPDATE OR DELETE ON %s
-            FOR EACH ROW EXECUTE FUNCTION pgblend._row_changed(%L)',
-            attached.relation, attached.id);
-        EXECUTE format('ALTER TABLE %s ENABLE ALWAYS TRIGGER pgblend_rows', attached.relation);
-    ELSE
-        FOR event, tables IN VALUES
-            ('insert', 'NEW TABLE AS new_rows'),
-            ('update', 'OLD TABLE AS old_rows NEW TABLE AS new_rows'),
-            ('delete', 'OLD TABLE AS old_rows')
-        LOOP
-            EXECUTE format('CREATE TRIGGER pgblend_%1$s AFTER %1$s ON %2$s REFERENCING %3$s
-                FOR EACH STATEMENT EXECUTE FUNCTION pgblend._table_changed(%4$L)',
-                event, attached.relation, tables, attached.id);
-        END LOOP;
-    END IF;
-    PERFORM pgblend._create_truncate_triggers(attached);
 END;
 $function$;
 

@@ -119,24 +119,29 @@ AS $function$
 BEGIN
     RETURN QUERY
     WITH wanted AS (
-        SELECT attached.relation::oid AS relation, w.name
-        FROM unnest(CASE WHEN attached.row_level THEN ARRAY['pgblend_rows']
-            ELSE ARRAY['pgblend_delete', 'pgblend_insert', 'pgblend_update'] END) AS w (name)
-        WHERE NOT attached.is_view
-        UNION ALL
-        SELECT c.oid, 'pgblend_truncate'
+        SELECT c.oid AS relation, w.name
         FROM unnest(attached.relation || attached.partitions) AS p (relid)
         INNER JOIN pg_catalog.pg_class AS c ON c.oid = p.relid AND c.relkind IN ('r', 'p')
-        WHERE c.oid = attached.relation OR c.oid = ANY(pgblend._partitions(attached.relation))
+        CROSS JOIN unnest(
+            '{pgblend_rows,pgblend_delete,pgblend_insert,pgblend_update,pgblend_truncate}'::text[]
+        ) AS w (name)
+        WHERE (c.oid = attached.relation OR c.oid = ANY(pgblend._partitions(attached.relation)))
+            AND CASE w.name
+                WHEN 'pgblend_truncate' THEN true
+                WHEN 'pgblend_rows' THEN c.oid = attached.relation
+                    AND (attached.row_level OR c.relkind = 'p')
+                ELSE NOT attached.row_level END
     )
     SELECT format('%s%s of %s',
         CASE WHEN t.oid IS NULL THEN 'there is no trigger ' ELSE 'disabled: ' END,
         w.name, w.relation::regclass)
     FROM wanted AS w
     LEFT JOIN pg_catalog.pg_trigger AS t ON t.tgrelid = w.relation AND t.tgname = w.name
-    WHERE t.oid IS NULL OR t.tgenabled = 'D' OR attached.row_level AND t.tgenabled <> 'A'
+    WHERE t.oid IS NULL OR t.tgenabled = 'D' OR t.tgenabled <> 'A'
+        AND (attached.row_level OR attached.partitions <> '{}')
     UNION ALL
-    SELECT format('%s is a subscriber''s, and its triggers fire for statements', attached.relation)
+    SELECT format('%s has a subscription or a foreign table, which statement triggers miss: expected '
+        'attach_table(…, row_level => true)', attached.relation)
     WHERE NOT attached.row_level AND pgblend._needs_row_triggers(attached.relation)
     UNION ALL
     SELECT format('%s is inherited by %s, whose changes are not followed: expected ALTER TABLE … '

@@ -116,7 +116,7 @@ BEGIN
             AND (t.tgargs = convert_to(attached.id::text, 'UTF8') || '\x00' OR NOT EXISTS (
                 SELECT FROM pgblend_data.attached_table AS a
                 WHERE t.tgargs = convert_to(a.id::text, 'UTF8') || '\x00'))
-            AND (t.tgrelid = attached.relation OR EXISTS (
+            AND (t.tgrelid = attached.relation OR t.tgrelid = ANY(attached.partitions) OR EXISTS (
                 SELECT FROM pg_partition_ancestors(t.tgrelid) AS p
                 WHERE p.relid = attached.relation))
     LOOP

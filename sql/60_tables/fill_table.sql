@@ -143,22 +143,19 @@ SECURITY DEFINER
 AS $function$
 DECLARE
     attached pgblend_data.attached_table;
-    gone regclass;
+    gone record;
 BEGIN
     SELECT a.* INTO attached FROM pgblend_data.attached_table AS a WHERE a.id = attachment_id;
     PERFORM pgblend._check_may_read(attached.relation);
     IF pgblend._partition_changes(attached) IS NOT NULL THEN
-        PERFORM pgblend._create_truncate_triggers(attached);
+        PERFORM pgblend._follow_relations(attached);
         FOR gone IN
-            SELECT t.tgrelid FROM pg_trigger AS t
-            WHERE t.tgrelid = ANY(attached.partitions)
-                AND t.tgrelid <> ALL(pgblend._partitions(attached.relation))
-                AND t.tgname = 'pgblend_truncate'
-                AND t.tgfoid = 'pgblend._table_truncated()'::regprocedure
-                AND t.tgargs = convert_to(attached.id::text, 'UTF8') || '\x00'
+            SELECT t.* FROM pgblend._own_triggers(attached.id) AS t
+            WHERE t.relation = ANY(attached.partitions)
+                AND t.relation <> ALL(pgblend._partitions(attached.relation))
         LOOP
             -- Calls in text: none (triggers of a user's table).
-            EXECUTE format('DROP TRIGGER pgblend_truncate ON %s', gone);
+            EXECUTE format('DROP TRIGGER %I ON %s', gone.name, gone.relation);
         END LOOP;
         UPDATE pgblend_data.attached_table AS a
         SET partitions = pgblend._partitions(a.relation)

@@ -1,44 +1,98 @@
 -- _needs_row_triggers: whether statement triggers would miss changes of a table.
--- They do where rows are written to partitions, and in the apply worker of a subscription.
+-- They do in the apply worker of a subscription (to the table, or to a partition of it), and for a
+-- partition, which is written to by way of its parents. Foreign tables give no transition rows.
 CREATE OR REPLACE FUNCTION pgblend._needs_row_triggers(relation regclass)
 RETURNS boolean
 LANGUAGE sql
 STABLE PARALLEL SAFE
 BEGIN ATOMIC
-    SELECT bool_or(c.relkind = 'p' OR c.relispartition OR s.srrelid IS NOT NULL)
-    FROM pg_catalog.pg_class AS c
-    LEFT JOIN pg_catalog.pg_subscription_rel AS s ON c.oid = s.srrelid
-    WHERE c.oid = _needs_row_triggers.relation;
+    SELECT bool_or(
+        c.relkind = 'f' OR s.srrelid IS NOT NULL
+        OR c.oid = _needs_row_triggers.relation AND c.relispartition)
+    FROM unnest(
+        _needs_row_triggers.relation || pgblend._partitions(_needs_row_triggers.relation)
+    ) AS p (relid)
+    INNER JOIN pg_catalog.pg_class AS c ON p.relid = c.oid
+    LEFT JOIN pg_catalog.pg_subscription_rel AS s ON c.oid = s.srrelid;
 END;
 
--- _create_truncate_triggers: put the triggers of TRUNCATE on an attached table, and on each
--- partition that has none.
-CREATE OR REPLACE FUNCTION pgblend._create_truncate_triggers(attached pgblend_data.attached_table)
+-- _follow_relations: put triggers on an attached table, and on each partition that has none.
+-- A trigger for each kind of statement, with transition tables, sees the rows of statements on its
+-- own relation: those on a partitioned table, whichever partition they go to, and those on a
+-- partition itself. Rows of an apply worker are seen by a trigger for rows alone, which needs the
+-- place of statement triggers then (row_level). A partitioned table has it as well: partitions
+-- that come have a copy at once, which goes to sleep here, when their statements are followed.
+CREATE OR REPLACE FUNCTION pgblend._follow_relations(attached pgblend_data.attached_table)
 RETURNS void
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
-    part regclass;
+    part record;
+    event text;
+    tables text;
 BEGIN
     FOR part IN
-        SELECT p.relid
+        SELECT p.relid::regclass AS relid, c.relkind = 'p' AS is_parted,
+            NOT attached.row_level AND p.relid <> attached.relation AS has_copy
         FROM unnest(attached.relation || pgblend._partitions(attached.relation)) AS p (relid)
         INNER JOIN pg_class AS c ON c.oid = p.relid AND c.relkind IN ('r', 'p')
         WHERE NOT EXISTS (
-            SELECT FROM pg_trigger AS t
-            WHERE t.tgrelid = p.relid AND t.tgname = 'pgblend_truncate'
-                AND t.tgfoid = 'pgblend._table_truncated()'::regprocedure
-                AND t.tgargs = convert_to(attached.id::text, 'UTF8') || '\x00')
+            SELECT FROM pgblend._own_triggers(attached.id) AS t
+            WHERE t.relation = p.relid AND t.name = 'pgblend_truncate')
+        ORDER BY p.relid <> attached.relation
     LOOP
-        -- Calls in text: _table_truncated (triggers of a user's table).
-        EXECUTE format('CREATE OR REPLACE TRIGGER pgblend_truncate AFTER TRUNCATE ON %s
-            FOR EACH STATEMENT EXECUTE FUNCTION pgblend._table_truncated(%L)', part, attached.id);
-        IF attached.row_level THEN
-            EXECUTE format('ALTER TABLE ONLY %s ENABLE ALWAYS TRIGGER pgblend_truncate', part);
+        IF part.relid = attached.relation AND (attached.row_level OR part.is_parted) THEN
+            -- Calls in text: _row_changed, _table_changed, _table_truncated (triggers).
+            EXECUTE format('CREATE TRIGGER pgblend_rows AFTER INSERT OR UPDATE OR DELETE ON %1$s
+                FOR EACH ROW EXECUTE FUNCTION pgblend._row_changed(%2$L);
+                ALTER TABLE %1$s ENABLE ALWAYS TRIGGER pgblend_rows', part.relid, attached.id);
+        END IF;
+        FOR event, tables IN
+            VALUES
+                ('insert', 'REFERENCING NEW TABLE AS new_rows'),
+                ('update', 'REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows'),
+                ('delete', 'REFERENCING OLD TABLE AS old_rows'),
+                ('truncate', '')
+        LOOP
+            CONTINUE WHEN attached.row_level AND event <> 'truncate';
+            EXECUTE format('CREATE OR REPLACE TRIGGER pgblend_%1$s AFTER %1$s ON %2$s %3$s
+                FOR EACH STATEMENT EXECUTE FUNCTION pgblend.%4$I(%5$L)',
+                event, part.relid, tables,
+                CASE event WHEN 'truncate' THEN '_table_truncated' ELSE '_table_changed' END,
+                attached.id);
+            IF attached.row_level OR part.is_parted OR part.has_copy THEN
+                EXECUTE format('ALTER TABLE ONLY %s ENABLE ALWAYS TRIGGER %I',
+                    part.relid, 'pgblend_' || event);
+            END IF;
+        END LOOP;
+        -- Not of a partition that has partitions: those that come to it copy its own.
+        IF part.has_copy AND NOT part.is_parted THEN
+            EXECUTE format('ALTER TABLE ONLY %s DISABLE TRIGGER pgblend_rows', part.relid);
         END IF;
     END LOOP;
+END;
+$function$;
+
+-- _own_triggers: the triggers of an attachment, but for copies that partitions have of their
+-- parent's.
+CREATE OR REPLACE FUNCTION pgblend._own_triggers(attachment_id integer)
+RETURNS TABLE (relation regclass, name name)
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+ROWS 5
+AS $function$
+BEGIN
+    RETURN QUERY
+    SELECT t.tgrelid::regclass, t.tgname
+    FROM pg_catalog.pg_trigger AS t
+    WHERE t.tgparentid = 0
+        AND t.tgfoid IN (
+            'pgblend._row_changed()'::regprocedure,
+            'pgblend._table_changed()'::regprocedure,
+            'pgblend._table_truncated()'::regprocedure)
+        AND t.tgargs = convert_to(attachment_id::text, 'UTF8') || '\x00';
 END;
 $function$;
 
@@ -67,7 +121,7 @@ $function$;
 -- It reads the tables new_rows and old_rows: a trigger whose transition tables these are not is an
 -- error, since others could have such names. An update that changes nothing of what the index takes
 -- is passed over. Runs with its owner's rights, so that who may write the table need have none
--- here; nobody makes such triggers but _keep_attachment. Of rows it evaluates nothing but the
+-- here; nobody makes such triggers but _follow_relations. Of rows it evaluates nothing but the
 -- output functions of their keys' types, and compares bytes. The table is read with the rights of
 -- its own owner. Where a column is gone, a WARNING names it, the attachment remembers, and the
 -- write goes on.
@@ -114,8 +168,9 @@ END;
 $function$;
 
 -- _row_changed: trigger on attached tables that brings the documents of a changed row up to date.
--- As _table_changed, for tables whose statements do not tell (_needs_row_triggers). It reads no
--- relation by a name, so owners of partitioned tables may have it on partitions that they make.
+-- As _table_changed, for tables whose statements do not tell (_needs_row_triggers), and for
+-- partitions that came since (_follow_relations). It reads no relation by a name, so owners of
+-- partitioned tables may have it on partitions that they make.
 CREATE OR REPLACE FUNCTION pgblend._row_changed()
 RETURNS trigger
 LANGUAGE plpgsql
@@ -177,6 +232,10 @@ BEGIN
         SELECT FROM pg_partition_ancestors(_followed_attachment.relation) AS p
         WHERE p.relid = attached.relation)
     THEN
+        IF _followed_attachment.relation = ANY(attached.partitions) THEN
+            attached := NULL;  -- it was a partition: its rows are none of the table any more
+            RETURN;
+        END IF;
         RAISE WARNING 'pgblend does not follow this change: % is another table than the one that '
             'was attached', _followed_attachment.relation::regclass
             USING HINT = 'Dropped and restored? Attach it again, its vectors stay: pgblend doctor';

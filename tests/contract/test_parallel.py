@@ -91,6 +91,7 @@ CALLS = {
     "_sample_vectors": f"({IDS}, 10, NULL)",
     "_sampled_chunks": "(1, 10)",
     "_sampled_vectors": f"({IDS}, 10, 'test_space')",
+    "_unreadable_json": "('{}')",
     "_used_languages": f"({IDS})",
     "_waiting_vectors": "(1, 'test_space')",
     "_searched_collections": "('{c}')",

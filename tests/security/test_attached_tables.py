@@ -13,7 +13,10 @@ from pgblend.cli.base.database import connect
 from support.database import Database
 from support.hostile_tables import (
     ATTACH,
+    ATTACH_VECTORS,
+    CASTS,
     CHANGES,
+    VECTOR_CHANGES,
     change_table,
     is_superuser,
     owner_of_a_table,
@@ -56,12 +59,19 @@ def with_errors(db: Database, statement: str) -> None:
         db.connection.rollback()
 
 
-@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+@pytest.mark.parametrize(
+    ("attach", "change"),
+    [
+        *((ATTACH, change) for change in CHANGES.values()),
+        *((ATTACH_VECTORS, change) for change in VECTOR_CHANGES.values()),
+    ],
+    ids=[*CHANGES, *(f"vectors, {name}" for name in VECTOR_CHANGES)],
+)
 def test_the_owner_of_an_attached_table_gains_no_right(
-    committed: Database, app: Database, change: str
+    committed: Database, app: Database, attach: str, change: str
 ) -> None:
     role = str(app.connection.info.user)
-    committed.rows(ATTACH)
+    committed.rows(attach)
     if "_RETURN" in change and app.connection.info.server_version >= 160000:
         pytest.skip("no table becomes a view any more")
     change_table(app, change)
@@ -70,6 +80,34 @@ def test_the_owner_of_an_attached_table_gains_no_right(
     with connect(committed.url) as opened:
         administrator = Database(opened)
         assert try_all(administrator, READS) <= {role}
+    assert not is_superuser(committed, role)
+
+
+VIEWS = {
+    "volatile": "SELECT id, body || app.pwn() AS body FROM app.t",
+    "key": "SELECT length(app.pwn()) AS id, body FROM app.t",
+    "filter": "SELECT id, body FROM app.t WHERE app.pwn() IS NOT NULL",
+    "cast": "SELECT id, 'a'::app.evil AS body FROM app.t",
+}
+
+
+@pytest.mark.parametrize("options", ["", "WITH (security_invoker)", "WITH (security_barrier)"])
+@pytest.mark.parametrize("query", VIEWS.values(), ids=VIEWS)
+def test_the_owner_of_an_attached_view_gains_no_right(
+    committed: Database, app: Database, query: str, options: str
+) -> None:
+    """It is attached as another view, and then gets what its owner wants."""
+    role = str(app.connection.info.user)
+    change_table(app, "CREATE TYPE app.evil AS ENUM ('a');" + CASTS.format(type="app.evil"))
+    app.rows("CREATE VIEW app.w AS SELECT id, body FROM app.t")
+    committed.rows("SELECT attach_table('app.w', '{body}', key_columns => '{id}')")
+    app.rows("DROP VIEW app.w" if "cast" in query or "evil" in query else "SELECT")
+    app.rows(f"CREATE OR REPLACE VIEW app.w {options} AS {query}")
+    with connect(committed.url) as opened:
+        administrator = Database(opened)
+        again = "SELECT attach_table('app.w', '{body}', key_columns => '{id}')"
+        views = tuple(read.replace("app.t", "app.w") for read in READS)
+        assert try_all(administrator, (*views, again, *views)) <= {role}
     assert not is_superuser(committed, role)
 
 

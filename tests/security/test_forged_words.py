@@ -1,12 +1,17 @@
 """A passage is found by the words of its text, whatever its writer says that these are."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
 import pytest
+from psycopg.types.json import Jsonb
 
+from pgblend.cli.base.database import connect
 from pgblend.cli.operate import lexical_file
 from support.database import Database, add_documents
+from support.locks import waits
+from support.waiting import wait_until
 
 FORGED = "'deploy':1A,2A,3A 'wine':4A 'zebra':5A '=err-1042':1C '==keys.txt':1C"
 INSERT = (
@@ -55,6 +60,77 @@ def test_headings_that_do_not_stand_in_the_text_count_nothing(
     weights = "SELECT count(*) FROM pgblend_data.chunk AS c, unnest(c.lexemes) AS l,"
     weights += " unnest(l.positions) AS p WHERE c.id = %s AND l.lexeme = 'walrus'"
     assert committed.value(weights, last) == (4 if own.count("walrus") > 1 else 1)
+
+
+@pytest.mark.parametrize("claimed", [3, 14, 16])
+def test_text_is_repeated_where_the_passage_before_ends_with_it(
+    committed: Database, writer: Database, claimed: int
+) -> None:
+    """Else a passage whose text were all repeated would add nothing to its document's length."""
+    insert = INSERT.replace("'doc', 0", "'doc', CASE n WHEN 6 THEN %s ELSE 0 END")
+    (_, forged) = writer.column(insert, claimed, FORGED)
+    (_, honest) = writer.column(INSERT.replace("(5, 6)", "(15, 16)"), FORGED)
+    facts = "SELECT own_start, own_position, length(lexemes) FROM pgblend_data.chunk WHERE id = %s"
+    assert committed.rows(facts, forged) == committed.rows(facts, honest) == [(0, 1, 4)]
+    scores = "SELECT score FROM lexical_search('quiet', 20) WHERE chunk_id = %s"
+    assert committed.value(scores, forged) == committed.value(scores, honest)
+
+
+def test_text_that_is_repeated_counts_as_such(committed: Database, writer: Database) -> None:
+    chunks = [
+        {"content": "one seal\nand two  walruses\n", "own_start": 0},
+        {"content": "two  walruses\n\nthen wine", "own_start": 15},
+        {"content": "walruses then wine", "own_start": 8},
+        {"content": "then wine", "own_start": 9},
+    ]
+    key = "SELECT ingest_document('a', 'own.md', 'x', chunks => %s)"
+    writer.rows(key, Jsonb(chunks))
+    starts = "SELECT own_start FROM chunks WHERE content <> 'a seal' ORDER BY chunk_index"
+    assert committed.column(starts) == [0, 15, 0, 9]
+
+
+def test_who_renames_a_document_waits_for_its_new_passages(
+    committed: Database, writer: Database, database_url: str
+) -> None:
+    """So does who adds passages wait for a new name: one that a second session is about to give."""
+    with connect(database_url) as second, ThreadPoolExecutor() as threads:
+        other = Database(second)
+        committed.rows("SELECT add_collection('b')")
+        add_documents(committed, "b", [("b.md", "Birds", "")])
+        insert = INSERT.replace("'a.md'", "'b.md'").replace("(5, 6)", "(0, 1)")
+        rename = "UPDATE pgblend_data.document SET title = 'Fish' WHERE source_key = 'b.md'"
+        committed.connection.autocommit = False
+        committed.rows(insert, None)
+        waiting = threads.submit(other.error, rename)
+        wait_until(lambda: waits(committed.connection, second))
+        committed.connection.commit()
+        assert waiting.result().sqlstate == "0A000"
+        committed.rows("DELETE FROM pgblend_data.chunk WHERE collection_id = 2")
+        committed.connection.commit()
+        committed.rows(rename)
+        waiting = threads.submit(other.rows, insert, None)
+        wait_until(lambda: waits(committed.connection, second))
+        committed.connection.commit()
+        waiting.result()
+        committed.connection.autocommit = True
+    assert len(committed.rows(FOUND, "fish")) == 2
+    assert committed.rows(FOUND, "birds") == []
+
+
+def test_a_document_that_is_forgotten_keeps_no_new_passages(
+    committed: Database, writer: Database, database_url: str
+) -> None:
+    a = committed.value("SELECT id FROM pgblend_data.document")
+    with connect(database_url) as second, ThreadPoolExecutor() as threads:
+        writer.connection.autocommit = False
+        writer.rows(INSERT, None)
+        waiting = threads.submit(Database(second).rows, "SELECT * FROM forget_document(%s)", a)
+        wait_until(lambda: waits(committed.connection, second))
+        writer.connection.commit()
+        waiting.result()
+    for table in ("document", "chunk", "pending", "vocabulary"):
+        assert committed.rows(f"TABLE pgblend_data.{table}") == [], table
+    assert committed.rows(FOUND, "walrus") == []
 
 
 @pytest.mark.parametrize("change", ["title = 'Other'", "source_key = 'deploy.md'"])

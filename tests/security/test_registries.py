@@ -35,7 +35,8 @@ def wanted(relation: str) -> str:
         f"'relation', '{relation}'::regclass::oid::text, 'table_name', '{relation}',"
         " 'collection_id', blend.add_collection('c' || random()), 'made_collection', true,"
         " 'key_columns', '{id}'::text[], 'text_columns', '{body}'::text[],"
-        " 'metadata_columns', '{}'::text[], 'row_level', false))"
+        " 'metadata_columns', '{}'::text[], 'filter_columns', '{}'::text[],"
+        " 'text_format', 'plain', 'row_level', false))"
     )
 
 
@@ -150,6 +151,43 @@ def test_an_admin_reads_no_row_that_row_security_hides_from_it(
     for call in (read, "SELECT blend.fill_table('app.t', 10, true)"):
         assert "may not read all rows of app.t" in str(admin.error(call).message_primary)
     assert app.value("SELECT blend.fill_table('app.t', 10, true)") == 1
+
+
+def test_a_row_filter_past_attach_table_has_the_owner_s_rights_alone(
+    committed: Database, app: Database
+) -> None:
+    """attach_table refuses such a filter; who hands it to the routine gains nothing by it."""
+    role = str(app.connection.info.user)
+    kept = wanted("app.t").replace("'row_level',", "'row_filter', 'app.pwn() = body', 'row_level',")
+    app.rows(f"SELECT pgblend._keep_attachment({kept})")
+    app.warnings()
+    committed.warnings()
+    app.rows("INSERT INTO app.t (id, body) VALUES (7, 'a')")
+    committed.rows("SELECT fill_table('app.t', 10, true)")
+    committed.rows("SELECT * FROM check_attached_tables()")
+    told = {one for one in app.warnings() + committed.warnings() if one.startswith("ran as")}
+    assert told == {f"ran as {role}"}
+    assert not is_superuser(committed, role)
+    committed.rows("ALTER TABLE app.t OWNER TO CURRENT_USER")
+    refused = committed.error("SELECT fill_table('app.t', 10, true)").message_primary
+    assert str(refused).startswith("app.t has another owner")
+
+
+def test_what_an_admin_says_of_another_s_triggers_is_not_believed(
+    committed: Database, app: Database
+) -> None:
+    """Else attaching a table of one's own took the triggers off another's."""
+    committed.rows("CREATE TABLE public.other (id int PRIMARY KEY, body text)")
+    committed.rows("SELECT attach_table('other', '{body}')")
+    told = (
+        "'id', (SELECT id FROM pgblend_data.attached_table),"
+        " 'partitions', ARRAY['public.other'::regclass::oid::text], 'row_level',"
+    )
+    kept = wanted("app.t").replace("'row_level',", told)
+    app.rows(f"SELECT pgblend._keep_attachment({kept})")
+    committed.rows("INSERT INTO public.other VALUES (1, 'a gnu')")
+    assert committed.column("SELECT source_key FROM lexical_search('gnu')") == ["1"]
+    assert committed.rows("SELECT * FROM check_attached_tables()") == []
 
 
 def test_the_owner_of_a_partitioned_table_makes_partitions(

@@ -161,6 +161,53 @@ CHANGES = {
 }  # fmt: skip
 
 
+# The same for a column of vectors, v.
+ATTACH_VECTORS = """
+    ALTER TABLE app.t ADD COLUMN v vector(3);
+    UPDATE app.t SET v = '[1,2,3]';
+    SELECT attach_table('app.t', '{body}', embedding_column => 'v',
+        embedding_model => 'openai/x', probe => false)
+"""
+_FUNCTIONS_OF_VECTORS = """
+    CREATE FUNCTION app.translate(text, text, text) RETURNS text LANGUAGE sql AS 'SELECT app.pwn()';
+    CREATE FUNCTION app.num_nulls(vector) RETURNS int LANGUAGE sql
+        AS 'SELECT length(app.pwn()) - 1';
+    CREATE FUNCTION app.same(vector, vector) RETURNS boolean LANGUAGE sql
+        AS 'SELECT app.pwn() IS NOT NULL';
+    CREATE OPERATOR app.= (FUNCTION = app.same, LEFTARG = vector, RIGHTARG = vector);
+    CREATE OPERATOR app.<> (FUNCTION = app.same, LEFTARG = vector, RIGHTARG = vector);
+"""
+VECTOR_CHANGES = {
+    "domain over vector": """
+        CREATE DOMAIN app.evil AS vector CHECK (app.pwn() IS NOT NULL);
+        ALTER TABLE app.t ALTER COLUMN v TYPE app.evil USING v::app.evil;
+    """,
+    "a type named vector": ENUM.replace("evil", "vector") + CASTS.format(type="app.vector")
+    + "ALTER TABLE app.t ALTER COLUMN v TYPE app.vector USING 'a'::app.vector;",
+    "composite": "CREATE TYPE app.evil AS (a vector);" + CASTS.format(type="app.evil")
+    + "ALTER TABLE app.t ALTER COLUMN v TYPE app.evil USING ROW(v)::app.evil;",
+    "functions and operators of vector": _FUNCTIONS_OF_VECTORS + """
+        DO $$ BEGIN EXECUTE format('ALTER ROLE %I SET search_path = app, pg_catalog', CURRENT_USER);
+        END $$;
+    """,
+    "generated vector": """
+        CREATE FUNCTION app.made(text) RETURNS vector IMMUTABLE LANGUAGE plpgsql
+        AS $$ BEGIN PERFORM app.pwn(); RETURN '[1,2,3]'; END $$;
+        ALTER TABLE app.t DROP COLUMN v;
+        ALTER TABLE app.t ADD COLUMN v vector(3) GENERATED ALWAYS AS (app.made(note)) STORED;
+    """,
+    "index of vectors": _FUNCTIONS_OF_VECTORS + """
+        CREATE FUNCTION app.constant(int) RETURNS vector IMMUTABLE LANGUAGE plpgsql
+        AS $$ BEGIN PERFORM app.pwn(); RETURN '[1,2,3]'; END $$;
+        CREATE INDEX ON app.t ((app.constant(1) <-> v));
+    """,
+    "row security": CHANGES["row security"],
+    "row security that sets search_path": CHANGES["row security that sets search_path"]
+    + _FUNCTIONS_OF_VECTORS.replace("app.same", "app.alike"),
+    "trigger": CHANGES["trigger"],
+}  # fmt: skip
+
+
 @contextmanager
 def owner_of_a_table(
     db: Database, connect_as: Callable[..., psycopg.Connection]
