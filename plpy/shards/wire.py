@@ -7,8 +7,8 @@ import json
 from binascii import a2b_base64, b2a_base64
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from itertools import chain
-from math import isfinite
+from itertools import chain, pairwise
+from math import isclose, isfinite
 from struct import Struct
 from struct import error as layout_error
 from types import UnionType
@@ -108,6 +108,7 @@ _MOST = 2**63
 _MOST_OF_COLUMN = 2**31  # places in texts are of PostgreSQL's type integer
 _SMALL = {"start_offset", "end_offset", "start_line", "end_line", "pages", "chunk_index"}
 _MOST_EXPONENT = 300
+_ROUNDED = 0.001  # vectors of halves
 _NONSENSE = (
     AttributeError,
     KeyError,
@@ -204,7 +205,10 @@ def _is_json(text: str) -> bool:
 
 
 def _is_list(value: Any, request: Any) -> bool:
-    """Tell whether this is a list of candidates, no longer than was asked for, each there once."""
+    """Tell whether this is a list of candidates, no longer than was asked for, each there once.
+
+    They come best first, and no score is beyond what the search itself says that none can reach.
+    """
     if not (_is_row(value, 3) and isinstance(value[0], str) and is_of(float | None, value[2])):
         return False
     found = unpacked_list(value)
@@ -216,6 +220,27 @@ def _is_list(value: Any, request: Any) -> bool:
         and is_of(Sequence[int], value[1])
         and len(found.parts) in (0, len(found.scores))
         and all(0 <= one < max(len(parts), 1) for one in found.parts)
+        and all(one >= other for one, other in pairwise(found.scores))
+        and _are_possible(found, request)
+    )
+
+
+def _are_possible(found: CandidateList, request: Any) -> bool:
+    """Tell whether scores are within their bounds: BM25 below what its weights come to."""
+    if not found.scores:
+        return True
+    if not hasattr(request, "formula"):
+        low, most = (-1.0, 1.0) if found.perfect is None else (0.0, found.perfect)
+        return low - _ROUNDED <= found.scores[-1] and found.scores[0] <= most + _ROUNDED
+    tops = [sum(part.weights) * (request.formula.k1 + 1) for part in request.parts]
+    places = found.parts or [0] * len(found.scores)
+    return (
+        any(isclose(found.perfect or 0.0, top, rel_tol=_ROUNDED) for top in tops)
+        and min(found.scores) >= 0
+        and all(
+            score <= tops[place] * (1 + _ROUNDED)
+            for score, place in zip(found.scores, places, strict=True)
+        )
     )
 
 
@@ -269,7 +294,7 @@ def _is_vectors(value: Any, request: Any) -> bool:
 
 
 def _is_counts(value: Any, request: Any) -> bool:
-    """Counts are of each lexeme that was asked for, none is below 0."""
+    """Counts are of each lexeme that was asked for, none is below 0 or beyond what there is."""
     if not is_of(Counts, value):
         return False
     n, length, *columns = value
@@ -279,6 +304,8 @@ def _is_counts(value: Any, request: Any) -> bool:
         and len(columns[0]) == count
         and len(columns[1]) == len(columns[2])
         and len(columns[1]) in (0, count)
+        and max([*columns[0], *columns[1], *columns[2]], default=0) <= n
+        and all(df <= of_language for of_language, df in zip(*columns[1:], strict=True))
     )
 
 
@@ -375,7 +402,7 @@ _CHECKS: Mapping[str, Check] = {
     "passing": _is_passing,
     "distances": _is_distances,
     "named_documents": _rows(NamedDocument, "name", "names"),
-    "cosines": _pairs(float | None),
+    "cosines": _pairs(float | None, lambda one: one is None or abs(one) <= 1 + _ROUNDED),
     "vectors": _is_vectors,
     "steps": _is_steps,
     "present": lambda value, nodes: (

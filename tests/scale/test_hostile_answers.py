@@ -47,6 +47,10 @@ LISTS = {
     "infinite": "columns[-1] = float('inf')",
     "twice": "columns[1] = columns[0]",
     "unknown ids": "columns[:n] = [one + 10**9 for one in columns[:n]]",
+    # Facts that fit the shape, and cannot be true.
+    "beyond the best": "columns[3 * n] += 10**6",
+    "below the worst": "columns[-1] = -2.0",
+    "worst first": "columns[3 * n :] = columns[: 3 * n - 1 : -1]",
 }
 LIES = {
     "count: a text": ("count", "value[0] = 'x'"),
@@ -58,6 +62,7 @@ LIES = {
     "count: too few": ("count", "value[2] = []"),
     "count: nested": ("count", "value[2] = [value[2]]"),
     "count: a column less": ("count", "value.pop()"),
+    "count: more passages than there are": ("count", "value[2] = [value[0] + 1 for _ in value[2]]"),
     "configurations: numbers": ("configurations", "value = [1]"),
     "configurations: nested": ("configurations", "value = [[['english']]]"),
     "check: a text": ("check_index", "value = 'x'"),
@@ -68,6 +73,7 @@ LIES = {
     "find: parts": ("find", "value[1] = [7]"),
     "find: parts of texts": ("find", "value[1] = ['x' for _ in value[1]]"),
     "find: perfect": ("find", "value[2] = 'x'"),
+    "find: a perfect score of its own": ("find", "value[2] *= 1000"),
     "nearest: a number": ("nearest", "value = 7"),
     "hashes: one less": ("hashes", "value = b64encode(b64decode(value)[4:]).decode()"),
     "hashes: a list": ("hashes", "value = [1]"),
