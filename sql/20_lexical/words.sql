@@ -158,9 +158,9 @@ FOR EACH ROW EXECUTE FUNCTION pgblend._chunk_immutable();
 -- A trigger, since a generated column cannot cast the configuration's name, and the name is stored
 -- as text, since a regconfig column blocks pg_upgrade. It sees the chunk before, also where the
 -- same statement inserts that. Text before own_start counts as repeated where the chunk before
--- ends with it; else own_start becomes 0. The document is locked as its foreign key will lock it,
--- so that who renames it meanwhile waits, or is waited for (_document_keeps_names). Words too long
--- to be indexed are left out without a NOTICE.
+-- ends with it; else own_start becomes 0, but in the first chunk. The document is locked as its
+-- foreign key will lock it, so that who renames it meanwhile waits, or is waited for
+-- (_document_keeps_names). Words too long to be indexed are left out without a NOTICE.
 CREATE OR REPLACE FUNCTION pgblend._chunk_index_text()
 RETURNS trigger
 LANGUAGE plpgsql
@@ -174,7 +174,7 @@ DECLARE
     repeated text := rtrim(left(NEW.content, NEW.own_start), no_words);
     named record;
     heading_goes_on boolean := false;
-    is_repeated boolean := false;
+    is_repeated boolean := NEW.chunk_index <= 0;  -- the first counts as its own in any case
 BEGIN
     PERFORM pgblend._check_text_search_config(NEW.text_search_config);
     IF TG_OP = 'INSERT' THEN

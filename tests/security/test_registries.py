@@ -187,7 +187,8 @@ def test_what_an_admin_says_of_another_s_triggers_is_not_believed(
     app.rows(f"SELECT pgblend._keep_attachment({kept})")
     committed.rows("INSERT INTO public.other VALUES (1, 'a gnu')")
     assert committed.column("SELECT source_key FROM lexical_search('gnu')") == ["1"]
-    assert committed.rows("SELECT * FROM check_attached_tables()") == []
+    problems = "SELECT problem FROM check_attached_tables() WHERE table_name LIKE '%%other'"
+    assert committed.column(problems) == []
 
 
 def test_the_owner_of_a_partitioned_table_makes_partitions(
