@@ -15,7 +15,8 @@
 -- view is read with its owner's rights, needs key_columns, and is not followed: fill_table with
 -- anew brings its changes, or pgblend table fill. NULL row_level means true for partitions,
 -- for subscribers of a replication and for tables with foreign partitions: triggers fire by row
--- there, which takes ten times as long. A row's foreign keys to attached tables, its own among them, are edges of type foreign_key, whichever table is attached first. They
+-- there, which takes ten times as long. A row's foreign keys to attached tables, its own among
+-- them, are edges of type foreign_key, whichever table is attached first. They
 -- must reference key_columns in the order of their index. A foreign key that is added later
 -- counts for new rows, and for all after fill_table(…, anew => true); check_attached_tables
 -- tells. embedding_column holds vectors (of pgvector: vector or halfvec) that embedding_model made

@@ -33,7 +33,7 @@ BEGIN
     LOOP
         PERFORM pgblend._drop_table_triggers(old);
     END LOOP;
-    -- What lesser roles say of the kept SQL, of partitions or the kind of relation, is not believed.
+    -- What lesser roles say of kept SQL, partitions or the kind of relation is not believed.
     wanted.id := NULL;
     wanted.partitions := pgblend._partitions(wanted.relation);
     PERFORM pgblend._drop_table_triggers(wanted);
