@@ -2,17 +2,18 @@
 
 import hashlib
 import re
-import unicodedata
 from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import unquote, urlsplit
+
+from pgblend.plpy.lexical.forms import small, unicode_form
 
 LINK_WORD = re.compile(r"[^\W_]+")
 
 
 def name_words(text: str) -> list[str]:
     """Return the words without case, punctuation and leading zeros: PEP-0008 is ["pep", "8"]."""
-    words = LINK_WORD.findall(unicodedata.normalize("NFKC", text).casefold())
+    words = LINK_WORD.findall(small(unicode_form(text)))
     return [(word.lstrip("0") or "0") if word.isdecimal() else word for word in words]
 
 

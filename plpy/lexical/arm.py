@@ -105,10 +105,7 @@ class LexicalArm:
         values = query_idf(configs, lexemes, counts)
         idf = iter(values)
         parts = [
-            part._replace(
-                weights=[next(idf) * boost for boost in part.weights],
-                operands=part.operands if scope.by_document else (),
-            )
+            part._replace(weights=[next(idf) * boost for boost in part.weights])
             for part in terms.parts
         ]
         if terms.stand_ins:

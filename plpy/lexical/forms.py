@@ -34,7 +34,10 @@ _UNIT = (
     r"|[mMkG]?Wh|mAh|[kMGT]?Hz|m?s|min|h|km/h|mph|rpm|fps|dpi|px|pt|em|rem|ft|lbs?|oz|mi|[hkM]?Pa|bar"
     r"|psi|dB|k?cal|k?J|N|Nm|mol|ha|PS|hp|EUR|USD|CHF|GBP"
 )
-WITH_UNIT = rf"([0-9](?<![\w.,].)[0-9]*(?:\.[0-9]+)?) ?((?:{_UNIT})(?!\w)|(?i:[kmgtp]i?b)(?!\w))"
+# Digits are taken as a whole, or each would be tried as the last one.
+_AMOUNT = r"[0-9](?<![\w.,].)[0-9]*(?:\.[0-9]+)?(?![0-9])"
+_IS_UNIT = rf" ?(?:(?:{_UNIT})|(?i:[kmgtp]i?b))(?!\w)"
+WITH_UNIT = rf"({_AMOUNT}) ?(?=[^\W\d_])((?:{_UNIT})(?!\w)|(?i:[kmgtp]i?b)(?!\w))"
 
 
 @lru_cache(maxsize=100)
@@ -43,9 +46,15 @@ def _groups(config: str) -> tuple[str, bool]:
     language = re.sub(r"^.*\.", "", config)
     if not re.match(_COMMA, language):
         return r"[0-9](?<![\w.,'’].)\d{0,2}(?:(?:,\d{3})+|(?:['’]\d{3})+)(?!\d|[,'’]\d)", False
-    spaced = r"|(?: \d{3})+" if re.match(_SPACED, language) else ""
+    spaced = r"|(?: \d{3})+" if has_spaced_groups(config) else ""
     whole = rf"\d{{0,2}}(?:(?:\.\d{{3}})+|(?:['’]\d{{3}})+{spaced})"
     return rf"[0-9](?<![\w.,'’].)(?:{whole}(?:,\d+)?|\d*,\d+)(?!\d|[.,'’]\d)", True
+
+
+@lru_cache(maxsize=100)
+def has_spaced_groups(config: str) -> bool:
+    """Tell whether numbers of a configuration's language may have spaces between groups."""
+    return re.match(_SPACED, re.sub(r"^.*\.", "", config)) is not None
 
 
 def with_one_form(text: str, config: str) -> str:
@@ -66,6 +75,9 @@ def _respelt(text: str, spellings: Iterable[Spelling]) -> str:
 
 def grouped(text: str, config: str) -> Iterator[Spelling]:
     """Give the numbers with groups of digits or a decimal comma: digits, and a point for that."""
+    kinds = kinds_of(text)
+    if not any(one in kinds for one in _GROUPED):
+        return
     pattern, has_comma = _groups(config)
     for match in re.finditer(pattern, text):
         begin = match.start()
@@ -79,6 +91,8 @@ def grouped(text: str, config: str) -> Iterator[Spelling]:
 
 def with_units(text: str) -> Iterator[Spelling]:
     """Give numbers with a unit: both, and then the whole as one word."""
+    if not re.search(_NUMBER, kinds_of(text)) and "\u03bc" not in text:
+        return
     for match in re.finditer(WITH_UNIT, text):
         (begin, middle), (start, end) = match.span(1), match.span(2)
         places = [*range(begin, middle), start, *range(start, end), begin]
@@ -103,6 +117,8 @@ CONTROL = r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
 LONE_RETURN = r"\r(?!\n)"
 # What a printer strikes over, as in manual pages, and what parts fields, lines and pages.
 STRUCK = r"[^\n\x08]\x08"
+# Beyond Latin-1, letters, and what a form leaves out or changes.
+_ODD = rf"[^\W_\x00-\xff]|[\u2010\u2212]|{IGNORABLE}"
 APART_BY = dict.fromkeys("\x0b\x0c\x85", "\n") | dict.fromkeys("\x1c\x1d\x1e\x1f", " ")
 JSON_TEXT = r'"(?:[^"\\]|\\.)*"'
 # Raised figures are no part of a longer word or of a number, which are found without them.
@@ -125,28 +141,32 @@ CUT = (
 )
 INNER = r"[^\W_]*"
 LONGEST = 100
-# What bytes of ASCII are to a form: letters a or A, digits 0, controls zero.
-_KINDS = bytes(
-    ord(kind)
-    for kind in (
-        "".join("\0" if one not in (9, 10) else " " for one in range(32))
-        + " " * 7
-        + "'"
-        + " " * 4
-        + ",-. "
-        + "0" * 10
-        + " " * 7
-        + "A" * 26
-        + " " * 4
-        + "0 "
-        + "a" * 26
-        + " " * 4
-        + "\0"
-        + " " * 128
-    )
+
+
+def _kind(one: int) -> int:
+    """Return what a byte of Latin-1 is to a form: a letter a or A, a digit 0, a control zero.
+
+    Some signs stand for themselves, others are blanks; soft hyphens are as controls.
+    """
+    sign = chr(one)
+    if one < 128 and sign in "\t\n',-.?_":
+        return one
+    if one < 32 or 127 <= one < 160 or one == 173:
+        return 0
+    is_digit = one < 128 and sign.isdigit()
+    return ord("0" if is_digit else "a" if sign.islower() else "A" if sign.isupper() else " ")
+
+
+_KINDS = bytes(map(_kind, range(256)))
+_HUMPS = (b"aA", b"0Aa", b"AAaa")
+_GROUPED = (b"0,0", b"0.0", b"0'0", b"0 0", b"0?0")
+# All that is not its own form in any language, by the signs that few texts have many of.
+_OTHER_FORM = (
+    rb"[A.,'\x00](?:(?<=aA)|(?<=0A)(?=a)|(?<=AA)(?=aa)|(?<=\.)(?=[aA0_])|(?<=0[,'])(?=0)|(?<=\x00))"
 )
 # How a number with a unit may begin.
-_NUMBERS = (b"0a", b"0A", b"0 a", b"0 A")
+_NUMBER = rb"0(?= ?[aA])"
+_AMOUNT_ENDS = rb"0(?= ?[aA]{1,5}(?![aA0_]))"
 ASCII = bytes(range(128))
 
 
@@ -191,17 +211,46 @@ def beyond_ascii(text: str) -> str:
 
 
 def is_own_form(text: str, config: str = "") -> bool:
-    """Tell at a glance of a text of ASCII that it is its own form, as most are."""
-    if not text.isascii():
-        return False
-    kinds = text.encode().translate(_KINDS)
-    if b"." in kinds and (b".a" in kinds or b".A" in kinds or b".0" in kinds):
-        return False
-    if b"aA" in kinds or b"0Aa" in kinds or b"AAaa" in kinds or b"\0" in kinds:
-        return False
-    if b"0,0" in kinds or b"0'0" in kinds or ("I" in text and is_dotless(config)):
-        return False
-    return not (any(one in kinds for one in _NUMBERS) and re.search(WITH_UNIT, text))
+    """Tell at a glance of a text that it is its own form, as most are."""
+    return not odd_signs(text) and next(changes(text, config), None) is None
+
+
+def odd_signs(text: str) -> list[str]:
+    """Return the signs of a text that may have another form: letters beyond Latin-1, ligatures."""
+    if text.isascii():
+        return []
+    return [
+        one
+        for one in set(beyond_ascii(text))
+        if re.match(_ODD, one) or unicodedata.combining(one) or normal(one) != one
+    ]
+
+
+def normal(text: str) -> str:
+    """Return the compatibility form of a text."""
+    return unicodedata.normalize("NFKC", text)
+
+
+def changes(text: str, config: str) -> Iterator[int]:
+    """Give, in no order, where a text without odd signs may not be its own form."""
+    kinds = kinds_of(text)
+    for found in re.finditer(_OTHER_FORM, kinds):
+        yield found.start()
+    if "I" in text and is_dotless(config):
+        yield from (found.start() for found in re.finditer("I", text))
+    if has_spaced_groups(config):
+        yield from (found.start() for found in re.finditer(rb"0 0", kinds))
+    if "\u2019" in text:
+        yield from (found.start() for found in re.finditer(rb"0\?0", kinds))
+    is_unit = re.compile(_IS_UNIT).match
+    yield from (
+        one for found in re.finditer(_AMOUNT_ENDS, kinds) if is_unit(text, one := found.end())
+    )
+
+
+def kinds_of(text: str) -> bytes:
+    """Return what each character of a text is to a form (_kind); ? for one beyond Latin-1."""
+    return text.encode("latin-1", "replace").translate(_KINDS)
 
 
 def unicode_form(text: str) -> str:
@@ -248,6 +297,9 @@ def humps(text: str) -> Iterator[tuple[int, int, list[tuple[int, int]]]]:
 
     Parts have at least two letters: JavaScript has two, iPhone one.
     """
+    kinds = kinds_of(text)
+    if not (any(one in kinds for one in _HUMPS) or re.search(_ODD, beyond_ascii(text))):
+        return
     last = 0
     for cut in re.finditer(CUT, text):
         if cut.start() < last:

@@ -179,7 +179,7 @@ class Node:
         checked = candidate_filter(self.db, request.collection_ids, request.filter, part.condition)
         terms, formula = term_ids(part.lexemes), request.formula
         scoring = Scoring(self.db, opened, part.config, terms, part.weights, formula, check)
-        return scoring.best_passing(checked, request.depth)
+        return scoring.best_passing(checked, request.depth, part.operands)
 
     def _documents(
         self, opened: OpenIndex, request: ListRequest, part: Part, check: Check

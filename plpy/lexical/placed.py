@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
 from typing import NamedTuple
@@ -18,9 +19,10 @@ from pgblend.plpy.lexical.forms import (
     STRUCK,
     Spelling,
     as_dashes,
+    changes,
     grouped,
     humps,
-    is_own_form,
+    odd_signs,
     small_form,
     unicode_form,
     with_units,
@@ -75,36 +77,41 @@ class Form(NamedTuple):
 
     def spelt(self, spellings: Iterable[Spelling]) -> "Form":
         """Return the form with numbers and units in their one form (forms.py)."""
-        places: list[int] = []
+        begins: list[int] = []
+        ends: list[int] = []
         parts: list[str] = []
         last = 0
         for begin, end, new, of_new in spellings:
-            places += [*range(last, begin), *of_new]
+            begins += self.begins[last:begin]
+            ends += self.ends[last:begin]
+            begins += [self.begins[one] for one in of_new]
+            ends += [self.ends[one] for one in of_new]
             parts += self.text[last:begin], new
             last = end
         if not parts:
             return self
-        places += range(last, len(self.text))
-        begins, ends = [self.begins[one] for one in places], [self.ends[one] for one in places]
-        return Form("".join([*parts, self.text[last:]]), begins, ends)
+        parts.append(self.text[last:])
+        return Form("".join(parts), [*begins, *self.begins[last:]], [*ends, *self.ends[last:]])
 
     def with_parts(self) -> "Form":
         """Return the form with the parts of names after these (humps)."""
-        words = list(humps(self.text))
-        if not words:
-            return self
-        places: list[int] = []  # of its characters; a blank has that of what follows
-        parts, last = [], 0
-        for _, end, found in words:
-            places += range(last, end)
+        begins: list[int] = []
+        ends: list[int] = []
+        parts: list[str] = []
+        last = 0
+        for _, end, found in humps(self.text):
+            begins += self.begins[last:end]
+            ends += self.ends[last:end]
             parts.append(self.text[last:end])
-            for one, other in found:
-                places += [one, *range(one, other)]
+            for one, other in found:  # a blank stands where what follows does
+                begins += self.begins[one], *self.begins[one:other]
+                ends += self.ends[one], *self.ends[one:other]
                 parts += " ", self.text[one:other]
             last = end
-        places += range(last, len(self.text))
-        begins, ends = [self.begins[one] for one in places], [self.ends[one] for one in places]
-        return Form("".join([*parts, self.text[last:]]), begins, ends)
+        if not parts:
+            return self
+        parts.append(self.text[last:])
+        return Form("".join(parts), [*begins, *self.begins[last:]], [*ends, *self.ends[last:]])
 
 
 def placed_form(text: str, config: str) -> Form:
@@ -136,13 +143,25 @@ def _unicode_form(form: Form) -> Form:
     return form
 
 
+def places_with_forms(texts: Sequence[str], seam: str, config: str) -> set[int]:
+    """Return which of some texts may not be their own form; few are, so all are looked at as one.
+
+    The seam is of no word.
+    """
+    page = seam.join(texts)
+    odd = odd_signs(page)
+    found = {place for place, text in enumerate(texts) if any(one in text for one in odd)}
+    ends = list(accumulate(len(text) + len(seam) for text in texts))
+    return found.union(bisect_right(ends, at) for at in changes(page, config))
+
+
 class PlacedPage:
     """The forms of texts joined by a seam, which stays; most texts are their own form."""
 
     def __init__(self, texts: Sequence[str], seam: str, config: str) -> None:
-        self.forms = [
-            None if is_own_form(text, config) else placed_form(text, config) for text in texts
-        ]
+        self.forms: list[Form | None] = [None] * len(texts)
+        for place in places_with_forms(texts, seam, config):
+            self.forms[place] = placed_form(texts[place], config)
         parts = [form.text if form else text for form, text in zip(self.forms, texts, strict=True)]
         self.text = seam.join(parts)
         self.starts, self.text_starts = (

@@ -20,8 +20,9 @@ _AS_QUOTES = dict.fromkeys(map(ord, QUOTES), '"')
 _SINGLE = r"(?<!\w)[‘‚‛]\s?((?:[^\s‘’‚‛]|’(?=\w))+(?:\s(?:[^\s‘’‚‛]|’(?=\w))+)+)\s?[’‘](?!\w)"
 # A quote within a word (5" pipes) is none; after a sign, as a bracket, it is.
 _TOKEN = r'(-?)"([^"]*)(?:"|$)|((?:[^\s"]|(?<=\w)")+)'
-# As typed, or as word processors write the two dashes of an option.
-_OPTION = r"--+(?=\w).*|[–—](?=[A-Za-z]).*"
+# As word processors write the two dashes of an option, and as typed.
+TYPED_DASHES = r"(?<!\S)[–—](?=[A-Za-z])"
+_OPTION = rf"--+(?=\w).*|{TYPED_DASHES}.*"
 # A number, a letter, or one with a value (-Dname=1): words that a dash does not exclude.
 _NO_EXCLUSION = r"-+(?:[\d.,].*|[A-Za-z]|[^=]*=.*)"
 _OPERATORS = r'(?i)"|(?<!\S)[-–—]|\bor\b'

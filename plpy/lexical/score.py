@@ -1,12 +1,13 @@
 """BM25 of chunks."""
 
+import re
 from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
 
-from pgblend.plpy.base.ports import Formula
+from pgblend.plpy.base.ports import Formula, Operand
 from pgblend.plpy.base.session import Database
 from pgblend.plpy.lexical.candidates import CandidateFilter
 from pgblend.plpy.lexical.documents import document_places
@@ -18,6 +19,7 @@ from pgblend.plpy.lexical.postings import (
     view_postings,
     weighed_postings,
 )
+from pgblend.plpy.lexical.records import term_ids
 from pgblend.plpy.lexical.rows import ChunkRows, Floats, Integers, Pair, find_rows
 from pgblend.plpy.lexical.segment import SealedRows
 
@@ -248,12 +250,17 @@ ID_OF: dict[str, Callable[[Hit], int]] = {
 }
 FIRST_PART = 100  # so many tell 1 in 100 from 1 in 10
 READ_IN_TURN = 5  # documents, while one is checked by its key
+FEW = 8  # one of so many has the words of a phrase
 
 
 def passing_best(
-    best: Callable[[int, Allowed | None], list[Hit]], checked: CandidateFilter, depth: int, n: int
+    best: Callable[[int, Allowed | None], list[Hit]],
+    checked: CandidateFilter,
+    depth: int,
+    n: int,
+    allowed: Allowed | None = None,
 ) -> list[Hit]:
-    """Return the first `depth` of `best` that pass.
+    """Return the first `depth` of `best` that pass; others than those `allowed` do not.
 
     `best` returns a number of chunks, in order. Given a column and ids as well, it returns those
     alone that have one of the ids there.
@@ -266,7 +273,6 @@ def passing_best(
     id_of = ID_OF[checked.column]
     kept: list[Hit] = []
     looked_up = False
-    allowed: Allowed | None = None
     done, part = 0, max(depth, FIRST_PART)
     wanted = 4 * part
     found = best(wanted, allowed)
@@ -322,11 +328,66 @@ class Scoring(NamedTuple):
         self.check()
         return best_hits(found, count)
 
-    def best_passing(self, checked: CandidateFilter | None, depth: int) -> list[Hit]:
-        """Return the best chunks of those that pass, all where `checked` is None."""
+    def best_passing(
+        self, checked: CandidateFilter | None, depth: int, operands: Sequence[Operand] = ()
+    ) -> list[Hit]:
+        """Return the best chunks of those that pass, all where `checked` is None.
+
+        What passes has an alternative of `operands`. Chunks that lack the words of each are not
+        checked, where these leave out most: of a rare phrase, ever more would be.
+        """
         if checked is None:
             return self.best(depth)
-        return passing_best(self.best, checked, depth, self.opened.live.n)
+        live, pending = self.opened.live, self.opened.pending
+        of_all = live.n + (len(pending.rows) if pending else 0)
+        alternatives = needed_lexemes(operands)
+        ids = None if alternatives is None else self.with_all_of(alternatives)
+        allowed = ("chunk_ids", ids) if ids is not None and len(ids) * FEW < of_all else None
+        return passing_best(self.best, checked, depth, live.n, allowed)
+
+    def with_all_of(self, alternatives: Sequence[Sequence[str]]) -> Integers:
+        """Return the chunks that have all lexemes of one of some alternatives, ascending."""
+        opened = self.opened
+        view, pending = opened.view, opened.pending
+        found: list[Integers] = [np.empty(0, np.int64)]
+        for lexemes in alternatives:
+            terms = term_ids(lexemes)
+            if len(view.rows):
+                rows = in_all([rows for rows, _ in view_postings(self.db, view, terms)])
+                found.append(view.rows.chunk_ids[rows].astype(np.int64))
+            if pending is not None:
+                postings, _ = pending_postings(pending, terms, 0, len(pending.rows))
+                found.append(pending.rows.chunk_ids[in_all([rows for rows, _ in postings])])
+            self.check()
+        return np.unique(np.concatenate(found))
+
+
+def in_all(lists: Sequence[Integers]) -> Integers:
+    """Return the rows that all of some lists have; the lists ascend."""
+    rows, *others = sorted(lists, key=len)
+    for other in others:
+        places = other.searchsorted(rows)
+        rows = rows[other.take(places, mode="clip") == rows] if len(other) else rows[:0]
+    return rows.astype(np.intp)
+
+
+QUOTED = re.compile(r"'((?:[^']|'')*)'")
+
+
+def needed_lexemes(operands: Sequence[Operand]) -> list[list[str]] | None:
+    """Return of each alternative the lexemes that all of its chunks have: those of its phrases.
+
+    None where an alternative needs none: it has no phrase, or asks for any of some words.
+    """
+    needed: dict[int, dict[str, None]] = {}
+    for alternative, operand, excluded in operands:
+        lexemes = needed.setdefault(alternative, {})
+        if not excluded and " | " not in QUOTED.sub("", operand):
+            found = (
+                one.replace("''", "'").replace("\\\\", "\\") for one in QUOTED.findall(operand)
+            )
+            lexemes.update(dict.fromkeys(found))
+    return [list(one) for one in needed.values()] if needed and all(needed.values()) else None
 
 
 WINDOW = 1 << 18  # rows that are scored at a time: their sums take a megabyte

@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from pgblend.plpy.base.filters import FIELDS, OF_ELEMENTS, is_date
+from pgblend.plpy.lexical.forms import IGNORABLE
 
 RANGES = {"lt": "<", "lte": "<=", "gt": ">", "gte": ">="}
 # What is compared with a date's day, which begins at the first and ends before the second.
@@ -64,8 +65,8 @@ class Compiler:
         if kind.startswith("metadata"):
             return self.compare_metadata(operator, field, kind, value)
         column = FIELDS[field][1]
-        if field == "$title":  # what one machine names and another types, in one form of Unicode
-            column, value = f"normalize({column}, NFKC)", in_one_form(value)
+        if field in ("$title", "$source_key", "$uri"):
+            return self.compare_name(operator, field, column, value)
         compared = self.compare(operator, column, kind, value)
         if field == "$date":
             other = self.compare(operator, UNDATED, kind, value)
@@ -78,6 +79,20 @@ class Compiler:
             found = f"SELECT n.id FROM pgblend_data.collection AS n WHERE {compared}"
             return f"d.collection_id IN ({found})"
         return compared
+
+    def compare_name(self, operator: str, field: str, column: str, value: Any) -> str:
+        """Return a condition on a name, which one machine stores and another types.
+
+        Titles are compared in one form of Unicode. Keys and URIs, which an index has as they are,
+        are asked for composed and decomposed as well.
+        """
+        if field == "$title":
+            value = in_one_form(value)
+            return self.compare(operator, IN_ONE_FORM.format(column), "text", value)
+        compared = self.compare(operator, column, "text", value)
+        others = [] if operator in RANGES else [one for one in other_forms(value) if one != value]
+        each = (self.compare(operator, column, "text", one) for one in others)
+        return f"({' OR '.join([compared, *each])})" if others else compared
 
     def compare_metadata(self, operator: str, key: str, kind: str, value: Any) -> str:
         """Return a condition on a metadata key; ranges and prefixes hold for any element."""
@@ -218,11 +233,25 @@ def is_day(text: str) -> bool:
     return len(text) == len("2026-01-31")
 
 
+IN_ONE_FORM = f"regexp_replace(normalize({{}}, NFKC), '{IGNORABLE}', '', 'g')"
+
+
 def in_one_form(value: Any) -> Any:
-    """Return texts that are compared with titles in compatibility form, other values as given."""
+    """Return texts that are compared with titles in the form of these, other values as given."""
     if isinstance(value, list):
         return [in_one_form(one) for one in value]
-    return unicodedata.normalize("NFKC", value) if isinstance(value, str) else value
+    if not isinstance(value, str):
+        return value
+    return re.sub(IGNORABLE, "", unicodedata.normalize("NFKC", value))
+
+
+def other_forms(value: Any) -> list[Any]:
+    """Return texts as systems write the names of files: composed, and decomposed as a Mac does."""
+    if isinstance(value, list):
+        return [list(one) for one in zip(*map(other_forms, value), strict=True)]
+    if not isinstance(value, str) or value.isascii():
+        return [value, value]
+    return [unicodedata.normalize(form, value) for form in ("NFC", "NFD")]
 
 
 MOST_ALTERNATIVES = 2000

@@ -1,6 +1,7 @@
 """The stage of rules: scores are multiplied, and pinned documents come first."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
@@ -9,6 +10,8 @@ from pgblend.plpy.base.catalog import Boost, Decay, ForQuery
 from pgblend.plpy.base.filters import LEAST_LIMIT
 from pgblend.plpy.base.ports import NodePassage
 from pgblend.plpy.base.session import Json
+from pgblend.plpy.lexical.forms import WITH_UNIT, small, unicode_form
+from pgblend.plpy.lexical.query import TYPED_DASHES, plain_quotes
 from pgblend.plpy.search.candidates import Fused
 from pgblend.plpy.search.fusion import MOST_HALVINGS, best_first
 from pgblend.plpy.search.scores import scale_fused
@@ -26,11 +29,30 @@ if TYPE_CHECKING:
 def fits(pattern: str, query: str) -> bool:
     """Tell whether a query is as a pattern says, in which * stands for anything.
 
-    Case and spaces do not count. Each part between two * is looked for after the one before, so
-    time grows with the length alone.
+    Case, spaces, forms of Unicode, kinds of quotes and spellings of numbers do not count.
     """
-    first, *rest = " ".join(pattern.casefold().split()).split("*")
-    text = " ".join(query.casefold().split())
+    asked, written = spelt(pattern), spelt(query)
+    return matches(asked, written) or matches(numbered(asked), numbered(written))
+
+
+def spelt(text: str) -> str:
+    """Return a query or pattern in small letters and one form, with single spaces."""
+    plain = re.sub(TYPED_DASHES, "--", unicode_form(plain_quotes(text)))
+    return " ".join(small(plain).split())
+
+
+def numbered(text: str) -> str:
+    """Return a query or pattern whose numbers have no commas, and no space before a unit."""
+    text = re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", text)
+    return re.sub(f"(?i){WITH_UNIT}", r"\1\2", text)
+
+
+def matches(pattern: str, text: str) -> bool:
+    """Tell whether a text is as a pattern says.
+
+    Each part between two * is looked for after the one before, so time grows with the length alone.
+    """
+    first, *rest = pattern.split("*")
     if not rest:
         return text == first
     *middle, last = rest

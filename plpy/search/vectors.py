@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from pgblend.plpy.base.ports import CandidateList, LiteralRequest, Space, VectorRequest
 from pgblend.plpy.base.session import Database, Row
+from pgblend.plpy.lexical.forms import IGNORABLE, small, unicode_form
 
 COMPARED = 10  # vectors that a walk compares for each candidate that it keeps
 DEFAULT_WIDTH, MOST_WIDTH = 100, 1000  # of hnsw.ef_search
@@ -364,9 +365,13 @@ _COVER_DENSITY = _LIST.format(
     passes="> 0",
     perfect="max(b.score)",
 )
+# Contents of other than ASCII characters are compared in the form of the query's words.
+_SPELT = f"""CASE WHEN octet_length(c.content) = length(c.content) THEN c.content
+        ELSE translate(regexp_replace(normalize(c.content, NFKC), '{IGNORABLE}', '', 'g'),
+            '\u0130\u0131', 'ii') END"""
 _WORD_SIMILARITY = _LIST.format(
-    candidates="""
-    SELECT c.id, c.document_id, c.chunk_index, word_similarity($6, c.content) AS score
+    candidates=f"""
+    SELECT c.id, c.document_id, c.chunk_index, word_similarity($6, {_SPELT}) AS score
     FROM pgblend_data.chunk AS c
     LEFT JOIN pgblend._binding_conditions($1, $2) AS b ON b.config_name = c.text_search_config
 """,
@@ -380,4 +385,5 @@ def literal_list(db: Database, request: LiteralRequest) -> CandidateList:
     """Return the list of a kind, lexical or fuzzy."""
     statement = _COVER_DENSITY if request.kind == "lexical" else _WORD_SIMILARITY
     values = request.query, request.collection_ids, request.filter, request.language
-    return candidates(db.run(statement, _TYPES, *values, request.depth, request.words)[0])
+    words = small(unicode_form(request.words))
+    return candidates(db.run(statement, _TYPES, *values, request.depth, words)[0])

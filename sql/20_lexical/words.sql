@@ -326,7 +326,8 @@ STABLE PARALLEL UNSAFE
 STRICT
 SET client_min_messages = warning
 AS $python$
-from pgblend.plpy.lexical.forms import name_field
+from pgblend.plpy.lexical.forms import name_field, word_form
+from pgblend.plpy.lexical.words import syllables
 
 LEXEMES = """
     SELECT setweight(
@@ -340,6 +341,7 @@ LEXEMES = """
 words, *names = name_field(source_key)
 if not names:
     return ""
+words = " ".join([words, *syllables(word_form(words), 2)])  # of pairs, the single ones as well
 types = ["regconfig", "text", "text[]", "tsvector"]
 return db.run(LEXEMES, types, config, words, names, title_words)[0]["lexemes"]
 $python$;

@@ -53,6 +53,7 @@ TEXTS = {
     "ist": ("turkish", "IŞIK evi KIZILTOPRAK semtinde, İSTANBUL."),
     "size": ("english", "The tank holds 1,250 l and the disk 10GB; orders by e-mail."),
     "masse": ("german", "Das Blech ist 3,5 mm stark und wiegt 1.250 kg oder 2\u202f000 kg."),
+    "foule": ("french", "Une foule de 7 300 personnes attendait la fin."),
     "low": ("turkish", "ışık evi kızıltoprak semtinde, istanbul."),
 }
 
@@ -141,6 +142,7 @@ CASES = [
     ('"10 GB"', ["size"], None),
     ("3.5mm", ["masse"], "<mark>3,5</mark> <mark>mm</mark>"),
     ("2000 kg", ["masse"], "<mark>2\u202f000 kg</mark>"),
+    ("7300", ["foule"], "<mark>7 300</mark>"),
     ("istanbul", ["ist", "low"], "<mark>İSTANBUL</mark>"),
 ]
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pgblend.plpy.base.ports import Formula
+from pgblend.plpy.base.ports import Formula, Operand
 from pgblend.plpy.base.session import UserError
 from pgblend.plpy.lexical import index as index_module
 from pgblend.plpy.lexical import postings as reading
@@ -18,6 +18,7 @@ from pgblend.plpy.lexical import score as filtering
 from pgblend.plpy.lexical.index import TERM_BYTES, Live, Norms, open_index, session_cache
 from pgblend.plpy.lexical.pending import MOST_LISTS, MOST_PLACES, PendingCache, pending_postings
 from pgblend.plpy.lexical.postings import view_postings, weighed_postings
+from pgblend.plpy.lexical.records import term_ids
 from pgblend.plpy.lexical.score import Scoring
 from pgblend.plpy.lexical.segment import merge_postings, segment_arguments
 from pgblend.plpy.lexical.vocabulary import count_chunks, known_terms
@@ -156,8 +157,10 @@ class Checked:
     def __init__(self, column, ids, most, documents_read):
         self.column, self.ids, self.most = column, ids, most
         self.documents_read = documents_read
+        self.seen = set()
 
     def passing(self, some):
+        self.seen.update(some)
         return np.array(sorted(self.ids.intersection(some)), np.int64)
 
     def look_up(self, _):
@@ -253,6 +256,34 @@ def test_only_chunks_of_the_configuration_that_pass(
             [1, 2, 3], [1.0, 2.0, 3.0], 5, depth, config, None if allowed is None else checked
         )
         assert found == expected
+
+
+@pytest.mark.parametrize(
+    ("operands", "needed"),
+    [
+        ([], None),
+        ([(1, "'a' <-> 'b'", False), (1, "'c'", True)], [["a", "b"]]),
+        ([(1, "'it''s' <2> 'x | y'", False), (1, "'c'", False)], [["it's", "x | y", "c"]]),
+        ([(1, "'a'", False), (2, "'b' | 'c'", False)], None),  # any of some words
+        ([(1, "'a'", False), (2, "'b'", True)], None),
+        ([(1, "'a'", False), (2, "'b'", False)], [["a"], ["b"]]),
+    ],
+)
+def test_what_passes_needs_the_words_of_its_phrases(operands, needed):
+    assert filtering.needed_lexemes([Operand(*one) for one in operands]) == needed
+
+
+@pytest.mark.parametrize("place", ["segment", "pending"])
+def test_of_a_rare_phrase_few_are_checked(place):
+    common, rare = (term_ids([word])[0] for word in ("common", "rare"))
+    words = [{common: ONCE, **({rare: ONCE} if number == 700 else {})} for number in range(800)]
+    chunks = with_ids({"words": one, "place": place, "fate": "alive"} for one in words)
+    wanted = chunks[700]["id"]
+    checked = Checked("chunk_ids", {wanted}, 0, 1e9)
+    scoring = Index(chunks).scoring([common, rare], [1.0, 0.5], 1)
+    found = scoring.best_passing(checked, 10, [Operand(1, "'rare'", False)])
+    assert [hit[0] for hit in found] == [wanted]
+    assert checked.seen == {wanted}
 
 
 FEW = st.lists(st.integers(1, 9), max_size=5)
