@@ -65,8 +65,8 @@ def _space(space: dict[str, Any]) -> str:
     line = f"vectors: {space['vectors']:,} of {space['chunks']:,} chunks in {space['name']}"
     line += f" ({space['model']}, {space['dimensions']} dimensions, {space['storage']})"
     line += ", which searches use" if space["active"] else ""
-    line += f"; {space['waiting']:,} waiting" if space["waiting"] else ""
-    lost = f"; {space['missing']:,} missing: run pgblend space fill {space['name']}"
+    line += f", {space['waiting']:,} waiting" if space["waiting"] else ""
+    lost = f", {space['missing']:,} missing: run pgblend space fill {space['name']}"
     return line + (lost if space["missing"] else "")
 
 
@@ -75,9 +75,9 @@ def _summaries(counts: dict[str, int]) -> list[str]:
     if not any(counts.values()):
         return []
     line = f"summaries: {counts['summaries']:,}"
-    line += f"; {counts['waiting']:,} waiting" if counts["waiting"] else ""
-    line += f"; {counts['given_up']:,} given up" if counts["given_up"] else ""
-    other = f"; {counts['other']:,} of another model: run pgblend worker summaries --renew"
+    line += f", {counts['waiting']:,} waiting" if counts["waiting"] else ""
+    line += f", {counts['given_up']:,} given up" if counts["given_up"] else ""
+    other = f", {counts['other']:,} of another model: run pgblend worker summaries --renew"
     return [line + (other if counts["other"] else "")]
 
 

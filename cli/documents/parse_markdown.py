@@ -44,6 +44,12 @@ _TAG = re.compile(
     rf"</?(?:{'|'.join(_HTML_NAMES.split())})(?=[\s/>])(?:[^<>\"']|\"[^\"]*\"|'[^']*')*>",
     re.IGNORECASE,
 )
+# Elements within a line; all others part the words before them from those after.
+_PHRASE = re.compile(
+    r"</?(?:a|abbr|b|bdi|bdo|big|cite|code|del|dfn|em|font|i|ins|kbd|label|mark|q|rp|rt|ruby|s|samp"
+    r"|small|span|strike|strong|sub|sup|tt|u|var|wbr)\b",
+    re.IGNORECASE,
+)
 _COMPONENT = re.compile(r"</?[A-Z][\w.]*(?:[^<>\"'{}]|\"[^\"]*\"|'[^']*'|\{[^{}]*\})*/?>|</?>")
 _SHOWN_ATTRIBUTE = re.compile(
     r"\b(?:alt|label|title|summary|caption|heading)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')"
@@ -123,7 +129,12 @@ def _tag(match: re.Match[str]) -> str:
     """Leave of a tag what it shows, and its line ends."""
     said = " ".join(filter(None, (a or b for a, b in _SHOWN_ATTRIBUTE.findall(match.group()))))
     is_break = match.group()[:3].lower() in ("<br", "<td", "<th", "<hr")
-    gap = " " if is_break else ""
+    between = (
+        match.string[match.start() - 1 : match.start()]
+        + match.string[match.end() : match.end() + 1]
+    )
+    is_within = len(between) == 2 and not any(letter.isspace() for letter in between)
+    gap = " " if is_break or (is_within and not _PHRASE.match(match.group())) else ""
     return (html.unescape(said) or gap) + "\n" * match.group().count("\n")
 
 

@@ -53,5 +53,5 @@ def extras() -> Check:
     lacking = [extra for extra in MODULES if missing(extra)]
     found = ", ".join(extra for extra in MODULES if extra not in lacking) or "none"
     if lacking:
-        found += f"; not installed: {', '.join(lacking)} ({how_to_install(','.join(lacking))})"
+        found += f". Not installed: {', '.join(lacking)} ({how_to_install(','.join(lacking))})"
     return Check("extras", "ok", found)

@@ -262,10 +262,10 @@ def attached_tables(connection: Connection) -> Iterator[Check]:
     for row in vectors:
         told = f"{row['vectors']:,} of {row['rows']:,} rows have a vector of their own"
         if row["long_rows"]:
-            told += f"; {row['long_rows']:,} are longer than a passage, the first of which has it"
+            told += f", {row['long_rows']:,} are longer than a passage, the first of which has it"
         if row["without_vector"]:
-            told += f"; without: {row['examples'] or 'their table may not be read'}"
-            mend = "give these rows vectors of the model; they are taken over as they come"
+            told += f". Without: {row['examples'] or 'their table may not be read'}"
+            mend = "give these rows vectors of the model: they are taken over as they come"
             yield Check(f"vectors of {row['table_name']}", "warning", told, mend)
         else:
             yield Check(f"vectors of {row['table_name']}", "ok", told)
@@ -347,7 +347,7 @@ def dictionaries(connection: Connection) -> Iterator[Check]:
     waiting = [name for name in there if name.split("_")[0] not in CONFIGURATIONS]
     if waiting:
         found = (
-            f"not used: {', '.join(waiting)}; texts of these languages are found as written only"
+            f"not used: {', '.join(waiting)}. Texts of these languages are found as written only"
         )
         mend = "SELECT blend.create_hunspell_config('polish', 'pl_pl') for pl_pl, and so on"
         yield Check("dictionaries", "skipped", found, mend)

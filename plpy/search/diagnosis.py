@@ -133,8 +133,8 @@ def diagnose_arms(
     if facts["candidates"]:
         return findings, None, None
     told = [one["finding"][:-1] for one in findings if one["passed"] is False]
-    reasons = "; ".join(text[:1].lower() + text[1:] for text in told)
-    verdict = f"No arm has it among its candidates: {reasons}."
+    reasons = ". ".join(told)
+    verdict = f"No arm has it among its candidates: {reasons[:1].lower()}{reasons[1:]}."
     if not told:
         verdict = "No arm ran that could find it."
     return [*findings, finding("candidates", False, verdict)], verdict, _suggestion(arms, depth)

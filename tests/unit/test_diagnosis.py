@@ -46,7 +46,7 @@ def test_an_approximate_index_missed_it() -> None:
         "Its rank by vectors is 7 (cosine 0.5), but the approximate index missed it."
     )
     assert verdict == (
-        "No arm has it among its candidates: the query has no words that count; its rank by"
+        "No arm has it among its candidates: the query has no words that count. Its rank by"
         " vectors is 7 (cosine 0.5), but the approximate index missed it."
     )
     assert suggestion == "Set vector_scan to exact, or raise ef_search."

@@ -148,6 +148,19 @@ def test_markdown_headings():
     )
 
 
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("<details><summary>more</summary>hidden", "more hidden"),
+        ("<div>one</div><div>two</div>", "one two"),
+        ("x<li>a</li><li>b</li>", "x a b"),
+        ("a <b>t</b>wo of H<sub>2</sub>O", "a two of H2O"),
+    ],
+)
+def test_tags_in_markdown_part_words_where_a_page_would(source, text):
+    assert parse_markdown(source).text.split() == text.split()
+
+
 def test_front_matter_keeps_line_numbers():
     source = "---\ntitle: The title\ntags: [a, b]\nwhen: 2024-05-01\n---\n# Heading\nText\n"
     document = parse_markdown(source)

@@ -28,6 +28,7 @@ export const withoutMarkdown = (html) => html
   .replace(/\[([^[\]]+)\]\[[^[\]]*\]/g, "$1")
   .replace(/\|?(?:\s*:?-{3,}:?\s*\|)+(?:\s*:?-{3,}:?)?/g, " ").replace(/\s*\|\s*/g, " ") // tables
   .replace(/(^|\s)(?:#{1,6}|&gt;|>|[-*+]|\d+\.)(?=\s)/g, "$1") // headings, quotations, items
+  .replace(/(^|\s)\[[ xX]\](?=\s)/g, "$1") // tasks
   .replace(/`+|\*\*|~~/g, "")
   .replace(/(^|[\s(>])[*_]+(?=[^\s*_])/g, "$1").replace(/([^\s*_])[*_]+(?=[\s).,;:!?<]|$)/g, "$1")
   .replace(/\\([!-/:-@[-`{-~])/g, "$1");
