@@ -2,7 +2,8 @@
 
 Filters never starve it. A walk of the index compares about ten vectors for each candidate that it
 keeps, whatever their width (tests/benchmarks/bench_vector_scan). So 'auto' compares all vectors of
-a space that has no more than that, which misses nothing; of a larger one those that could be
+a space that has no more than that (of wide binary ones fewer), which misses nothing; of a larger
+one those that could be
 candidates, where they are few: of the searched collections, or the ones that pass the filter.
 Walking the index until `depth` of n vectors pass where m do keeps depth · n / m of them. Comparing
 takes m, which are looked for first and read one by one, so few is the square root of depth · n.
@@ -22,6 +23,9 @@ from pgblend.plpy.base.session import Database, Row
 from pgblend.plpy.lexical.forms import IGNORABLE, small, unicode_form
 
 COMPARED = 10  # vectors that a walk compares for each candidate that it keeps
+# Of a binary space a walk compares bits: that takes as long as so many vectors of few dimensions,
+# and as half of them at so many dimensions.
+COMPARED_BITS, HALF_AT = 14, 4700
 DEFAULT_WIDTH, MOST_WIDTH = 100, 1000  # of hnsw.ef_search
 
 # $1 is the query's vector, $4 the depth. The inner query orders by the distance alone, or
@@ -59,7 +63,7 @@ _BY_SIGNS = """(
     FROM pgblend_data.{table} AS e
     WHERE true{conditions}
     ORDER BY binary_quantize(e.embedding)::bit({bits})
-        <~> binary_quantize($1::{vector_type})::bit({bits})
+        <~> (SELECT binary_quantize($1::{vector_type})::bit({bits}))
     LIMIT $8
 )"""
 _SCAN_TYPES = [
@@ -115,8 +119,14 @@ class VectorSearch(VectorRequest):
 
     @property
     def small(self) -> int:
-        """Return how many vectors a walk compares that finds all that it looks for at once."""
-        return COMPARED * self.width
+        """Return how many vectors may all be compared in the time that a walk takes.
+
+        A walk compares vectors like those of the table, so their width counts alike for both. Only
+        a binary index has bits, which cost the less beside its vectors, the wider these are.
+        """
+        if self.space.storage != "binary":
+            return COMPARED * self.width
+        return round(COMPARED_BITS * self.width / (1 + self.space.dimensions / HALF_AT))
 
     @property
     def few(self) -> int:

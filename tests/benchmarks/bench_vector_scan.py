@@ -3,8 +3,8 @@
     python tests/benchmarks/bench_vector_scan.py SERVER_URL FILE.npz… [--dimensions N…] [--sizes N…]
 
 Judges what `vector_scan: auto` does: the last column is its time as a multiple of the better way's.
-Makes a database of its own on the server, which runs on this
-machine (kept: bench_vector_scan), and fills spaces with ever more of the files' vectors, shuffled,
+Makes a database of its own on the server, which runs on this machine (kept: bench_vector_scan,
+--database), and fills spaces with ever more of the files' vectors, shuffled,
 repeated until they are so wide (cosines stay as they are). A search is of all, or of a collection
 that is a part: `searched` of `vectors`. Times are the backend's processor time a query, the ways in
 turn; recall is the share of the nearest passages that the index finds.
@@ -74,12 +74,13 @@ def load(files: list[str]) -> tuple[np.ndarray, np.ndarray]:
     return corpus[order], queries[np.random.default_rng(1).permutation(len(queries))[:QUERIES]]
 
 
-def main(server: str, files: list[str], widths: list[int], sizes: list[int]) -> None:
-    corpus, queries = load(files)
+def main(asked: argparse.Namespace) -> None:
+    corpus, queries = load(asked.files)
+    server, name, storages = asked.server, asked.database, asked.storages
     with psycopg.connect(server, autocommit=True) as admin:
-        admin.execute(f"DROP DATABASE IF EXISTS {NAME}")
-        admin.execute(f"CREATE DATABASE {NAME}")
-    url = make_conninfo(server, dbname=NAME)
+        admin.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+        admin.execute(f"CREATE DATABASE {name}")
+    url = make_conninfo(server, dbname=name)
     runner.upgrade(url)
     print(f"{len(queries)} queries, {DEPTH} candidates; ms of processor time a query")
     print("dimensions storage  vectors searched  exact  index  recall  auto  auto/better")
@@ -90,19 +91,19 @@ def main(server: str, files: list[str], widths: list[int], sizes: list[int]) -> 
         places = [name for name, count in PARTS.items() for _ in range(count)]
         for name in PARTS:
             connection.execute("SELECT add_collection(%s, 'simple')", [name])
-        for size in sizes:
+        for size in asked.sizes:
             connection.execute("TRUNCATE pgblend_data.document CASCADE")
             with psycopg.ClientCursor(connection) as cursor:
                 cursor.execute(FILL.format(count=size), [places])
-            for width in widths:
-                for storage in MOST:
+            for width in asked.dimensions:
+                for storage in storages:
                     if width <= MOST[storage]:
                         fill(connection, storage, widened(corpus[:size], width))
-                        asked = widened(queries, width)
-                        measure(connection, storage, size, None, asked)
+                        wide = widened(queries, width)
+                        measure(connection, storage, size, None, wide)
                         for part in PARTS if size >= LEAST_OF_PARTS else ():
                             if part != "rest":
-                                measure(connection, storage, size, part, asked)
+                                measure(connection, storage, size, part, wide)
                         connection.execute("SELECT drop_embedding_space(%s, true)", [storage])
 
 
@@ -168,5 +169,6 @@ if __name__ == "__main__":
     parser.add_argument("files", nargs="+")
     parser.add_argument("--dimensions", nargs="+", type=int, default=DIMENSIONS)
     parser.add_argument("--sizes", nargs="+", type=int, default=SIZES)
-    asked = parser.parse_args()
-    main(asked.server, asked.files, asked.dimensions, asked.sizes)
+    parser.add_argument("--database", default=NAME, help="to make, in place of one of the name")
+    parser.add_argument("--storages", nargs="+", choices=MOST, default=tuple(MOST))
+    main(parser.parse_args())
