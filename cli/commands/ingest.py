@@ -11,7 +11,7 @@ from pgblend.cli.base.errors import ExitCode, echo_hint
 from pgblend.cli.documents.options import source_options
 from pgblend.cli.documents.progress import progress_bars
 from pgblend.cli.documents.report import Report, named
-from pgblend.cli.documents.run import IngestRequest, Run, exit_code
+from pgblend.cli.documents.run import IngestRequest, IngestRun, exit_code
 from pgblend.cli.documents.settings import DEFAULT_FIELDS, FieldMap, Limits
 
 _SHOWN_PROBLEMS = 20
@@ -119,7 +119,7 @@ def run_request(
 ) -> None:
     """Run with progress bars, print the report, and exit by what became of the files."""
     with progress_bars(progress_every) as start_bar:
-        run = Run(resolve_database_url(database_url), request, start_bar)
+        run = IngestRun(resolve_database_url(database_url), request, start_bar)
         try:
             run.execute()
         except KeyboardInterrupt:

@@ -140,7 +140,7 @@ def command(
     from pgblend.cli.doors.app import create_app
     from pgblend.cli.doors.door import Door
     from pgblend.cli.doors.gate import LOOPBACK_NAMES
-    from pgblend.cli.doors.pool import Pool
+    from pgblend.cli.doors.pool import ConnectionPool
     from pgblend.cli.doors.problems import Problem
     from pgblend.cli.doors.tokens import check_login_role
     from pgblend.cli.models.connection import limited_protocol
@@ -167,7 +167,7 @@ def command(
             hint="add --tls-cert and --tls-key; or listen on 127.0.0.1"
             "\nbehind a proxy that has TLS: --behind-proxy",
         )
-    door = Door(Pool(login_url, pool_size, pool_timeout, statement_timeout))
+    door = Door(ConnectionPool(login_url, pool_size, pool_timeout, statement_timeout))
     hosts = frozenset(name.lower() for name in (*LOOPBACK_NAMES, *allowed_hosts))
     app = create_app(door, hosts, read_call_limits(**limits))
     protocol = limited_protocol(

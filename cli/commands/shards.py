@@ -14,7 +14,7 @@ from pgblend.cli.base.database import (
 from pgblend.cli.base.errors import ExitCode, UserError
 from pgblend.cli.shards.outbox import deliver, settle_graph, waiting_for
 from pgblend.cli.shards.places import (
-    Place,
+    ShardPlace,
     become_shard,
     check_asks_password,
     check_may_coordinate,
@@ -93,7 +93,7 @@ def add(database_url: str | None, shards: tuple[str, ...], pooler: str | None) -
         given = given_places(shards)
         connections, login = with_one_login(given)
         ways = ways_to(given, connections, pooler)
-        found = [Place(place, name, one) for place, (name, one) in enumerate(given.items())]
+        found = [ShardPlace(place, name, one) for place, (name, one) in enumerate(given.items())]
         fetch_rows(coordinator, _EXTENSION)
         for place in found:
             check_asks_password(coordinator, place.name, place.url)
@@ -149,7 +149,7 @@ def push(database_url: str | None) -> None:
         settle_graph(connection)
 
 
-def _push(coordinator: Connection, place: Place) -> None:
+def _push(coordinator: Connection, place: ShardPlace) -> None:
     version = push_front(coordinator, place)
     rows = deliver(coordinator, place)
     told = f", {rows:,} changes of attached tables" if rows else ""
@@ -234,7 +234,7 @@ def status(database_url: str | None, output_format: str) -> None:
     output.echo_list("shards", rows, _COLUMNS, output_format)
 
 
-def state_of(place: Place, version: int) -> dict[str, object]:
+def state_of(place: ShardPlace, version: int) -> dict[str, object]:
     """Return what a shard says of itself, and whether that is right."""
     try:
         with connect(place.url) as shard:

@@ -22,7 +22,7 @@ from pgblend.cli.documents.document import (
 )
 from pgblend.cli.documents.settings import ChunkSettings
 from pgblend.cli.documents.token_spans import TokenSpans, piece_tokens, token_ends
-from pgblend.plpy.lexical.headings import Heading as ShownHeading
+from pgblend.plpy.lexical.headings import OwnHeading as ShownHeading
 from pgblend.plpy.lexical.headings import levelled, marked
 from pgblend.plpy.lexical.split import split_text
 

@@ -60,14 +60,14 @@ _BOTH_MARKED = 0.3
 
 
 @dataclass(frozen=True)
-class Guess:
+class EncodingGuess:
     """An encoding, and whether no other one makes text that is about as plausible."""
 
     encoding: str
     sure: bool
 
 
-def guess_encoding(data: bytes) -> Guess | None:
+def guess_encoding(data: bytes) -> EncodingGuess | None:
     """Return the likeliest encoding of bytes that are not UTF-8; None where none makes text."""
     first = re.search(rb"[\x80-\xff]", data)
     start = data.rfind(b"\n", 0, first.start()) + 1 if first else 0
@@ -76,7 +76,7 @@ def guess_encoding(data: bytes) -> Guess | None:
 
 
 @lru_cache(maxsize=16)
-def _guess(window: bytes) -> Guess | None:
+def _guess(window: bytes) -> EncodingGuess | None:
     """Guess by a part of the bytes; remembered, since a file's are decoded more than once."""
     best: dict[str, tuple[float, str]] = {}
     for encoding, sample, languages, prior in _samples(window):
@@ -88,7 +88,9 @@ def _guess(window: bytes) -> Guess | None:
         return None
     sample, (score, encoding) = ranked[0]
     enough = sum(map(str.isalpha, sample)) >= MIN_LETTERS
-    return Guess(encoding, enough and (len(ranked) == 1 or ranked[1][1][0] < _CLOSE * score))
+    return EncodingGuess(
+        encoding, enough and (len(ranked) == 1 or ranked[1][1][0] < _CLOSE * score)
+    )
 
 
 def _samples(window: bytes) -> Iterator[tuple[str, str, list[str], float]]:

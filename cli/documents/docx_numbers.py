@@ -33,7 +33,7 @@ class _List:
     starts: dict[int, int] = field(default_factory=dict)
 
 
-class Numbers:
+class ListNumbers:
     """Counts paragraphs in the order in which they are asked for."""
 
     def __init__(self, numbering: Any, styles: Any) -> None:

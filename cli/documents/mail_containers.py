@@ -239,13 +239,13 @@ def read_tnef(data: bytes) -> Tnef:
     """Read a winmail.dat; ParseError for what is none. Of a damaged one, what comes before."""
     if len(data) < 6 or struct.unpack_from("<I", data)[0] != _SIGNATURE:
         raise ParseError("no TNEF: it does not begin as one does")
-    reader = _Reader()
+    reader = _ContainerReader()
     for name, value in _attributes(data):
         reader.take(name, value)
     return reader.close()
 
 
-class _Reader:
+class _ContainerReader:
     """Takes the attributes of a TNEF one after another."""
 
     def __init__(self) -> None:

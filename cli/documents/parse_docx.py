@@ -11,7 +11,7 @@ from pgblend.cli.documents.document import (
     storable_value,
     top_heading,
 )
-from pgblend.cli.documents.docx_numbers import BULLET, Numbers
+from pgblend.cli.documents.docx_numbers import BULLET, ListNumbers
 from pgblend.cli.documents.drawing_text import add_drawings
 from pgblend.cli.documents.office_file import Package, local_name, open_package
 from pgblend.cli.documents.text_builder import (
@@ -93,7 +93,7 @@ def _has_style(run: Any, styles: frozenset[str]) -> bool:
     return any(each is not None and each.get(f"{W}val") in styles for each in stated)
 
 
-def text_of(element: Any, numbers: Numbers | None = None) -> tuple[str, list[Any]]:
+def text_of(element: Any, numbers: ListNumbers | None = None) -> tuple[str, list[Any]]:
     """Return the text below an element, with PAGE_BREAK for each page break, and its text boxes.
 
     With `numbers` the paragraphs within get those that Word makes.
@@ -104,7 +104,7 @@ def text_of(element: Any, numbers: Numbers | None = None) -> tuple[str, list[Any
     return "".join(parts), boxes
 
 
-def _collect(element: Any, parts: list[str], boxes: list[Any], numbers: Numbers | None) -> None:
+def _collect(element: Any, parts: list[str], boxes: list[Any], numbers: ListNumbers | None) -> None:
     for child in element:
         if is_skipped(child) or child.find(f"{W}tcPr/{W}cellDel") is not None:
             continue
@@ -178,8 +178,8 @@ def parse_docx(data: bytes) -> Document:
         if body is None:
             raise ParseError(f"no readable file of Word: {main!r} has no body")
         styles = _part(package, main, "styles")
-        reader = _Reader(package, main, {} if styles is None else _heading_levels(styles))
-        reader.numbers = Numbers(_part(package, main, "numbering"), styles)
+        reader = _WordReader(package, main, {} if styles is None else _heading_levels(styles))
+        reader.numbers = ListNumbers(_part(package, main, "numbering"), styles)
         reader.hidden = hidden_styles(styles)
         reader.drop_hidden(root)
         reader.read_blocks(body)
@@ -204,14 +204,14 @@ def parse_docx(data: bytes) -> Document:
     )
 
 
-class _Reader:
+class _WordReader:
     """Writes the paragraphs and tables of a file of Word in order."""
 
     def __init__(self, package: Package, part: str, levels: dict[str, int]) -> None:
         self._package = package
         self._part = part
         self.builder = TextBuilder()
-        self.numbers = Numbers(None, None)
+        self.numbers = ListNumbers(None, None)
         self.hidden: frozenset[str] = frozenset()
         self.title = ""
         self.page = 1
@@ -239,7 +239,7 @@ class _Reader:
         seen: set[str] = set()
         for kind in ("header", "footer"):
             for relation in self._package.related(main, kind):
-                own = _Reader(self._package, relation.part, {})
+                own = _WordReader(self._package, relation.part, {})
                 own.hidden = self.hidden
                 own.read_part(relation.part)
                 for line in own.builder.text().split("\n"):

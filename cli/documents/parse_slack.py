@@ -129,7 +129,7 @@ def parse_slack(export: Export) -> Iterator[Conversation]:
             for name in export.names
             if posixpath.dirname(name) == folder and name.endswith(".json")
         )
-        reader = _Reader(channel["id"], users, names)
+        reader = _SlackReader(channel["id"], users, names)
         try:
             messages = [message for day in days for message in reader.read(export.load(day))]
         except ParseError as error:
@@ -139,7 +139,7 @@ def parse_slack(export: Export) -> Iterator[Conversation]:
             yield _conversation(channel, folder, users, messages)
 
 
-class _Reader:
+class _SlackReader:
     """Turns the raw messages of one channel into messages."""
 
     def __init__(self, channel: str, users: Mapping[str, str], names: Mapping[str, str]) -> None:

@@ -32,7 +32,7 @@ def parse_slides(data: bytes) -> Document:
         root = package.xml(main)
         if root is None:
             raise ParseError(f"no readable file of PowerPoint: {main!r} has nothing in it")
-        reader = _Reader(package)
+        reader = _SlidesReader(package)
         for number, part in enumerate(_slides(package, main, root), start=1):
             reader.builder.start_page(number)
             reader.read_slide(part)
@@ -59,7 +59,7 @@ def _slides(package: Package, main: str, root: Any) -> Iterator[str]:
             yield relation.part
 
 
-class _Reader:
+class _SlidesReader:
     """Writes slides in order; what layouts say on many slides comes once."""
 
     def __init__(self, package: Package) -> None:

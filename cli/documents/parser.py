@@ -92,7 +92,7 @@ class _Further:
         )
 
 
-class Worker:
+class ParserWorker:
     """Serves one run until its input ends."""
 
     def __init__(
@@ -342,7 +342,7 @@ def main() -> None:
     _limit(resource.RLIMIT_CORE, 0)
     warnings.simplefilter("ignore", DoubtfulEncoding)  # where a file is only looked at
     try:
-        Worker(requests, answers, int(sys.argv[1]), config).serve()
+        ParserWorker(requests, answers, int(sys.argv[1]), config).serve()
     except BrokenPipeError:  # the run is gone
         os._exit(1)
 

@@ -51,7 +51,7 @@ class WorkerDied(Exception):
         self.out_of_time = out_of_time
 
 
-class WorkerProcess:
+class ParserProcess:
     """One parsing process. Waiting for its answers is done in steps, so that it can end."""
 
     def __init__(self, config: dict[str, Any]) -> None:
@@ -263,13 +263,13 @@ class Lane:
         self._config = config
         self._budget = budget
         self._handlers = handlers
-        self._process: WorkerProcess | None = None
+        self._process: ParserProcess | None = None
         self._stopped = False
 
     def start(self) -> None:
         """Start the process ahead of the first task."""
         if self._process is None and not self._stopped:
-            self._process = WorkerProcess(self._config)
+            self._process = ParserProcess(self._config)
 
     def stop(self) -> None:
         """End the process; what it was at is not reported. From any thread."""
@@ -311,7 +311,7 @@ class _Attempt:
     """One try at a task with one process."""
 
     def __init__(
-        self, process: WorkerProcess, task: Task, handlers: Handlers, budget: Budget
+        self, process: ParserProcess, task: Task, handlers: Handlers, budget: Budget
     ) -> None:
         self._process = process
         self._budget = budget

@@ -168,7 +168,7 @@ _INNER = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class PdfPiece:
     """A part of a line without wide gaps: its text and its place on the page.
 
     `line` counts the page's lines as they are drawn, `number` all of its pieces.
@@ -198,7 +198,7 @@ class Piece:
         return len(self.text) > 2 and self.height > 2 * (self.right - self.left)
 
 
-def in_order(pieces: Sequence[Piece]) -> list[list[Piece]]:
+def in_order(pieces: Sequence[PdfPiece]) -> list[list[PdfPiece]]:
     """Return lines of pieces in the order in which people read them.
 
     What stands on its side, as stamps in a margin do, comes last.
@@ -211,9 +211,9 @@ def in_order(pieces: Sequence[Piece]) -> list[list[Piece]]:
     return [line for group in groups for line in _lines(group)]
 
 
-def _lines(pieces: Sequence[Piece]) -> list[list[Piece]]:
+def _lines(pieces: Sequence[PdfPiece]) -> list[list[PdfPiece]]:
     """Put pieces that are neighbours in one line together again."""
-    lines: list[list[Piece]] = []
+    lines: list[list[PdfPiece]] = []
     for piece in pieces:
         if lines and lines[-1][-1].line == piece.line:
             lines[-1].append(piece)
@@ -222,14 +222,14 @@ def _lines(pieces: Sequence[Piece]) -> list[list[Piece]]:
     return lines
 
 
-def _columns(pieces: list[Piece], most: int) -> list[list[Piece]]:
+def _columns(pieces: list[PdfPiece], most: int) -> list[list[PdfPiece]]:
     """Return groups of pieces, in reading order: columns, and what reaches over them."""
     gutter = _gutter(pieces) if most > 1 else None
     if gutter is None:
         return [_downwards(pieces)]
     over = {piece.line for piece in pieces if _crosses(piece, gutter)}
-    groups: list[list[Piece]] = []
-    band: list[Piece] = []
+    groups: list[list[PdfPiece]] = []
+    band: list[PdfPiece] = []
     for row in _rows(pieces):
         if any(piece.line in over for piece in row):
             groups += [*_band(band, gutter, most), row]
@@ -239,9 +239,9 @@ def _columns(pieces: list[Piece], most: int) -> list[list[Piece]]:
     return groups + _band(band, gutter, most)
 
 
-def _rows(pieces: Sequence[Piece]) -> list[list[Piece]]:
+def _rows(pieces: Sequence[PdfPiece]) -> list[list[PdfPiece]]:
     """Return pieces from above, those on a level together and as they are drawn."""
-    rows: list[list[Piece]] = []
+    rows: list[list[PdfPiece]] = []
     for piece in sorted(pieces, key=lambda piece: -piece.middle):
         if rows and rows[-1][0].middle - piece.middle < max(piece.height, 1) / 2:
             rows[-1].append(piece)
@@ -250,7 +250,7 @@ def _rows(pieces: Sequence[Piece]) -> list[list[Piece]]:
     return [_by_drawing(row) for row in rows]
 
 
-def _band(band: list[Piece], gutter: tuple[float, float], most: int) -> list[list[Piece]]:
+def _band(band: list[PdfPiece], gutter: tuple[float, float], most: int) -> list[list[PdfPiece]]:
     """Return what lies between two lines that reach over the gutter; tables stay row by row."""
     left = _by_drawing([piece for piece in band if piece.right <= gutter[1]])
     right = _by_drawing([piece for piece in band if piece.right > gutter[1]])
@@ -260,7 +260,7 @@ def _band(band: list[Piece], gutter: tuple[float, float], most: int) -> list[lis
     return [group for side in sides for group in _columns(side, most - 1)]
 
 
-def _gutter(pieces: Sequence[Piece]) -> tuple[float, float] | None:
+def _gutter(pieces: Sequence[PdfPiece]) -> tuple[float, float] | None:
     """Return the gap between two columns of prose; None where a page, or a column, has none."""
     if len(pieces) < 2 * _LEAST_LINES:
         return None
@@ -280,7 +280,7 @@ def _gutter(pieces: Sequence[Piece]) -> tuple[float, float] | None:
     return best[1] if best else None
 
 
-def _gaps(pieces: Sequence[Piece], start: float, end: float) -> list[tuple[float, float]]:
+def _gaps(pieces: Sequence[PdfPiece], start: float, end: float) -> list[tuple[float, float]]:
     """Return gaps in the middle that few pieces reach over, seen from above."""
     size = int(end - start) + 1
     if not 0 < size < 20_000:
@@ -309,11 +309,11 @@ def _gaps(pieces: Sequence[Piece], start: float, end: float) -> list[tuple[float
     return gaps
 
 
-def _crosses(piece: Piece, gutter: tuple[float, float]) -> bool:
+def _crosses(piece: PdfPiece, gutter: tuple[float, float]) -> bool:
     return piece.left < gutter[0] and piece.right > gutter[1]
 
 
-def _is_prose(pieces: Sequence[Piece], least: int) -> bool:
+def _is_prose(pieces: Sequence[PdfPiece], least: int) -> bool:
     """Whether pieces are the lines of a column: several, not short ones, which fill its width."""
     if len(pieces) < max(least, 1):
         return False
@@ -324,7 +324,7 @@ def _is_prose(pieces: Sequence[Piece], least: int) -> bool:
     return least == 0 or median(filled) >= _LEAST_FILLED * width
 
 
-def _beside(left: Sequence[Piece], right: Sequence[Piece]) -> bool:
+def _beside(left: Sequence[PdfPiece], right: Sequence[PdfPiece]) -> bool:
     """Whether two columns stand beside each other, not one below the other."""
     top = min(max(p.top for p in left), max(p.top for p in right))
     bottom = max(min(p.bottom for p in left), min(p.bottom for p in right))
@@ -332,17 +332,17 @@ def _beside(left: Sequence[Piece], right: Sequence[Piece]) -> bool:
     return top - bottom > 0.3 * min(heights)
 
 
-def _by_drawing(pieces: Sequence[Piece]) -> list[Piece]:
+def _by_drawing(pieces: Sequence[PdfPiece]) -> list[PdfPiece]:
     return sorted(pieces, key=lambda piece: piece.number)
 
 
-def _downwards(pieces: list[Piece]) -> list[Piece]:
+def _downwards(pieces: list[PdfPiece]) -> list[PdfPiece]:
     """Return a column's pieces from above; where they are drawn so already, as they are drawn.
 
     Runs of lines that go down are moved as a whole, and only where no two lie beside each other.
     """
     drawn = _by_drawing(pieces)
-    runs: list[list[Piece]] = []
+    runs: list[list[PdfPiece]] = []
     for piece in drawn:
         height = max(piece.height, 1)
         if runs and piece.middle <= runs[-1][-1].middle + height / 2:

@@ -11,7 +11,7 @@ import pypdfium2 as pdfium
 import pypdfium2.raw as raw
 
 from pgblend.cli.documents.document import LeftOut
-from pgblend.cli.documents.pdf_layout import Piece, in_order
+from pgblend.cli.documents.pdf_layout import PdfPiece, in_order
 
 # PDFium's mark for a hyphen at a line's end, after which it joined the word.
 _JOINED = re.compile("(?<=[\ufffe\x02])")
@@ -39,7 +39,7 @@ ATTACHED = "a file within the file, which is not read"
 SAVE_IT = "save it as a file of its own"
 
 
-class Page:
+class PdfPage:
     """A page that is read: `lines` with their height on it, 0 at its foot and 1 at its head."""
 
     def __init__(self, lines: list[tuple[str, float]], is_scan: bool) -> None:
@@ -47,7 +47,7 @@ class Page:
         self.is_scan = is_scan
 
 
-def read_page(pdf: pdfium.PdfDocument, index: int, left_out: list[LeftOut]) -> Page:
+def read_page(pdf: pdfium.PdfDocument, index: int, left_out: list[LeftOut]) -> PdfPage:
     """Read a page; PdfiumError where it cannot be."""
     page = pdf[index]
     try:
@@ -70,7 +70,7 @@ def read_page(pdf: pdfium.PdfDocument, index: int, left_out: list[LeftOut]) -> P
         is_scan = sum(len(text) for text, _ in texts) <= _MOST_STAMP and _is_picture(page)
     finally:
         page.close()
-    return Page(texts, is_scan)
+    return PdfPage(texts, is_scan)
 
 
 def joined(lines: list[str]) -> str:
@@ -112,7 +112,7 @@ class _Turn:
 _Box = tuple[float, float, float, float]
 
 
-def _page_pieces(page: pdfium.PdfPage, turn: _Turn) -> list[Piece]:
+def _page_pieces(page: pdfium.PdfPage, turn: _Turn) -> list[PdfPiece]:
     text_page = page.get_textpage()
     try:
         return list(_pieces(text_page, turn))
@@ -120,7 +120,7 @@ def _page_pieces(page: pdfium.PdfPage, turn: _Turn) -> list[Piece]:
         text_page.close()
 
 
-def _pieces(text_page: pdfium.PdfTextPage, turn: _Turn) -> Iterator[Piece]:
+def _pieces(text_page: pdfium.PdfTextPage, turn: _Turn) -> Iterator[PdfPiece]:
     """Yield the parts of the page's lines, as they are drawn."""
     box = (0.0, turn.height, 0.0, turn.height)
     number = line = place = 0
@@ -137,9 +137,9 @@ def _pieces(text_page: pdfium.PdfTextPage, turn: _Turn) -> Iterator[Piece]:
         place += 1
 
 
-def _piece(text: str, box: _Box, line: int, number: int) -> Piece:
+def _piece(text: str, box: _Box, line: int, number: int) -> PdfPiece:
     left, bottom, right, top = box
-    return Piece(text, left, bottom, right, top, line, number)
+    return PdfPiece(text, left, bottom, right, top, line, number)
 
 
 def _cut(
@@ -205,13 +205,13 @@ def _around(boxes: Sequence[_Box]) -> _Box:
 
 def _typed(
     pdf: pdfium.PdfDocument, page: pdfium.PdfPage, turn: _Turn, left_out: list[LeftOut]
-) -> tuple[list[Piece], bool]:
+) -> tuple[list[PdfPiece], bool]:
     """Return what was typed into forms, and what notes and stamps on the page say.
 
     Also tell whether any of them has no text, but is drawn with letters.
     """
     form = pdf.formenv.raw if pdf.formenv else None
-    found: dict[tuple[str, _Box], Piece] = {}
+    found: dict[tuple[str, _Box], PdfPiece] = {}
     are_drawn = False
     for index in range(min(raw.FPDFPage_GetAnnotCount(page), _MOST_ANNOTATIONS)):
         note = raw.FPDFPage_GetAnnot(page, index)
@@ -278,7 +278,7 @@ def _has_letters(form: Any, note: Any) -> bool:
     return False
 
 
-def _is_among(typed: Piece, pieces: Sequence[Piece]) -> bool:
+def _is_among(typed: PdfPiece, pieces: Sequence[PdfPiece]) -> bool:
     """Whether what was typed is drawn on the page already."""
     return any(
         typed.text in piece.text and abs(piece.middle - typed.middle) <= typed.height
@@ -296,7 +296,7 @@ def _string(ask: Callable[..., int], *arguments: Any) -> str:
     return bytes(buffer).decode("utf-16-le", "replace").rstrip("\x00")
 
 
-def _mark_hyphens(lines: list[list[Piece]]) -> None:
+def _mark_hyphens(lines: list[list[PdfPiece]]) -> None:
     """Mark hyphens at the ends of lines that were drawn beside others, as PDFium marks those below.
 
     Only a column's own next line tells that its last word goes on there.
@@ -311,12 +311,12 @@ def _mark_hyphens(lines: list[list[Piece]]) -> None:
             line[-1] = replace(last, text=last.text.rstrip()[:-1] + "\ufffe")
 
 
-def _put(lines: list[list[Piece]], typed: Piece) -> None:
+def _put(lines: list[list[PdfPiece]], typed: PdfPiece) -> None:
     """Put what was typed after its label on the left, a mark before a nearer one on the right.
 
     Without a label on its level it comes before the first line below.
     """
-    best: tuple[float, list[Piece], int] | None = None
+    best: tuple[float, list[PdfPiece], int] | None = None
     below = len(lines)
     for number, line in enumerate(lines):
         if below == len(lines) and line[0].middle < typed.middle:

@@ -26,7 +26,7 @@ from pgblend.cli.documents.payload import unread_hash
 from pgblend.cli.documents.report import Problem, Report
 from pgblend.cli.documents.settings import ParserConfig
 from pgblend.cli.documents.source_file import SourceFile
-from pgblend.cli.documents.store import Outcome, Stores
+from pgblend.cli.documents.store import StoreOutcome, Stores
 
 # Starting a parsing process takes a quarter of a second: another one for so many bytes.
 _BYTES_PER_PROCESS = 4_000_000
@@ -249,7 +249,7 @@ class Pipeline:
             self._advance(size)
 
 
-def _refused(outcome: Outcome) -> Problem:
+def _refused(outcome: StoreOutcome) -> Problem:
     return Problem("failed", outcome.label, outcome.error, outcome.hint)
 
 

@@ -112,7 +112,7 @@ class IngestRequest:
     follow_links: bool = False
 
 
-class Run:
+class IngestRun:
     """Carries the connections and the report through the steps of a run."""
 
     def __init__(self, url: str, request: IngestRequest, start_bar: StartBar) -> None:

@@ -14,7 +14,7 @@ from pgblend.cli.base.errors import UserError
 from pgblend.cli.documents.frames import Batch
 from pgblend.cli.documents.payload import CHUNK_COLUMNS
 from pgblend.cli.documents.settings import ChunkSettings
-from pgblend.cli.shards.places import Place, find_places
+from pgblend.cli.shards.places import ShardPlace, find_places
 
 MOVED = "PB016"  # a shard that is being split or moved takes nothing
 # COPY takes the bulk, typed; one statement stores it.
@@ -105,7 +105,7 @@ class Known:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class StoreOutcome:
     """What became of one document: a status with its number of chunks, or an error and its mend."""
 
     label: str
@@ -208,7 +208,7 @@ def store(
     batch: Batch,
     places: Sequence[int] | None = None,
     collection_id: int | None = None,
-) -> list[Outcome]:
+) -> list[StoreOutcome]:
     """Store a batch, or what is at some places of it, in one transaction.
 
     If that fails, each document is stored in its own. UserError where the collection of that name
@@ -231,13 +231,13 @@ def store(
 
 def _store_alone(
     connection: Connection, collection: str, batch: Batch, place: int, collection_id: int | None
-) -> Outcome:
+) -> StoreOutcome:
     try:
         return _store_together(connection, collection, batch, [place], collection_id)[0]
     except Exception as error:
         user_error = _explain(connection, error)
         label = batch.labels[place]
-        return Outcome(label, "failed", error=user_error.message, hint=user_error.hint)
+        return StoreOutcome(label, "failed", error=user_error.message, hint=user_error.hint)
 
 
 def _store_together(
@@ -246,7 +246,7 @@ def _store_together(
     batch: Batch,
     only: Sequence[int] | None,
     collection_id: int | None,
-) -> list[Outcome]:
+) -> list[StoreOutcome]:
     with connection.transaction(), connection.cursor() as cursor:
         with cursor.copy(_COPY_DOCUMENTS) as copy:
             for _, part, rows in batch.parts(only):
@@ -265,7 +265,7 @@ def _store_together(
         if collection_id is not None:
             _check_same(connection, collection_id, collection)
     return [
-        Outcome(batch.labels[place], status, counts[place])
+        StoreOutcome(batch.labels[place], status, counts[place])
         for place, _, status, _ in stored.values()
     ]
 
@@ -348,7 +348,7 @@ class Stores:
         return self._open.enter_context(connect(self._url, application_name="pgblend ingest"))
 
     @cached_property
-    def _shards(self) -> dict[int, tuple[Place, Connection]]:
+    def _shards(self) -> dict[int, tuple[ShardPlace, Connection]]:
         """The shards that there were when they were last looked for, in their order."""
         return self._connected({})
 
@@ -414,7 +414,7 @@ class Stores:
         for database in self.all().values():
             forget(database, keys)
 
-    def store(self, collection_id: int | None, collection: str, batch: Batch) -> list[Outcome]:
+    def store(self, collection_id: int | None, collection: str, batch: Batch) -> list[StoreOutcome]:
         """Store a batch, in one transaction for each database (store.py).
 
         What a shard refuses since it is being moved waits until it is where it goes to. UserError
@@ -422,7 +422,7 @@ class Stores:
         """
         if not self._shards:
             return store(self.front, collection, batch)
-        outcomes: list[Outcome] = []
+        outcomes: list[StoreOutcome] = []
         waiting = [*batch.chunks]
         for _ in self._turns():
             moving: list[int] = []
@@ -454,10 +454,10 @@ class Stores:
         self._shards = self._connected(self._shards)
 
     def _connected(
-        self, before: dict[int, tuple[Place, Connection]]
-    ) -> dict[int, tuple[Place, Connection]]:
+        self, before: dict[int, tuple[ShardPlace, Connection]]
+    ) -> dict[int, tuple[ShardPlace, Connection]]:
         """Connect to the shards that there are now and were not before."""
-        found: dict[int, tuple[Place, Connection]] = {}
+        found: dict[int, tuple[ShardPlace, Connection]] = {}
         for place in find_places(self.front):
             there = before.get(place.number)
             if there is None or there[0] != place:

@@ -42,7 +42,7 @@ def xlsx_sheets(package: Package) -> Iterator[Sheet]:
         if relation is None or not package.has(relation.part):
             package.leave_out(f"sheet {name!r}", "missing in the file")
         else:
-            reader = _SheetReader(book, relation.part, name)
+            reader = _XlsxReader(book, relation.part, name)
             yield Sheet(name, reader.rows(), reader.add_beside)
 
 
@@ -95,7 +95,7 @@ class _Texts:
         return self._data[self._ends[place] : self._ends[place + 1]].decode()
 
 
-class _SheetReader:
+class _XlsxReader:
     """Reads a sheet's part once, row by row; what is beside the cells is known after the last."""
 
     def __init__(self, book: _Book, part: str, name: str) -> None:

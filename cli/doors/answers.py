@@ -11,7 +11,7 @@ from pgblend.cli.base.errors import ModelUnavailableError
 from pgblend.cli.doors.body import search_request
 from pgblend.cli.doors.door import Caller, Door
 from pgblend.cli.doors.problems import Problem
-from pgblend.cli.search.models import ModelCall, Query
+from pgblend.cli.search.models import ModelCall, RowsAsked
 from pgblend.cli.search.statements import PASSAGES, SearchRequest
 from pgblend.plpy.answers.answer import ask_document, checked_sentence, cited_sentence
 from pgblend.plpy.answers.quotations import CITATION, answer_sentences, is_abstention
@@ -101,7 +101,7 @@ async def answer_events(
     """
     asked = await door.ask_models(caller, question.request, question.profile)
     parameters = asked.request.parameters() | {"profile": question.profile}
-    ((row,),) = await door.run(caller, Query(PASSAGES, parameters))
+    ((row,),) = await door.run(caller, RowsAsked(PASSAGES, parameters))
     found, settings = row["found"], row["settings"]
     found["degraded"] = [*asked.degraded, *found["degraded"]]
     wanted = row["model"] is not None if question.answer is None else question.answer
@@ -139,7 +139,7 @@ async def _said(
         pass
     values: dict[str, object] = {name: json.dumps(row[name]) for name in ("found", "settings")}
     try:
-        ((answered,),) = await door.run(caller, Query(REPLY, values))
+        ((answered,),) = await door.run(caller, RowsAsked(REPLY, values))
     except Problem as problem:
         if problem.code != "model-unavailable":
             raise

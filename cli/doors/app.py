@@ -30,7 +30,7 @@ from pgblend.cli.base.extras import how_to_install, missing, require
 from pgblend.cli.doors import chat, schemas
 from pgblend.cli.doors.body import Read, reader
 from pgblend.cli.doors.door import Caller, Door
-from pgblend.cli.doors.gate import AccessMiddleware, Gate, Limiter
+from pgblend.cli.doors.gate import GateMiddleware, Limiter, TokenGate
 from pgblend.cli.doors.openapi import openapi
 from pgblend.cli.doors.operations import ENDPOINTS, Endpoint, document, written_answer
 from pgblend.cli.doors.options import CallLimits
@@ -40,7 +40,7 @@ from pgblend.cli.doors.page.routes import page_routes
 from pgblend.cli.doors.problems import Problem, any_problem
 from pgblend.cli.models.errors import GatewayError
 from pgblend.cli.models.middleware import MeasureMiddleware, read_body, while_connected
-from pgblend.cli.search.models import Query
+from pgblend.cli.search.models import RowsAsked
 
 if TYPE_CHECKING:
     from pgblend.cli.doors.mcp.server import McpOverHttp
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
 
-class Metrics:
+class DoorMetrics:
     """What /metrics shows of one door: numbers and paths."""
 
     def __init__(self, pool_statistics: Callable[[], dict[str, int]]) -> None:
@@ -141,7 +141,7 @@ _OTHER_PATHS = (
     *("/health", "/mcp", "/metrics", "/openapi.json"),
     *("/v1/chat/completions", "/v1/models", "/page/answer"),
 )
-_NOTHING = Query("SELECT 1 AS one", {})
+_NOTHING = RowsAsked("SELECT 1 AS one", {})
 
 
 def create_app(door: Door, hosts: frozenset[str], limits: CallLimits) -> Starlette:
@@ -175,7 +175,7 @@ def create_app(door: Door, hosts: frozenset[str], limits: CallLimits) -> Starlet
         ],
         middleware=[
             Middleware(MeasureMiddleware, count=routes.metrics.count_request, paths=paths),
-            Middleware(AccessMiddleware, hosts=hosts),
+            Middleware(GateMiddleware, hosts=hosts),
             Middleware(DirectMiddleware, handlers=handlers, refusals=_REFUSALS),
         ],
         exception_handlers={**_REFUSALS, Exception: _answer_problem},
@@ -201,13 +201,13 @@ class _Routes:
     limits: CallLimits
     agents: "McpOverHttp | None"
     limiter: Limiter = field(init=False)
-    gate: Gate = field(init=False)
-    metrics: Metrics = field(init=False)
+    gate: TokenGate = field(init=False)
+    metrics: DoorMetrics = field(init=False)
 
     def __post_init__(self) -> None:
         self.limiter = Limiter(self.limits)
-        self.gate = Gate(self.door.pool, self.limits)
-        self.metrics = Metrics(self.door.pool.statistics)
+        self.gate = TokenGate(self.door.pool, self.limits)
+        self.metrics = DoorMetrics(self.door.pool.statistics)
 
     def endpoint(self, endpoint: Endpoint) -> Handler:
         """Return what answers at an endpoint."""

@@ -17,7 +17,7 @@ from pgblend.cli.doors.answers import Question, answer_events
 from pgblend.cli.doors.door import Caller, Door
 from pgblend.cli.doors.problems import Problem
 from pgblend.cli.doors.schemas import DEFAULT_ROWS, MOST_MESSAGES, MOST_SAID
-from pgblend.cli.search.models import Query
+from pgblend.cli.search.models import RowsAsked
 from pgblend.cli.search.statements import SearchRequest
 
 # Server-sent events.
@@ -31,7 +31,7 @@ def sse(content: dict[str, Any]) -> bytes:
 Answer = dict[str, Any]
 _PREFIX = "pgblend"
 ABSTENTION = "No answer: the passages that were found do not bear one out."
-_COLLECTIONS = Query("SELECT name FROM blend.collections ORDER BY name", {})
+_COLLECTIONS = RowsAsked("SELECT name FROM blend.collections ORDER BY name", {})
 _UNDEFINED_OBJECT = "42704"  # what a search says of a collection that is not there, or hidden
 _NUMBER = re.compile(r"\[(\d{1,4})\]")
 

@@ -19,14 +19,14 @@ from pgblend.cli.answers.ask import (
 )
 from pgblend.cli.base.http_client import AnswerTooLargeError, async_gateway_client, gateway_headers
 from pgblend.cli.base.replica import IS_REPLAYED, changes_come
-from pgblend.cli.doors.pool import Pool
+from pgblend.cli.doors.pool import ConnectionPool
 from pgblend.cli.operate.account import token_for
 from pgblend.cli.search.models import (
     NO_GATEWAY,
     PLAN,
     ModelCall,
     ModelsAsked,
-    Query,
+    RowsAsked,
     Step,
     model_steps,
 )
@@ -153,7 +153,7 @@ class Caller:
 class Door:
     """The database's pool and the model gateway, shared by all callers."""
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: ConnectionPool) -> None:
         self.pool = pool
         self.gateway = ModelGateway()
         self._plans: dict[tuple[str, str], tuple[float, Rows]] = {}
@@ -163,7 +163,7 @@ class Door:
         await self.pool.close()
         await self.gateway.close()
 
-    async def run(self, caller: Caller, *queries: Query) -> list[Rows]:
+    async def run(self, caller: Caller, *queries: RowsAsked) -> list[Rows]:
         """Return each query's rows: one transaction and one round trip, as the caller's role."""
         results, warnings = await self.pool.run(caller.token, caller.scope, queries)
         caller.warnings += [w for w in warnings if w not in caller.warnings]
@@ -182,7 +182,7 @@ class Door:
         """
 
         async def is_replayed(place: str) -> bool:
-            ((row,),) = await self.run(caller, Query(IS_REPLAYED, {"lsn": place}))
+            ((row,),) = await self.run(caller, RowsAsked(IS_REPLAYED, {"lsn": place}))
             return bool(row["is_replayed"])
 
         await changes_come(is_replayed, request.options)
@@ -201,7 +201,7 @@ class Door:
                 return ModelsAsked(request)
 
     async def _answer(self, caller: Caller, step: Step) -> Any:
-        if not isinstance(step, Query):
+        if not isinstance(step, RowsAsked):
             return await self.gateway.post(step)
         if step.sql is not PLAN:
             return (await self.run(caller, step))[0]

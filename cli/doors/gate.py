@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from pgblend.cli.doors.options import CallLimits
-from pgblend.cli.doors.pool import Pool, check_scope
+from pgblend.cli.doors.pool import ConnectionPool, check_scope
 from pgblend.cli.doors.problems import Problem
 from pgblend.cli.doors.tokens import joined
 
@@ -86,7 +86,7 @@ class Limiter:
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "::1")
 
 
-class AccessMiddleware:
+class GateMiddleware:
     """Refuses other hosts (DNS rebinding), other origins, and bodies that are not JSON.
 
     No header of CORS is ever sent: a browser keeps what it gets from other pages.
@@ -173,7 +173,7 @@ class Admitted:
     scopes: list[str]
 
 
-class Gate:
+class TokenGate:
     """Looks tokens up, and counts by address who has none that is good.
 
     A token that was good before is looked up whatever else comes from its address: many callers
@@ -181,7 +181,7 @@ class Gate:
     """
 
     def __init__(
-        self, pool: Pool, limits: CallLimits, clock: Callable[[], float] = time.monotonic
+        self, pool: ConnectionPool, limits: CallLimits, clock: Callable[[], float] = time.monotonic
     ) -> None:
         """Count what needs no token by `limits`, as calls of a token are."""
         self._pool = pool

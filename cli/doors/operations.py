@@ -14,7 +14,7 @@ from pgblend.cli.doors.door import Caller, Door
 from pgblend.cli.doors.problems import Problem
 from pgblend.cli.doors.schemas import DEFAULT_CONTEXT_ROWS, Schema
 from pgblend.cli.search import statements
-from pgblend.cli.search.models import ModelsAsked, Query, with_model_times
+from pgblend.cli.search.models import ModelsAsked, RowsAsked, with_model_times
 
 # Documents by id, whole or a span of their lines, as `pgblend document show` shows them.
 
@@ -36,8 +36,8 @@ async def document(door: Door, caller: Caller, number: str, span: str | None) ->
     """Return a document and its chunks, of a span ("12-40", or "12") those that touch it."""
     first, last = _lines(span)
     values: dict[str, object] = {"id": _id(number), "first": first, "last": last}
-    rows, chunks = await door.run(caller, Query(_DOCUMENT, {"id": values["id"]}),
-                                  Query(_CHUNKS, values))  # fmt: skip
+    rows, chunks = await door.run(caller, RowsAsked(_DOCUMENT, {"id": values["id"]}),
+                                  RowsAsked(_CHUNKS, values))  # fmt: skip
     if not rows:
         detail = f"there is no document {values['id']} that the caller may read"
         raise Problem(404, "no-such-document", detail)
@@ -92,19 +92,19 @@ Body = dict[str, Any]
 Operation = Callable[[Door, Caller, Body], Coroutine[Any, Any, Body]]
 _FACET_COLUMNS = ("key", "value", "count", "document_count", "count_estimate")
 MODEL_STAGES = ("expand", "rerank")
-_TYPED = Query("SELECT set_config('pgblend.purpose', 'typed', true)", {})
-_FACTS = Query("SELECT blend.last_search() AS facts", {})
-_DEGRADED = Query("SELECT blend.last_search() -> 'degraded' AS degraded", {})
+_TYPED = RowsAsked("SELECT set_config('pgblend.purpose', 'typed', true)", {})
+_FACTS = RowsAsked("SELECT blend.last_search() AS facts", {})
+_DEGRADED = RowsAsked("SELECT blend.last_search() -> 'degraded' AS degraded", {})
 _FEEDBACK: LiteralString = """
     SELECT blend.feedback(
         %(search_id)s::uuid, %(chunk_id)s::bigint, %(grade)s::integer) AS judged_query
 """
 _CLICK: LiteralString = "SELECT blend.click(%(search_id)s::uuid, %(chunk_id)s::bigint)"
-_COLLECTIONS = Query(
+_COLLECTIONS = RowsAsked(
     "SELECT name, documents, chunks, text_search_config FROM blend.collections ORDER BY name", {}
 )
 # Of some documents: metadata of all would be read for minutes.
-_KEYS = Query(
+_KEYS = RowsAsked(
     """
     SELECT c.name, k.key, k.example
     FROM pgblend_data.collection AS c
@@ -207,13 +207,13 @@ async def diagnose(door: Door, caller: Caller, given: Body) -> Body:
 
 async def feedback(door: Door, caller: Caller, given: Body) -> Body:
     """Note how well a passage answered a search."""
-    ((row,),) = await door.run(caller, Query(_FEEDBACK, given))
+    ((row,),) = await door.run(caller, RowsAsked(_FEEDBACK, given))
     return {"judged_query": row["judged_query"], "degraded": []}
 
 
 async def click(door: Door, caller: Caller, given: Body) -> Body:
     """Note that a passage of a search was opened."""
-    await door.run(caller, Query(_CLICK, given))
+    await door.run(caller, RowsAsked(_CLICK, given))
     return {"degraded": []}
 
 
@@ -235,7 +235,7 @@ async def collections_with_keys(door: Door, caller: Caller) -> Body:
 
 async def remember(door: Door, caller: Caller, given: Body) -> Body:
     """Store a text as a document of its own; the same text again changes nothing."""
-    ((row,),) = await door.run(caller, Query(_REMEMBER, {"title": None, **given}))
+    ((row,),) = await door.run(caller, RowsAsked(_REMEMBER, {"title": None, **given}))
     return row | {"degraded": []}
 
 
@@ -261,12 +261,12 @@ async def _question(
     statement: LiteralString,
     stages: Sequence[str] = MODEL_STAGES,
     **more: object,
-) -> tuple[Query, ModelsAsked]:
+) -> tuple[RowsAsked, ModelsAsked]:
     """Return the statement with what models say for it, and what they were asked."""
     profile = given.get("profile")
     asked = await door.ask_models(caller, search_request(given), profile, stages)
     parameters = asked.request.parameters() | {"profile": profile} | more
-    return Query(statement, parameters), asked
+    return RowsAsked(statement, parameters), asked
 
 
 # The endpoints that take JSON and give JSON: path, scope, and the schemas of both.

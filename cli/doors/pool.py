@@ -22,7 +22,7 @@ from pgblend.cli.base.errors import UserError
 from pgblend.cli.doors.exchange import exchange
 from pgblend.cli.doors.problems import Problem, database_away, problem_of
 from pgblend.cli.doors.tokens import digest_of
-from pgblend.cli.search.models import Query
+from pgblend.cli.search.models import RowsAsked
 
 # Connections among tokens: none has all of them, and who has fewest is next.
 
@@ -178,7 +178,7 @@ class _Connection(psycopg.AsyncConnection[DictRow]):
             self.warnings.append(notice.message_primary or "")
 
 
-class Pool:
+class ConnectionPool:
     """The door's connections, which all callers share."""
 
     def __init__(
@@ -223,20 +223,20 @@ class Pool:
 
     async def check(self) -> None:
         """Raise a Problem with the reason where the database does not answer."""
-        await self._run([Query("SELECT 1 AS one", {})])
+        await self._run([RowsAsked("SELECT 1 AS one", {})])
 
     async def open_link(self, link: str, token: str) -> dict[str, Any] | None:
         """Put a token in a link's place; return its scopes and end, or None."""
         digests: dict[str, object] = {"link": digest_of(link), "token": digest_of(token)}
         try:
-            answer = await self._run([Query(_OPEN_LINK, digests)], _SERVE)
+            answer = await self._run([RowsAsked(_OPEN_LINK, digests)], _SERVE)
         except _Failed as failed:
             raise _problem(failed.error) from failed.error
         (opened,) = answer.rows
         return opened[0] if opened else None
 
     async def run(
-        self, token: str, scope: str, queries: Sequence[Query]
+        self, token: str, scope: str, queries: Sequence[RowsAsked]
     ) -> tuple[list[list[dict[str, Any]]], list[str]]:
         """Return each query's rows, and the server's warnings; all in one transaction.
 
@@ -256,7 +256,7 @@ class Pool:
         return answer.rows, answer.warnings
 
     async def run_as_login(
-        self, queries: Sequence[Query]
+        self, queries: Sequence[RowsAsked]
     ) -> tuple[list[list[dict[str, Any]]], list[str]]:
         """Do the same as the role that connected: nobody's token is looked at."""
         try:
@@ -287,7 +287,7 @@ class Pool:
         return None
 
     async def _scopes(self, digest: bytes) -> list[str]:
-        ((found,), *_) = await self._run([Query(_FIND_TOKEN, {"digest": digest})], _SERVE)
+        ((found,), *_) = await self._run([RowsAsked(_FIND_TOKEN, {"digest": digest})], _SERVE)
         if not found:
             raise _unknown()
         if found[0]["is_expired"]:
@@ -296,7 +296,7 @@ class Pool:
         scopes: list[str] = found[0]["scopes"]
         return scopes
 
-    async def _run(self, queries: Sequence[Query], *roles: str, whose: str = "") -> "_Answer":
+    async def _run(self, queries: Sequence[RowsAsked], *roles: str, whose: str = "") -> "_Answer":
         """Run a transaction; once more where the connection had been lost before."""
         try:
             return await self._run_once(roles, queries, whose)
@@ -307,7 +307,7 @@ class Pool:
         return await self._run_once(roles, queries, whose)
 
     async def _run_once(
-        self, roles: Sequence[str], queries: Sequence[Query], whose: str
+        self, roles: Sequence[str], queries: Sequence[RowsAsked], whose: str
     ) -> "_Answer":
         if self._is_away:
             await self._check_back()
@@ -353,7 +353,7 @@ def check_scope(scope: str, scopes: Sequence[str]) -> None:
 @lru_cache(maxsize=_MOST_TOKENS)
 def _taking(digest: bytes, scope: str) -> str:
     """Return what takes a token's role, its values quoted: the same for all its calls."""
-    return _written(Query(_TAKE_ROLE, {"digest": digest, "scope": scope}), Values())
+    return _written(RowsAsked(_TAKE_ROLE, {"digest": digest, "scope": scope}), Values())
 
 
 class _Answer(NamedTuple):
@@ -374,7 +374,7 @@ class _Failed(Exception):
 
 
 async def _transaction(
-    connection: _Connection, roles: Sequence[str], queries: Sequence[Query]
+    connection: _Connection, roles: Sequence[str], queries: Sequence[RowsAsked]
 ) -> _Answer:
     """Send a transaction's statements as one message: those that take roles, then queries.
 
@@ -392,7 +392,7 @@ async def _transaction(
         raise _Failed(error, connection.broken) from error
 
 
-def _written(query: Query, values: Transformer) -> str:
+def _written(query: RowsAsked, values: Transformer) -> str:
     """Return a statement with its parameters as literals."""
     if not query.parameters:
         return query.sql

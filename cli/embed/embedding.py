@@ -7,8 +7,8 @@ from math import ceil
 
 from pgblend.cli.base.database import Connection, connect, fetch_value
 from pgblend.cli.embed.client import GatewayClient
-from pgblend.cli.embed.queue import Outcome, Queue, embed_batch
-from pgblend.cli.embed.spaces import HAS_SPACE, Space, get_setting
+from pgblend.cli.embed.queue import Queue, QueueCounts, embed_batch
+from pgblend.cli.embed.spaces import HAS_SPACE, SpaceCounts, get_setting
 from pgblend.cli.shards.places import push_changes
 
 BATCH_SIZE = 100
@@ -58,10 +58,10 @@ def ensure_first_space(connection: Connection, client: GatewayClient, front_url:
 
 
 def embed_waiting(
-    space: Space,
+    space: SpaceCounts,
     client: GatewayClient,
     sessions: Callable[[int], list[Connection]],
-    advance: Callable[[Outcome], None],
+    advance: Callable[[QueueCounts], None],
     collection_id: int | None = None,
 ) -> None:
     """Embed everything that waits in a space, or of a collection in it, a batch at a time.
@@ -100,10 +100,10 @@ def embed_waiting(
 
 
 def _embed_all(
-    space: Space,
+    space: SpaceCounts,
     client: GatewayClient,
     queue: Queue,
-    advance: Callable[[Outcome], None],
+    advance: Callable[[QueueCounts], None],
     stop: threading.Event,
     collection_id: int | None,
 ) -> None:

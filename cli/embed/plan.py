@@ -21,8 +21,8 @@ from pgblend.cli.base.errors import UserError
 from pgblend.cli.documents.report import Report
 from pgblend.cli.embed.client import GatewayClient, GatewayUnavailableError
 from pgblend.cli.embed.embedding import BATCHES_IN_FLIGHT
-from pgblend.cli.embed.queue import Batch
-from pgblend.cli.embed.spaces import Space, get_setting, read_spaces
+from pgblend.cli.embed.queue import EmbeddedTexts
+from pgblend.cli.embed.spaces import SpaceCounts, get_setting, read_spaces
 from pgblend.cli.embed.summaries import MAX_TOKENS, MOST_TOKENS
 from pgblend.cli.shards.places import databases_with_documents
 
@@ -176,11 +176,11 @@ def measure(
     """Embed the sample as `space fill` does; return dimensions, the calls, and seconds of all."""
     # The first call has the model loaded, and is not measured.
     dimensions = client.embed(model, [_uncached("Is this model there?")])[0].dimensions()
-    space = Space("plan", model, dimensions, len(rows))
+    space = SpaceCounts("plan", model, dimensions, len(rows))
     parts = [part for n in range(_CALLS) if (part := rows[n::_CALLS])]
 
     def ask(part: Sequence[Row]) -> _Call:
-        batch = Batch(space)
+        batch = EmbeddedTexts(space)
         seconds = _seconds(
             lambda: batch.embed(client, {row["chunk_id"]: _uncached(row["input"]) for row in part})
         )

@@ -15,7 +15,7 @@ from pgvector import Vector
 from pgblend.cli.base.database import Connection
 from pgblend.cli.base.errors import UserError
 from pgblend.cli.embed.client import GatewayClient, GatewayUnavailableError
-from pgblend.cli.embed.spaces import Space
+from pgblend.cli.embed.spaces import SpaceCounts
 
 _STAGE = """
     CREATE TEMP TABLE IF NOT EXISTS embedding_stage (chunk_id bigint, embedding vector)
@@ -71,7 +71,7 @@ class Queue:
         )
 
     def claim(
-        self, space: Space, batch_size: int, collection_id: int | None = None
+        self, space: SpaceCounts, batch_size: int, collection_id: int | None = None
     ) -> dict[int, str]:
         """Return texts by chunk id, of one collection if it is given; none: nothing to take now."""
         rows = self.connection.execute(
@@ -102,11 +102,11 @@ class Queue:
         stored = self.connection.execute(_STORE_COUNTS, [json.dumps(counts)]).fetchone()
         return int(stored[0]) if stored else 0
 
-    def store(self, space: Space, vectors: Mapping[int, Vector]) -> int:
+    def store(self, space: SpaceCounts, vectors: Mapping[int, Vector]) -> int:
         """Store vectors by chunk id; return how many, without those whose claim was lost."""
         return store_vectors(self.connection, space.name, vectors, self._worker)
 
-    def fail(self, space: Space, reasons: Mapping[int, str]) -> int:
+    def fail(self, space: SpaceCounts, reasons: Mapping[int, str]) -> int:
         """Set chunks aside, to be tried later; return how many were given up for good."""
         row = self.connection.execute(
             "SELECT pgblend._fail_embeddings(%s, %s, %s, %s)",
@@ -118,7 +118,7 @@ class Queue:
         """Give back what is claimed."""
         self.connection.execute("SELECT pgblend._release_embeddings(%s)", [self._worker])
 
-    def is_limited(self, space: Space) -> bool:
+    def is_limited(self, space: SpaceCounts) -> bool:
         """Whether nothing can be claimed just now because embedding_texts_per_minute are spent."""
         row = self.connection.execute(
             "SELECT EXISTS (SELECT FROM pgblend_data.embedding_allowance AS a"
@@ -128,7 +128,7 @@ class Queue:
         ).fetchone()
         return bool(row and row[0])
 
-    def remaining(self, spaces: Sequence[Space]) -> int:
+    def remaining(self, spaces: Sequence[SpaceCounts]) -> int:
         """Return how many chunks wait in these spaces, now or later, with whomever."""
         row = self.connection.execute(
             "SELECT count(*) FROM pgblend_data.embedding_queue AS q"
@@ -167,10 +167,10 @@ _PROBE_TEXT = "Is this model there? {}"
 
 
 @dataclass
-class Batch:
+class EmbeddedTexts:
     """What became of texts: a vector, a reason why there is none, or, of the rest, nothing yet."""
 
-    space: Space
+    space: SpaceCounts
     vectors: dict[int, Vector] = field(default_factory=dict)
     reasons: dict[int, str] = field(default_factory=dict)
 
@@ -214,7 +214,7 @@ class Batch:
         self.embed(client, dict(rest))
 
 
-def check_dimensions(space: Space, vectors: list[Vector]) -> None:
+def check_dimensions(space: SpaceCounts, vectors: list[Vector]) -> None:
     """Refuse vectors that the space does not hold: the gateway has another model by that name."""
     for vector in vectors:
         dimensions = vector.dimensions()
@@ -228,7 +228,7 @@ def check_dimensions(space: Space, vectors: list[Vector]) -> None:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class QueueCounts:
     """Counts of one batch: taken from the queue, stored, set aside, and of these given up.
 
     `reason` is why the chunk `refused`, the first that was set aside, has no vector.
@@ -245,10 +245,10 @@ class Outcome:
 def embed_batch(
     queue: Queue,
     client: GatewayClient,
-    space: Space,
+    space: SpaceCounts,
     batch_size: int,
     collection_id: int | None = None,
-) -> Outcome:
+) -> QueueCounts:
     """Claim a batch, of one collection if it is given, embed it, store it.
 
     What the model refuses is set aside.
@@ -260,8 +260,8 @@ def embed_batch(
     """
     texts = queue.claim(space, batch_size, collection_id)
     if not texts:
-        return Outcome()
-    batch = Batch(space)
+        return QueueCounts()
+    batch = EmbeddedTexts(space)
     stored = dead = 0
     try:
         queue.count_tokens(list(texts))
@@ -274,4 +274,4 @@ def embed_batch(
         if len(batch.vectors) + len(batch.reasons) < len(texts):
             queue.release()
     refused, reason = next(iter(batch.reasons.items()), (None, ""))
-    return Outcome(len(texts), stored, len(batch.reasons), dead, reason, refused)
+    return QueueCounts(len(texts), stored, len(batch.reasons), dead, reason, refused)

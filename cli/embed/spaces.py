@@ -12,7 +12,7 @@ HAS_SPACE: LiteralString = """
 
 
 @dataclass(frozen=True)
-class Space:
+class SpaceCounts:
     """An embedding space and how many chunks wait for a vector in it."""
 
     name: str
@@ -29,13 +29,13 @@ def get_setting(connection: Connection, name: str) -> Any:
     return row[0] if row else None
 
 
-def read_spaces(connection: Connection) -> list[Space]:
+def read_spaces(connection: Connection) -> list[SpaceCounts]:
     """Return the spaces whose model is asked, the active first: searches wait for its vectors."""
     rows = connection.execute(
         "SELECT name, model, dimensions, waiting, active, asked_dimensions"
         " FROM blend.embedding_spaces WHERE asks_model ORDER BY active DESC, name"
     )
-    return [Space(*row) for row in rows]
+    return [SpaceCounts(*row) for row in rows]
 
 
 def needs_vectors(connection: Connection) -> bool:

@@ -9,8 +9,8 @@ from pgblend.cli.documents.progress import StartBar
 from pgblend.cli.documents.report import Report, named
 from pgblend.cli.embed.client import GatewayClient, GatewayUnavailableError
 from pgblend.cli.embed.embedding import embed_waiting, ensure_first_space
-from pgblend.cli.embed.queue import Outcome, Queue
-from pgblend.cli.embed.spaces import Space, get_setting, read_spaces
+from pgblend.cli.embed.queue import Queue, QueueCounts
+from pgblend.cli.embed.spaces import SpaceCounts, get_setting, read_spaces
 from pgblend.cli.embed.summaries import count_summaries, sum_up_waiting
 
 # Vectors for all chunks that have none in one embedding space.
@@ -46,7 +46,7 @@ def fill_space(
         )
     move_bar = start_bar(f"Embedding {name}", space.waiting, "chunks")
 
-    def advance(outcome: Outcome) -> None:
+    def advance(outcome: QueueCounts) -> None:
         filled.embedded += outcome.stored
         filled.refused += outcome.failed
         filled.reason = outcome.reason or filled.reason
@@ -158,7 +158,7 @@ class EmbedStep:
                 "pgblend worker, or the next run, tries them again",
             )
 
-    def _spaces(self, connection: Connection, client: GatewayClient) -> list[Space]:
+    def _spaces(self, connection: Connection, client: GatewayClient) -> list[SpaceCounts]:
         """Return the embedding spaces; the first one is made for the model of the settings."""
         if not ensure_first_space(connection, client, self._front_url):
             self._report.degrade(
@@ -168,7 +168,7 @@ class EmbedStep:
             )
         return [space for space in read_spaces(connection) if space.waiting]
 
-    def _embed_all(self, spaces: list[Space], client: GatewayClient) -> None:
+    def _embed_all(self, spaces: list[SpaceCounts], client: GatewayClient) -> None:
         """Embed what waits, the collection first, and count what of it is this run's, always.
 
         A space whose model fails stops no other; what only a person can mend is raised at the end.
@@ -193,16 +193,18 @@ class EmbedStep:
         if errors:
             raise errors[0]
 
-    def _embed_space(self, space: Space, client: GatewayClient, collection_id: int | None) -> None:
+    def _embed_space(
+        self, space: SpaceCounts, client: GatewayClient, collection_id: int | None
+    ) -> None:
         given = {"space": space.name, "collection_id": collection_id}
         waiting = fetch_value(self._connection, _WAITING, given)
         if not waiting:
             return
         title = "Embedding" if collection_id is not None else "Embedding what waited before"
         move_bar = self._start_bar(title, waiting, "chunks")
-        refused: list[Outcome] = []
+        refused: list[QueueCounts] = []
 
-        def advance(outcome: Outcome) -> None:
+        def advance(outcome: QueueCounts) -> None:
             self._stored += outcome.stored
             if outcome.failed:
                 refused.append(outcome)

@@ -14,11 +14,11 @@ from pgblend.cli.base.errors import ExitCode, UserError
 from pgblend.cli.base.extras import missing, require
 from pgblend.cli.embed.client import GatewayClient, GatewayUnavailableError
 from pgblend.cli.embed.embedding import ensure_first_space
-from pgblend.cli.embed.queue import Outcome, Queue, embed_batch
-from pgblend.cli.embed.spaces import Space, get_setting
+from pgblend.cli.embed.queue import Queue, QueueCounts, embed_batch
+from pgblend.cli.embed.spaces import SpaceCounts, get_setting
 from pgblend.cli.embed.summaries import sum_up_batch
 from pgblend.cli.shards.outbox import deliver_batch, settle_graph, settle_some
-from pgblend.cli.shards.places import Place, find_places, push_changes
+from pgblend.cli.shards.places import ShardPlace, find_places, push_changes
 
 # Attached tables that no trigger could follow: partitions that came with rows, or went.
 
@@ -159,7 +159,7 @@ class Worker:
         self._calibrates_at = 0.0
         self._fills_at = 0.0
         self._ended = self._moved = False
-        self._places: list[Place] = []
+        self._places: list[ShardPlace] = []
         self.totals = Totals()
 
     def stop(self) -> None:
@@ -180,7 +180,7 @@ class Worker:
         if self._errors:
             raise self._errors[0]
 
-    def _serve(self, places: list[Place]) -> None:
+    def _serve(self, places: list[ShardPlace]) -> None:
         """Have sessions work, until all have ended."""
         urls = [place.url for place in places] or [self.front_url]
         threads = [
@@ -237,7 +237,7 @@ class Worker:
 
         self._served(keep)
 
-    def _follow_tables(self, place: Place) -> None:
+    def _follow_tables(self, place: ShardPlace) -> None:
         """Bring a shard what changes in attached tables."""
 
         def follow(front: Connection) -> None:
@@ -291,7 +291,7 @@ class Worker:
         with self._lock:
             return self._backoffs.setdefault(name, Backoff())
 
-    def count(self, outcome: Outcome, space: Space) -> None:
+    def count(self, outcome: QueueCounts, space: SpaceCounts) -> None:
         """Add what became of a batch, and tell of texts that were given up."""
         with self._lock:
             self.totals.stored += outcome.stored
@@ -407,7 +407,7 @@ class _Session:
             rows = self._connection.execute(_SPACES).fetchall()
             if self._sum_up(client):
                 return True
-            return any(self._embed_batch(Space(*row), client) for row in rows)
+            return any(self._embed_batch(SpaceCounts(*row), client) for row in rows)
 
     def _sum_up(self, client: GatewayClient) -> bool:
         """Have some documents summed up; tell whether any was."""
@@ -423,7 +423,7 @@ class _Session:
             backoff.succeed()
         return summed.made + summed.known > 0
 
-    def _embed_batch(self, space: Space, client: GatewayClient) -> bool:
+    def _embed_batch(self, space: SpaceCounts, client: GatewayClient) -> bool:
         backoff = self._worker.backoff(space.name)
         if not backoff.is_over():
             return False
@@ -464,7 +464,7 @@ class _Session:
                 self._worker.calibrate(self._connection)
         if self._worker.until is Until.STOPPED:
             return False
-        spaces = [Space(*row) for row in self._connection.execute(_SPACES).fetchall()]
+        spaces = [SpaceCounts(*row) for row in self._connection.execute(_SPACES).fetchall()]
         if self._worker.until is Until.ONCE:
             return not any(self._queue.is_limited(space) for space in spaces)
         return self._queue.remaining(spaces) == 0

@@ -38,7 +38,7 @@ BETWEEN: LiteralString = """
 
 
 @dataclass(frozen=True)
-class Node:
+class ShownNode:
     """A node; `via` is the one before it on the way from the first, which has distance 0.
 
     `title` names it as no other node is named: of several with one title each has its key, too.
@@ -53,7 +53,7 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Edge:
+class ShownEdge:
     """An edge between two nodes that are shown."""
 
     source: str
@@ -65,8 +65,8 @@ class Edge:
 class Neighbourhood:
     """The first node is the one that was asked for; the others come nearest first."""
 
-    nodes: Sequence[Node]
-    edges: Sequence[Edge]
+    nodes: Sequence[ShownNode]
+    edges: Sequence[ShownEdge]
 
 
 def find_node(connection: Connection, text: str, collection: str | None) -> str:
@@ -108,18 +108,20 @@ def read_neighbourhood(
     return Neighbourhood(nodes, edges_of(fetch_rows(connection, BETWEEN, parameters)))
 
 
-def nodes_of(own: Mapping[str, Any], around: Sequence[Mapping[str, Any]]) -> list[Node]:
+def nodes_of(own: Mapping[str, Any], around: Sequence[Mapping[str, Any]]) -> list[ShownNode]:
     """Return the nodes of SELF's row and AROUND's rows."""
     rows = [{**own, "distance": 0, "via": ""}, *around]
     return [
-        Node(row["node"], row["kind"], title, row["source_key"] or "", row["distance"], row["via"])
+        ShownNode(
+            row["node"], row["kind"], title, row["source_key"] or "", row["distance"], row["via"]
+        )
         for row, title in zip(rows, distinct_titles(rows), strict=True)
     ]
 
 
-def edges_of(between: Sequence[Mapping[str, Any]]) -> list[Edge]:
+def edges_of(between: Sequence[Mapping[str, Any]]) -> list[ShownEdge]:
     """Return the edges of BETWEEN's rows."""
-    return [Edge(row["source"], row["target"], row["edge_type"]) for row in between]
+    return [ShownEdge(row["source"], row["target"], row["edge_type"]) for row in between]
 
 
 def distinct_titles(rows: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -8,7 +8,7 @@ from math import cos, degrees, pi, sin
 
 from pgblend.cli.base import output
 from pgblend.cli.base.pages import page_environment
-from pgblend.cli.graph.neighbourhood import Edge, Neighbourhood, Node
+from pgblend.cli.graph.neighbourhood import Neighbourhood, ShownEdge, ShownNode
 
 # Where the nodes of a neighbourhood stand: rings about the middle, one for each step.
 
@@ -26,7 +26,7 @@ class Spot:
     ring: int
 
 
-def radial_layout(nodes: Sequence[Node], gap: float) -> tuple[dict[str, Spot], list[float]]:
+def radial_layout(nodes: Sequence[ShownNode], gap: float) -> tuple[dict[str, Spot], list[float]]:
     """Return the spot of each node by name, and the radii of the rings from ring 0.
 
     The first node stands in the middle. The tree of shortest ways is laid out in wedges, each as
@@ -111,7 +111,7 @@ def _extent(
     return half + _MARGIN, high + _MARGIN
 
 
-def _label(node: Node) -> str:
+def _label(node: ShownNode) -> str:
     return _short(output.one_line(node.title))
 
 
@@ -129,7 +129,7 @@ def _markers(colours: dict[str, str]) -> str:
 
 
 def _edge(
-    edge: Edge, spots: dict[str, Spot], colours: dict[str, str], around: Neighbourhood
+    edge: ShownEdge, spots: dict[str, Spot], colours: dict[str, str], around: Neighbourhood
 ) -> str:
     start, end = spots[edge.source], spots[edge.target]
     # Bent towards the middle between nodes of one ring, else nearly straight.
@@ -145,7 +145,7 @@ def _edge(
     )
 
 
-def _node(node: Node, spot: Spot) -> str:
+def _node(node: ShownNode, spot: Spot) -> str:
     label = _label(node)
     colour = _COLOURS[node.kind]
     told = f"{node.name} {node.title} {node.source_key}"

@@ -66,7 +66,7 @@ Found = Mapping[str, Sequence[Mapping[str, Any]]]  # rows by arm
 
 
 @dataclass(frozen=True)
-class Pool:
+class JudgedPool:
     """One query's candidates: a list for each of ARMS, as fuse_lists takes them, but for weights.
 
     `source_keys` are by chunk id; `vectors` too, of length 1, as `query_vector` is, without those
@@ -91,7 +91,7 @@ def read_pools(
     advance: Callable[[int], None],
     only_judged: bool = False,
     collection: str | None = None,
-) -> list[Pool]:
+) -> list[JudgedPool]:
     """Search the queries whose key is kept by each arm alone; return what was found.
 
     Queries without a vector get one from the model; without vectors or a model it is an error.
@@ -151,9 +151,9 @@ def found_chunks(found: Found) -> list[int]:
 
 def join_pool(
     query: Mapping[str, Any], found: Found, vectors: Mapping[int, NDArray[np.floating]]
-) -> Pool:
+) -> JudgedPool:
     """Put a query, its arms' rows and the passages' vectors together."""
-    return Pool(
+    return JudgedPool(
         key=query["key"],
         lists=[_list(arm, rows) for arm, rows in found.items()],
         source_keys={row["chunk_id"]: row["source_key"] for rows in found.values() for row in rows},
@@ -188,7 +188,7 @@ def _unit(vector: NDArray[np.floating]) -> NDArray[np.float64]:
 CUT = 10
 
 
-def fuse_again(pool: Pool, settings: Mapping[str, Any]) -> Fused:
+def fuse_again(pool: JudgedPool, settings: Mapping[str, Any]) -> Fused:
     """Return the candidates as a search with these settings fuses them (fuse_lists).
 
     An arm of weight 0 does not run, so what it alone has found is no candidate. How old a document
@@ -215,7 +215,7 @@ def fuse_again(pool: Pool, settings: Mapping[str, Any]) -> Fused:
     return fuse_lists(lists, plain, plain.candidate_depth, moved_cosines, lambda _: [])
 
 
-def ndcg(pool: Pool, settings: Mapping[str, Any]) -> float:
+def ndcg(pool: JudgedPool, settings: Mapping[str, Any]) -> float:
     """Return nDCG@10 of the candidates' documents under these settings, each at its best place.
 
     Where only what is judged counts, other documents are left out (condensed lists: Sakai 2007).
@@ -229,7 +229,7 @@ def ndcg(pool: Pool, settings: Mapping[str, Any]) -> float:
     return _dcg(gains) / _dcg(ideal)
 
 
-def mean_ndcg(pools: Sequence[Pool], settings: Mapping[str, Any]) -> float:
+def mean_ndcg(pools: Sequence[JudgedPool], settings: Mapping[str, Any]) -> float:
     """Return the mean nDCG@10 over queries."""
     return float(np.mean([ndcg(pool, settings) for pool in pools]))
 

@@ -20,7 +20,7 @@ from pgblend.cli.documents.language import detect_configuration
 from pgblend.cli.documents.progress import StartBar
 from pgblend.cli.documents.store import CollectionInfo, read_collection, text_configurations
 from pgblend.cli.embed.embedding import FIRST_SPACE
-from pgblend.cli.embed.spaces import Space, get_setting, read_spaces
+from pgblend.cli.embed.spaces import SpaceCounts, get_setting, read_spaces
 from pgblend.cli.measure.judged_files import (
     JudgedFiles,
     JudgedSet,
@@ -50,7 +50,7 @@ _WAITING = """
 """
 
 
-def open_space(connection: Connection, model: str | None, dimensions: int) -> Space:
+def open_space(connection: Connection, model: str | None, dimensions: int) -> SpaceCounts:
     """Return the embedding space of the vectors' model, made where the database has none.
 
     Without a model it is the active space's, or else the one of the setting embedding_model.
@@ -85,7 +85,7 @@ def open_space(connection: Connection, model: str | None, dimensions: int) -> Sp
 
 def store_vectors(
     connection: Connection,
-    space: Space,
+    space: SpaceCounts,
     collection: str,
     vectors: Mapping[str, NDArray[np.float32]],
     advance: Callable[[int], None],

@@ -216,7 +216,7 @@ _EXPANDED = ("lexicalQueries", "vectorQueries", "hyde")
 
 
 @dataclass(frozen=True)
-class Check:
+class FigureCheck:
     """One figure, and what it must at least or at most be."""
 
     name: str
@@ -247,7 +247,7 @@ def run_gate(
     least: Mapping[str, float],
     max_p95_ms: float | None,
     start_bar: StartBar,
-) -> tuple[dict[str, Any], list[Check]]:
+) -> tuple[dict[str, Any], list[FigureCheck]]:
     """Search a judged set; return the run and a check of each figure that something is required of.
 
     `least` has metrics of a run, and expansion_stability: only then are expansions asked for.
@@ -260,9 +260,9 @@ def run_gate(
                 connection, run["run_id"], partial(start_bar, "expansions")
             )
         }
-    checks = [Check(name, figures[name], least=value) for name, value in least.items()]
+    checks = [FigureCheck(name, figures[name], least=value) for name, value in least.items()]
     if max_p95_ms is not None:
-        checks.append(Check(P95, figures[P95], most=max_p95_ms))
+        checks.append(FigureCheck(P95, figures[P95], most=max_p95_ms))
     return run, checks
 
 

@@ -10,7 +10,7 @@ import optuna
 from pgblend.cli.base.database import Connection, fetch_value
 from pgblend.cli.base.errors import UserError
 from pgblend.cli.documents.progress import StartBar
-from pgblend.cli.measure.candidates import Pool, is_tuned_on, mean_ndcg, ndcg, read_pools
+from pgblend.cli.measure.candidates import JudgedPool, is_tuned_on, mean_ndcg, ndcg, read_pools
 from pgblend.cli.measure.compare import compare_paired
 from pgblend.cli.measure.run import RunRequest, evaluate
 from pgblend.plpy.base.catalog import CATALOG, NORMALIZATION_METHODS
@@ -119,7 +119,7 @@ def tune(connection: Connection, request: TuneRequest, start_bar: StartBar) -> d
 
 
 def search_settings(
-    pools: list[Pool],
+    pools: list[JudgedPool],
     start: dict[str, Any],
     choices: dict[str, Any],
     request: TuneRequest,
@@ -140,7 +140,7 @@ def search_settings(
     return _suggest(optuna.trial.FixedTrial(study.best_params), choices)
 
 
-def is_better(pools: list[Pool], start: dict[str, Any], other: dict[str, Any]) -> bool:
+def is_better(pools: list[JudgedPool], start: dict[str, Any], other: dict[str, Any]) -> bool:
     """Whether other settings beat those in force by more than chance, on the tuned part.
 
     The best of many trials always looks better on the queries that it was chosen on; with few of

@@ -24,7 +24,7 @@ from pgblend.cli.models.expansion import parse_expansion_request
 from pgblend.cli.models.middleware import MeasureMiddleware, read_body, while_connected
 from pgblend.cli.models.prompts import Task
 from pgblend.cli.models.rerank import parse_rerank_request
-from pgblend.cli.models.retry import Deadline
+from pgblend.cli.models.retry import CallDeadline
 from pgblend.cli.models.services import Services
 
 # The paths that ask models: read the call, ask within its deadline, answer in JSON.
@@ -93,8 +93,8 @@ def _services(request: Request) -> Services:
     return services
 
 
-def _deadline(services: Services, timeout_ms: int | None) -> Deadline:
-    return Deadline.of(timeout_ms, services.policy.timeout_seconds)
+def _deadline(services: Services, timeout_ms: int | None) -> CallDeadline:
+    return CallDeadline.of(timeout_ms, services.policy.timeout_seconds)
 
 
 def _json(answer: dict[str, Any], cached: bool = False) -> Response:

@@ -15,7 +15,7 @@ from pgblend.cli.models.breaker import Observer
 from pgblend.cli.models.errors import GatewayError, bad_answer
 from pgblend.cli.models.metrics import CallRecord
 from pgblend.cli.models.providers import Providers
-from pgblend.cli.models.retry import Deadline, first_answer
+from pgblend.cli.models.retry import CallDeadline, first_answer
 from pgblend.plpy.models.answer import mask_secrets, whole_letters
 
 # What a caller may send to /v1/chat/completions: OpenAI's fields for texts and pictures.
@@ -135,11 +135,11 @@ class Chat:
         self._providers = providers
         self._observer = observer
 
-    async def answer(self, request: ChatRequest, deadline: Deadline) -> Answer:
+    async def answer(self, request: ChatRequest, deadline: CallDeadline) -> Answer:
         """Return the body of the answer to a call, of the first model that gives one."""
         return await first_answer(self._models(request), deadline, partial(self.answer_of, request))
 
-    async def answer_of(self, request: ChatRequest, model: str, deadline: Deadline) -> Answer:
+    async def answer_of(self, request: ChatRequest, model: str, deadline: CallDeadline) -> Answer:
         """Return the body of one model's answer to a call."""
         _check_hosted(model)
         return await self._providers.call(
@@ -152,7 +152,7 @@ class Chat:
             **request.options,
         )
 
-    async def stream(self, request: ChatRequest, deadline: Deadline) -> AsyncIterator[bytes]:
+    async def stream(self, request: ChatRequest, deadline: CallDeadline) -> AsyncIterator[bytes]:
         """Return server-sent events; whatever fails before the first of them raises."""
         return await first_answer(
             self._models(request), deadline, partial(self._stream_of, request)
@@ -162,7 +162,7 @@ class Chat:
         return [request.model, *self._providers.policy.fallbacks.get(request.task, ())]
 
     async def _stream_of(
-        self, request: ChatRequest, model: str, deadline: Deadline
+        self, request: ChatRequest, model: str, deadline: CallDeadline
     ) -> AsyncIterator[bytes]:
         _check_hosted(model)
         events = self._events(request, CallRecord(request.task, model), deadline)
@@ -170,7 +170,7 @@ class Chat:
         return _chain(first, events)
 
     async def _events(
-        self, request: ChatRequest, record: CallRecord, deadline: Deadline
+        self, request: ChatRequest, record: CallRecord, deadline: CallDeadline
     ) -> AsyncIterator[bytes]:
         """Yield the events; an error raises before the first of them, and is one of them after."""
         frame = _frame("chat.completion.chunk", record.model)
@@ -202,7 +202,7 @@ class Chat:
             yield _event(error.body())
 
     async def _next(
-        self, pieces: AsyncIterator[Any], record: CallRecord, deadline: Deadline
+        self, pieces: AsyncIterator[Any], record: CallRecord, deadline: CallDeadline
     ) -> Any:
         """Return the next piece of the answer, None after the last."""
         try:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pgblend.cli.models.errors import GatewayError, bad_answer
 from pgblend.cli.models.local_weights import LocalWeights, batches, find_model, onnx_file, unfit
-from pgblend.cli.models.retry import Deadline
+from pgblend.cli.models.retry import CallDeadline
 from pgblend.plpy.models.answer import is_numbered
 
 if TYPE_CHECKING:
@@ -194,7 +194,7 @@ class CrossEncoders:
         self._known: dict[str, CrossEncoder] = {}
 
     async def scores(
-        self, model: str, query: str, documents: list[str], deadline: Deadline
+        self, model: str, query: str, documents: list[str], deadline: CallDeadline
     ) -> list[float]:
         """Return each document's score in [0, 1] by `local/<name>`."""
         encoder = self._known.get(model)

@@ -15,7 +15,7 @@ from pgblend.cli.models.errors import GatewayError
 from pgblend.cli.models.litellm_library import knows_model
 from pgblend.cli.models.local_weights import LOCAL_PREFIX
 from pgblend.cli.models.providers import Providers, vectors_of
-from pgblend.cli.models.retry import Deadline
+from pgblend.cli.models.retry import CallDeadline
 
 # What a caller may send to /v1/embeddings, checked before any model is touched.
 
@@ -97,7 +97,7 @@ class Embedder:
         self.local = local
 
     async def answer(
-        self, request: EmbeddingsRequest, deadline: Deadline
+        self, request: EmbeddingsRequest, deadline: CallDeadline
     ) -> tuple[dict[str, Any], bool]:
         """Return the body of the answer to a call, and whether no model was asked."""
         asked = (request.model, request.dimensions, request.is_passage)
@@ -116,14 +116,14 @@ class Embedder:
         return _answer(request, [vectors[key] or b"" for key in keys], tokens), not missing
 
     async def _embed(
-        self, request: EmbeddingsRequest, texts: list[str], deadline: Deadline
+        self, request: EmbeddingsRequest, texts: list[str], deadline: CallDeadline
     ) -> tuple[list[bytes], int]:
         if request.model.startswith(LOCAL_PREFIX):
             return await self._embed_here(request, texts, deadline)
         return await self._embed_hosted(request, texts, deadline)
 
     async def _embed_here(
-        self, request: EmbeddingsRequest, texts: list[str], deadline: Deadline
+        self, request: EmbeddingsRequest, texts: list[str], deadline: CallDeadline
     ) -> tuple[list[bytes], int]:
         """Embed by a local model; one that keeps questions waiting is spared them for a while."""
         model = await self.local.get(request.model)
@@ -138,7 +138,7 @@ class Embedder:
             raise GatewayError(504, "provider_timeout", message) from None
 
     async def _embed_hosted(
-        self, request: EmbeddingsRequest, texts: list[str], deadline: Deadline
+        self, request: EmbeddingsRequest, texts: list[str], deadline: CallDeadline
     ) -> tuple[list[bytes], int]:
         model = request.model
         provider = await self.providers.provider_of(model)

@@ -16,7 +16,7 @@ from pgblend.cli.models.chat import Chat, ChatRequest
 from pgblend.cli.models.errors import bad_answer
 from pgblend.cli.models.prompts import Prompt, Task, joined_prompt, prompt_for, read_prompt
 from pgblend.cli.models.providers import Providers
-from pgblend.cli.models.retry import Deadline, first_answer
+from pgblend.cli.models.retry import CallDeadline, first_answer
 from pgblend.plpy.lexical.forms import identifiers
 from pgblend.plpy.models.answer import storable
 
@@ -117,7 +117,7 @@ _LEAST_LETTERS = 4  # shorter words are mostly those that every text has
 
 
 @dataclass(frozen=True)
-class Query:
+class GuardedQuery:
     """A query and the parts of it that must survive."""
 
     text: str
@@ -126,7 +126,7 @@ class Query:
     identifiers: tuple[str, ...]  # as the query writes them
 
 
-def read_query(text: str) -> Query:
+def read_query(text: str) -> GuardedQuery:
     """Return a query with its quoted, negated and identifier terms."""
     quoted = tuple(_QUOTED.findall(text))
     rest = _QUOTED.sub(" ", text)
@@ -135,10 +135,10 @@ def read_query(text: str) -> Query:
     # They come case-folded; where that changes letters (ß), they stay so.
     found = [(name, re.search(re.escape(name), rest, re.I)) for name in identifiers(rest, False)]
     written = tuple(match.group() if match else name for name, match in found)
-    return Query(text, quoted, negated, written)
+    return GuardedQuery(text, quoted, negated, written)
 
 
-def lexical_variants(query: Query, variants: list[str]) -> list[str]:
+def lexical_variants(query: GuardedQuery, variants: list[str]) -> list[str]:
     """Return keyword queries: without operators of their own, with all the query insists on."""
     kept = []
     for variant in variants:
@@ -149,12 +149,12 @@ def lexical_variants(query: Query, variants: list[str]) -> list[str]:
     return _distinct(query.text, kept)
 
 
-def vector_variants(query: Query, variants: list[str]) -> list[str]:
+def vector_variants(query: GuardedQuery, variants: list[str]) -> list[str]:
     """Return rephrasings: short enough, none twice, none the query itself."""
     return _distinct(query.text, [_cut(" ".join(variant.split())) for variant in variants])
 
 
-def sub_questions(query: Query, questions: list[str], most: int) -> list[str]:
+def sub_questions(query: GuardedQuery, questions: list[str], most: int) -> list[str]:
     """Return questions to be searched one by one, without operators but the query's own.
 
     What the query quotes or excludes binds all rows, so each of them has it.
@@ -164,7 +164,7 @@ def sub_questions(query: Query, questions: list[str], most: int) -> list[str]:
     return _distinct(query.text, [" ".join([text, *conditions]) for text in plain if text])[:most]
 
 
-def _without_operators(query: Query, text: str) -> str:
+def _without_operators(query: GuardedQuery, text: str) -> str:
     """Return a model's text without operators, and without words that the query excludes.
 
     What the query insists on is put back as it stands there; operators are never the model's.
@@ -175,7 +175,7 @@ def _without_operators(query: Query, text: str) -> str:
     return " ".join(kept)
 
 
-def passage(query: Query, text: str | None) -> str | None:
+def passage(query: GuardedQuery, text: str | None) -> str | None:
     """Return a hypothetical answer, or None where it has lost what the query is about."""
     text = " ".join((text or "").split())
     if not text:
@@ -193,7 +193,7 @@ def notes(text: str | None) -> str | None:
     return _cut(" ".join((text or "").split()), MAX_NOTES_CHARACTERS) or None
 
 
-def _content_words(query: Query) -> set[str]:
+def _content_words(query: GuardedQuery) -> set[str]:
     text = query.text
     for term in query.negated:
         text = text.replace(term, " ")
@@ -312,7 +312,7 @@ class Expander:
         self._providers = providers
         self._chat = chat
 
-    async def answer(self, task: Task, request: ExpansionRequest, deadline: Deadline) -> Answer:
+    async def answer(self, task: Task, request: ExpansionRequest, deadline: CallDeadline) -> Answer:
         """Return the body of the answer to /v1/expand or /v1/hyde."""
         language = request.language or query_language(request.query)
         models = [request.model, *self._providers.policy.fallbacks.get(task, ())]
@@ -320,7 +320,12 @@ class Expander:
         return await first_answer(models, deadline, ask)
 
     async def _answer_of(
-        self, task: Task, request: ExpansionRequest, language: str, model: str, deadline: Deadline
+        self,
+        task: Task,
+        request: ExpansionRequest,
+        language: str,
+        model: str,
+        deadline: CallDeadline,
     ) -> Answer:
         prompt = _prompt(task, request, language)
         asked = _message(task, request)
@@ -362,7 +367,7 @@ class Expander:
         asked: str,
         model: str,
         prompt: Prompt,
-        deadline: Deadline,
+        deadline: CallDeadline,
     ) -> str:
         messages = [
             {"role": "system", "content": prompt.text},

@@ -25,7 +25,7 @@ from pgblend.cli.models.litellm_library import import_litellm
 from pgblend.cli.models.metrics import CallRecord
 from pgblend.cli.models.options import Policy
 from pgblend.cli.models.own_servers import own_servers
-from pgblend.cli.models.retry import Deadline, ask_again
+from pgblend.cli.models.retry import CallDeadline, ask_again
 from pgblend.plpy.models.answer import is_numbered, mask_secrets, numbered_vectors, whole_letters
 
 # What litellm raises, turned into errors that say what to do and give no secret away.
@@ -252,7 +252,7 @@ class Providers:
         self,
         kind: Kind,
         model: str,
-        deadline: Deadline,
+        deadline: CallDeadline,
         read: Callable[[Any], _Result],
         *,
         task: str | None = None,
@@ -272,7 +272,7 @@ class Providers:
         self,
         kind: Kind,
         record: CallRecord,
-        deadline: Deadline,
+        deadline: CallDeadline,
         read: Callable[[Any], _Result],
         **arguments: Any,
     ) -> tuple[Any, _Result]:
@@ -313,7 +313,7 @@ class Providers:
         kind: Kind,
         model: str,
         provider: str,
-        deadline: Deadline,
+        deadline: CallDeadline,
         arguments: dict[str, Any],
     ) -> Any:
         litellm = await self.load()
@@ -351,7 +351,7 @@ class Providers:
             return self.servers[provider].key
         return self._openai_key if provider == "openai" else None
 
-    async def _provider(self, model: str, deadline: Deadline) -> str:
+    async def _provider(self, model: str, deadline: CallDeadline) -> str:
         """Return a model's provider; loading litellm takes the caller's time as well."""
         if self.state == "ready":
             return await self.provider_of(model)
@@ -363,7 +363,7 @@ class Providers:
             raise GatewayError(503, "gateway_loading", message, retry_after="3") from None
 
     @asynccontextmanager
-    async def _place(self, provider: str, deadline: Deadline) -> AsyncIterator[None]:
+    async def _place(self, provider: str, deadline: CallDeadline) -> AsyncIterator[None]:
         """Wait until the provider has a place free for a call."""
         places = self._places[provider]
         try:

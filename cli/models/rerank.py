@@ -22,7 +22,7 @@ from pgblend.cli.models.cross_encoders import (
 from pgblend.cli.models.errors import GatewayError, bad_answer
 from pgblend.cli.models.prompts import read_prompt
 from pgblend.cli.models.providers import Providers
-from pgblend.cli.models.retry import Deadline, first_answer
+from pgblend.cli.models.retry import CallDeadline, first_answer
 
 # A chat model as reranker, where there is no rerank model: one call scores all documents.
 
@@ -51,7 +51,7 @@ class ChatReranker:
         self._chat = chat
 
     async def scores(
-        self, model: str, query: str, documents: list[str], deadline: Deadline
+        self, model: str, query: str, documents: list[str], deadline: CallDeadline
     ) -> list[float]:
         """Return each document's score in [0, 1]."""
         if len(documents) > MOST_IN_CHAT:
@@ -153,13 +153,13 @@ class Reranker:
         self._reader = ScoreReader(logit_models(os.environ))
         self._only_chat: set[str] = set()  # models of own servers that do not rerank
 
-    async def answer(self, request: RerankRequest, deadline: Deadline) -> tuple[Answer, bool]:
+    async def answer(self, request: RerankRequest, deadline: CallDeadline) -> tuple[Answer, bool]:
         """Return the body of the answer, documents best first, and whether no model was asked."""
         models = [request.model, *self._providers.policy.fallbacks.get("rerank", ())]
         return await first_answer(models, deadline, partial(self._answer_of, request))
 
     async def _answer_of(
-        self, request: RerankRequest, model: str, deadline: Deadline
+        self, request: RerankRequest, model: str, deadline: CallDeadline
     ) -> tuple[Answer, bool]:
         keys = [_key(model, request.query, document) for document in request.documents]
         known = {key: self.cache.get(key) for key in keys}
@@ -180,7 +180,7 @@ class Reranker:
         return {"model": model, "results": results[: request.top_n]}, not missing
 
     async def _scores(
-        self, model: str, query: str, documents: list[str], deadline: Deadline
+        self, model: str, query: str, documents: list[str], deadline: CallDeadline
     ) -> list[float]:
         if model.startswith("local/"):
             return await self.local.scores(model, query, documents, deadline)
@@ -193,7 +193,7 @@ class Reranker:
         return await self._ranked(model, provider, query, documents, deadline)
 
     async def _ranked(
-        self, model: str, provider: str, query: str, documents: list[str], deadline: Deadline
+        self, model: str, provider: str, query: str, documents: list[str], deadline: CallDeadline
     ) -> list[float]:
         return await self._providers.call(
             "rerank",
@@ -207,7 +207,7 @@ class Reranker:
         )
 
     async def _scores_of_server(
-        self, model: str, provider: str, query: str, documents: list[str], deadline: Deadline
+        self, model: str, provider: str, query: str, documents: list[str], deadline: CallDeadline
     ) -> list[float]:
         """Return the scores of a model of one's own server: a reranker's, else a chat model's."""
         if model in self._only_chat:

@@ -20,7 +20,7 @@ from pgblend.cli.models.errors import GatewayError
 # How long a call may still take.
 
 
-class Deadline:
+class CallDeadline:
     """A moment on the monotonic clock."""
 
     def __init__(self, seconds: float, *, at_once: bool = True) -> None:
@@ -28,7 +28,7 @@ class Deadline:
         self._at = time.monotonic() + seconds if at_once else None
 
     @classmethod
-    def of(cls, timeout_ms: int | None, most_seconds: float) -> "Deadline":
+    def of(cls, timeout_ms: int | None, most_seconds: float) -> "CallDeadline":
         """Return the caller's deadline, but never one later than the gateway's own.
 
         The gateway's own limit is for providers: it counts from when one is asked, not while a
@@ -50,9 +50,9 @@ class Deadline:
         """Seconds left to a caller who has set a deadline, None to one who has not."""
         return None if self._at is None else self.remaining
 
-    def share(self, parts: int) -> "Deadline":
+    def share(self, parts: int) -> "CallDeadline":
         """Return a deadline that leaves as much time to each of so many parts."""
-        return self if parts <= 1 else Deadline(self.remaining / parts)
+        return self if parts <= 1 else CallDeadline(self.remaining / parts)
 
 
 # Asking the next model where one gives no answer.
@@ -76,7 +76,9 @@ _Answer = TypeVar("_Answer")
 
 
 async def first_answer(
-    models: Sequence[str], deadline: Deadline, ask: Callable[[str, Deadline], Awaitable[_Answer]]
+    models: Sequence[str],
+    deadline: CallDeadline,
+    ask: Callable[[str, CallDeadline], Awaitable[_Answer]],
 ) -> _Answer:
     """Return the answer of the first model that gives one; the first one's error where none does.
 
@@ -105,7 +107,7 @@ _back_off = wait_exponential_jitter(multiplier=0.1, max=2, jitter=0.1)
 
 
 async def ask_again(
-    ask: Callable[[], Awaitable[_Answer]], deadline: Deadline, attempts: int
+    ask: Callable[[], Awaitable[_Answer]], deadline: CallDeadline, attempts: int
 ) -> _Answer:
     """Return what `ask` gives, asking up to so many times while the deadline allows it.
 

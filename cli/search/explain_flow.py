@@ -7,7 +7,7 @@ a picture that runs across for wide screens and one that runs down for narrow on
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from pgblend.cli.search.explain_trace import ARMS, OTHER, WARM_UP, Stage, Trace
+from pgblend.cli.search.explain_trace import ARMS, OTHER, WARM_UP, ShownStage, Trace
 
 _THICKEST = 40.0
 _THINNEST = 1.5
@@ -17,7 +17,7 @@ _THINNEST = 1.5
 class Box:
     """A stage, placed."""
 
-    stage: Stage
+    stage: ShownStage
     x: float
     y: float
     width: float
@@ -45,7 +45,7 @@ class Flow:
 
 
 @dataclass(frozen=True)
-class Layout:
+class FlowLayout:
     """Sizes in pixels; `down` turns the picture."""
 
     down: bool
@@ -59,15 +59,15 @@ class Layout:
     idle: bool  # whether arms that did not run are drawn, too
 
 
-WIDE = Layout(
+WIDE = FlowLayout(
     down=False, main=86, cross=78, gap=22, widest_gap=96, length=1036, lane=14, bar=66, idle=True
 )
-TALL = Layout(
+TALL = FlowLayout(
     down=True, main=78, cross=78, gap=24, widest_gap=24, length=0, lane=8, bar=58, idle=False
 )
 
 
-def draw_flow(trace: Trace, layout: Layout) -> Flow:
+def draw_flow(trace: Trace, layout: FlowLayout) -> Flow:
     """Place the stages of a trace and the ribbons between them."""
     levels = _levels(
         [stage for stage in trace.stages if layout.idle or stage.ran or stage.name not in ARMS]
@@ -105,18 +105,18 @@ def draw_flow(trace: Trace, layout: Layout) -> Flow:
     return Flow(width, height, boxes, ribbons)
 
 
-def _gap(levels: int, layout: Layout) -> float:
+def _gap(levels: int, layout: FlowLayout) -> float:
     """Space boxes out to the length that there is, but not beyond the widest gap."""
     free = layout.length - levels * layout.main
     return min(max(free / max(levels - 1, 1), layout.gap), layout.widest_gap)
 
 
-def _levels(stages: Sequence[Stage]) -> list[list[Stage]]:
+def _levels(stages: Sequence[ShownStage]) -> list[list[ShownStage]]:
     """Put the arms beside each other, where the first of them stands; all else one by one."""
     arms = sorted(
         (stage for stage in stages if stage.name in ARMS), key=lambda s: ARMS.index(s.name)
     )
-    levels: list[list[Stage]] = []
+    levels: list[list[ShownStage]] = []
     before = [stage for stage in stages if stage.name in (WARM_UP, "expand", "embed", "router")]
     levels += [[stage] for stage in before]
     levels += [arms] if arms else []
@@ -124,7 +124,7 @@ def _levels(stages: Sequence[Stage]) -> list[list[Stage]]:
     return levels
 
 
-def _leaving(stage: Stage, arriving: float) -> float:
+def _leaving(stage: ShownStage, arriving: float) -> float:
     """Rows that go on from a stage: what came, where it did not run or only decides."""
     if stage.name in ARMS:
         return 0 if stage.skipped else stage.rows or 0
@@ -133,7 +133,7 @@ def _leaving(stage: Stage, arriving: float) -> float:
     return 0 if stage.name == "embed" else stage.rows
 
 
-def _box(stage: Stage, start: float, edge: float, layout: Layout, total: float) -> Box:
+def _box(stage: ShownStage, start: float, edge: float, layout: FlowLayout, total: float) -> Box:
     bar = min(stage.ms / total, 1) * layout.bar
     if layout.down:
         return Box(stage, edge, start, layout.cross, layout.main, bar)
@@ -144,8 +144,8 @@ def _ribbons(
     sources: Sequence[tuple[float, float, float, str]],
     start: float,
     edges: Sequence[float],
-    level: Sequence[Stage],
-    layout: Layout,
+    level: Sequence[ShownStage],
+    layout: FlowLayout,
     most: int,
 ) -> list[Ribbon]:
     """Join the sources to the boxes of the next level; many to one arrive beside each other."""
@@ -171,7 +171,7 @@ def _ribbons(
     return ribbons
 
 
-def _passing(start: float, edge: float, layout: Layout, share: float) -> Ribbon:
+def _passing(start: float, edge: float, layout: FlowLayout, share: float) -> Ribbon:
     """Lead the rows straight through a stage that did not run."""
     point, middle = _down if layout.down else _across, edge + layout.cross / 2
     path = _band(point, start, middle, start + layout.main, middle, _thickness(share))

@@ -14,7 +14,7 @@ from pgblend.cli.search.explain_text import score_rows
 from pgblend.cli.search.explain_trace import (
     ARMS,
     Result,
-    Stage,
+    ShownStage,
     Trace,
     detail,
     figure,
@@ -41,10 +41,10 @@ class Bar:
 
 
 @dataclass(frozen=True)
-class Row:
+class TimesRow:
     """A stage: its bars, and those of its model call; `label_x` is where its time is written."""
 
-    stage: Stage
+    stage: ShownStage
     y: float
     bars: list[Bar]
     call: Bar | None
@@ -70,7 +70,7 @@ class Timeline:
     left: float
     top: float
     row: float
-    rows: list[Row]
+    rows: list[TimesRow]
     ticks: list[Tick]
 
 
@@ -109,7 +109,7 @@ def draw_timeline(trace: Trace, layout: TimelineLayout) -> Timeline:
         fits = end + layout.time <= layout.width
         first = min([*bars, *([call] if call else [])], key=lambda one: one.x)
         rows.append(
-            Row(
+            TimesRow(
                 stage,
                 layout.top + place * layout.row,
                 bars,
@@ -199,7 +199,7 @@ class Movement:
 
 
 @dataclass(frozen=True)
-class Layout:
+class TimesLayout:
     """Sizes in pixels."""
 
     width: float
@@ -209,11 +209,11 @@ class Layout:
     radius: float
 
 
-WIDE = Layout(width=640, margin=34, header=50, row=46, radius=13)
-SLIM = Layout(width=336, margin=20, header=46, row=38, radius=11)
+WIDE = TimesLayout(width=640, margin=34, header=50, row=46, radius=13)
+SLIM = TimesLayout(width=336, margin=20, header=46, row=38, radius=11)
 
 
-def draw_movement(trace: Trace, layout: Layout) -> Movement:
+def draw_movement(trace: Trace, layout: TimesLayout) -> Movement:
     """Draw the first results of a trace, at most `MOST_LINES`."""
     results = trace.results[:MOST_LINES]
     names = trace.columns if results else []
@@ -253,7 +253,7 @@ class _Scale:
     """Heights of ranks: three zones, above the page, the page, below it, and one for no rank."""
 
     def __init__(
-        self, first: int, last: int, ranks: Sequence[Sequence[int | None]], layout: Layout
+        self, first: int, last: int, ranks: Sequence[Sequence[int | None]], layout: TimesLayout
     ) -> None:
         self._first, self._last = first, last
         self._row, self._apart = layout.row, layout.radius * 2 + 3

@@ -15,8 +15,8 @@ from pgblend.cli.search.explain_trace import (
     OTHER,
     WARM_UP,
     Result,
+    ShownStage,
     Span,
-    Stage,
     Trace,
     detail,
     label,
@@ -138,7 +138,7 @@ def _stages(trace: Trace) -> Table:
     return table
 
 
-def _events(stage: Stage) -> Text:
+def _events(stage: ShownStage) -> Text:
     """Say what a stage did without, and the details that it gives."""
     events = Text()
     if stage.reason:
@@ -158,7 +158,7 @@ def _drawn_span(trace: Trace) -> Span:
     return begin, max(trace.total_ms, begin + sum(stage.ms for stage in drawn))
 
 
-def _bar(stage: Stage, span: Span) -> Text:
+def _bar(stage: ShownStage, span: Span) -> Text:
     """Draw when a stage ran, along the time of the whole, and before it its model call.
 
     To an eighth of a character where it ended; without known times the bar begins at the left.

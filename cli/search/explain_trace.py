@@ -99,7 +99,7 @@ Span = tuple[float, float]
 
 
 @dataclass(frozen=True)
-class Stage:
+class ShownStage:
     """One step of a search: its time in milliseconds, and how many rows it left.
 
     `rows` is None for a step that only decides; `skipped` and `degraded` say why it did not run
@@ -146,7 +146,7 @@ class Stage:
 
 
 @dataclass(frozen=True)
-class Setting:
+class ShownSetting:
     """A setting in force and where it came from."""
 
     name: str
@@ -239,8 +239,8 @@ class Trace:
     profile: str
     mode: str | None
     collections: tuple[str, ...]
-    settings: tuple[Setting, ...]
-    stages: tuple[Stage, ...]
+    settings: tuple[ShownSetting, ...]
+    stages: tuple[ShownStage, ...]
     degraded: tuple[str, ...]
     total_ms: float
     results: tuple[Result, ...]
@@ -259,7 +259,7 @@ class Trace:
             mode=document.get("mode"),
             collections=tuple(document.get("collections") or ()),
             settings=tuple(
-                Setting(name, entry["value"], entry["source"])
+                ShownSetting(name, entry["value"], entry["source"])
                 for name, entry in sorted((document.get("settings") or {}).items())
             ),
             stages=(*_left_out(document["stages"], degraded), *stages, *_other(stages, total_ms)),
@@ -275,7 +275,7 @@ class Trace:
         return sum(stage.ms for stage in self.stages if stage.name == WARM_UP)
 
     @property
-    def changed_settings(self) -> list[Setting]:
+    def changed_settings(self) -> list[ShownSetting]:
         """Settings that somebody set."""
         return [setting for setting in self.settings if not setting.is_default]
 
@@ -346,11 +346,11 @@ def _spans(entry: Mapping[str, Any]) -> tuple[Span, ...]:
     return () if start is None else ((float(start), float(start) + float(entry["ms"])),)
 
 
-def _stage(entry: Mapping[str, Any], degraded: tuple[str, ...]) -> Stage:
+def _stage(entry: Mapping[str, Any], degraded: tuple[str, ...]) -> ShownStage:
     name, rows, spans = str(entry["name"]), entry.get("rows"), entry["spans"]
     details = entry.get("details") or {}
     call = details.get("model_ms")  # up to when its answer was taken, at the stage's end
-    return Stage(
+    return ShownStage(
         name=name,
         ms=float(entry.get("ms") or 0),
         rows=None if rows is None or name in DECISIONS else int(rows),
@@ -362,7 +362,7 @@ def _stage(entry: Mapping[str, Any], degraded: tuple[str, ...]) -> Stage:
     )
 
 
-def _other(stages: Sequence[Stage], total_ms: float) -> list[Stage]:
+def _other(stages: Sequence[ShownStage], total_ms: float) -> list[ShownStage]:
     """Return the time that no stage took as one more, so that all add up to the total."""
     left = total_ms - sum(stage.ms for stage in stages)
     if not stages or left <= 0:
@@ -375,14 +375,14 @@ def _other(stages: Sequence[Stage], total_ms: float) -> list[Stage]:
         end = max(end, stop)
     is_timed = any(stage.spans for stage in stages)
     spans = (*gaps, *([(end, total_ms)] if end < total_ms else ())) if is_timed else ()
-    return [Stage(OTHER, left, None, None, (), {}, spans)]
+    return [ShownStage(OTHER, left, None, None, (), {}, spans)]
 
 
-def _left_out(entries: Sequence[Mapping[str, Any]], degraded: tuple[str, ...]) -> list[Stage]:
+def _left_out(entries: Sequence[Mapping[str, Any]], degraded: tuple[str, ...]) -> list[ShownStage]:
     """Return the arms that did not run at all, because of what the search had to do without."""
     ran = {entry["name"] for entry in entries}
     return [
-        Stage(name, 0.0, None, reasons[0], reasons, {})
+        ShownStage(name, 0.0, None, reasons[0], reasons, {})
         for name in ARMS
         if name not in ran and (reasons := _reasons(name, degraded))
     ]

@@ -49,7 +49,7 @@ Warn = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Query:
+class RowsAsked:
     """A question to the database; its answer is a list of rows."""
 
     sql: LiteralString
@@ -83,7 +83,7 @@ class ModelsAsked:
         ]
 
 
-Step: TypeAlias = Query | ModelCall
+Step: TypeAlias = RowsAsked | ModelCall
 Steps: TypeAlias = Generator[Step, Any, Any]
 
 
@@ -104,7 +104,7 @@ def ask_models(
             except StopIteration as done:
                 asked: ModelsAsked = done.value
                 break
-            if isinstance(step, Query):
+            if isinstance(step, RowsAsked):
                 answer = fetch_rows(connection, step.sql, step.parameters)
                 continue
             try:
@@ -134,7 +134,7 @@ def model_steps(
     """
     if not request.query.strip():
         return ModelsAsked(request)
-    (plan,) = yield Query(PLAN, request.parameters() | {"profile": profile})
+    (plan,) = yield RowsAsked(PLAN, request.parameters() | {"profile": profile})
     search = _ClientSearch(request, profile, plan)
     if "expand" in stages:
         yield from search.expand()
@@ -235,7 +235,7 @@ class _ClientSearch:
         """Give the scores of the passages that a reranker reads."""
         if not self.runs("rerank") or self.settings["rerank_scores"]:
             return
-        rows = yield Query(_CANDIDATES, self.request.parameters() | {"profile": self.profile})
+        rows = yield RowsAsked(_CANDIDATES, self.request.parameters() | {"profile": self.profile})
         read = [row for row in rows if row["passage"].strip()]
         given = {str(row["chunk_id"]): 0.0 for row in rows}
         if read:

@@ -37,7 +37,7 @@ _IS_COORDINATOR = "SELECT EXISTS (SELECT FROM pgblend_data.shard)"
 
 
 @dataclass(frozen=True)
-class Place:
+class ShardPlace:
     """A shard, and the URL by which the command's own role reaches it."""
 
     number: int
@@ -45,7 +45,7 @@ class Place:
     url: str
 
 
-def places_of(connection: Connection) -> list[Place]:
+def places_of(connection: Connection) -> list[ShardPlace]:
     """Return the shards of a coordinator; UserError where there are none."""
     found = find_places(connection)
     if not found:
@@ -56,13 +56,13 @@ def places_of(connection: Connection) -> list[Place]:
     return found
 
 
-def find_places(connection: Connection) -> list[Place]:
+def find_places(connection: Connection) -> list[ShardPlace]:
     """Return the shards of a coordinator, none of another database."""
     rows = fetch_rows(connection, _PLACES)
-    return [Place(row["number"], row["name"], url_of(row)) for row in rows]
+    return [ShardPlace(row["number"], row["name"], url_of(row)) for row in rows]
 
 
-def give_each(places: list[Place], give: Callable[[Place], object]) -> None:
+def give_each(places: list[ShardPlace], give: Callable[[ShardPlace], object]) -> None:
     """Give each shard something; the first error is raised after the others have got theirs."""
     errors: list[UserError] = []
     for place in places:
@@ -93,7 +93,7 @@ def databases_with_documents(connection: Connection) -> Iterator[list[Connection
         ]
 
 
-def places_before(url: str) -> list[Place]:
+def places_before(url: str) -> list[ShardPlace]:
     """Return the shards of a database that may be at any revision, or at none."""
     with connect(url, check=False) as connection:
         revision = find_revision(connection)
@@ -189,7 +189,7 @@ def ways_to(given: dict[str, str], connections: list[str], pooler: str | None) -
     )
 
 
-def become_shard(place: Place) -> None:
+def become_shard(place: ShardPlace) -> None:
     """Make an empty database a shard; a second time nothing changes."""
     from pgblend.sql.coordinator import STORE_TABLES
 
@@ -211,7 +211,7 @@ _LACKING = """
 """
 
 
-def push_front(coordinator: Connection, place: Place) -> int:
+def push_front(coordinator: Connection, place: ShardPlace) -> int:
     """Give a shard the coordinator's front in one transaction; return its version."""
     (row,) = fetch_rows(coordinator, _FRONT)
     given = {"number": place.number, "version": row["version"], "front": json.dumps(row["front"])}
@@ -302,7 +302,7 @@ def problems_of(coordinator: Connection) -> Iterator[tuple[str, str]]:
             yield place.name, _TRUST
 
 
-def _of_shard(place: Place, version: int, buckets: list[int]) -> Iterator[str]:
+def _of_shard(place: ShardPlace, version: int, buckets: list[int]) -> Iterator[str]:
     try:
         with connect(place.url) as shard:
             rows = fetch_rows(shard, _OF_SHARD, {"buckets": buckets})

@@ -10,7 +10,7 @@ from typing import Any
 from pgblend.cli.base.database import Connection, connect, fetch_rows, fetch_value, whole_url
 from pgblend.cli.base.errors import UserError
 from pgblend.cli.shards.places import (
-    Place,
+    ShardPlace,
     become_shard,
     check_asks_password,
     given_places,
@@ -208,7 +208,7 @@ _MOST_PASSES = 10
 class Half:
     """A new shard, how it is reached without a login (places.Ways), and the buckets it gets."""
 
-    place: Place
+    place: ShardPlace
     connection: str
     direct: str | None
     buckets: list[int]
@@ -237,7 +237,7 @@ def cancel_split(coordinator: Connection, name: str) -> None:
 
 
 @contextmanager
-def claimed(coordinator: Connection, name: str) -> Iterator[tuple[Connection, Place]]:
+def claimed(coordinator: Connection, name: str) -> Iterator[tuple[Connection, ShardPlace]]:
     """Let no other command split a shard, or cancel that: documents stored meanwhile would be lost.
 
     Yields the connection that holds the claim, as long as the command runs, and the shard.
@@ -272,7 +272,7 @@ def locked(url: str, problem: str) -> Iterator[Connection]:
 
 def _split(
     coordinator: Connection,
-    former: Place,
+    former: ShardPlace,
     halves: list[Half],
     claim: Connection,
     say: Callable[[str], None],
@@ -311,7 +311,7 @@ def _split(
         say(f"shard {half.place.number}: {half.place.name}, {len(half.buckets):,} buckets")
 
 
-def place_named(coordinator: Connection, name: str) -> Place:
+def place_named(coordinator: Connection, name: str) -> ShardPlace:
     """Return the shard of a name."""
     places = places_of(coordinator)
     for place in places:
@@ -324,7 +324,7 @@ def place_named(coordinator: Connection, name: str) -> Place:
 
 
 def halves_of(
-    coordinator: Connection, former: Place, pairs: tuple[str, ...], pooler: str | None
+    coordinator: Connection, former: ShardPlace, pairs: tuple[str, ...], pooler: str | None
 ) -> list[Half]:
     """Deal a shard's buckets evenly to new shards, whose numbers are the next ones."""
     known = places_of(coordinator)
@@ -346,7 +346,7 @@ def halves_of(
     count = len(given)
     return [
         Half(
-            Place(first + place, name, given[name]),
+            ShardPlace(first + place, name, given[name]),
             ways.connections[place],
             ways.directs[place],
             buckets[len(buckets) * place // count : len(buckets) * (place + 1) // count],
@@ -362,12 +362,12 @@ def elsewhere(half: Half, halves: list[Half]) -> list[int]:
     return sorted({*range(_BUCKETS_IN_ALL)} - {*half.buckets})
 
 
-def copy_all(former: Place, halves: list[Half]) -> int:
+def copy_all(former: ShardPlace, halves: list[Half]) -> int:
     """Copy what has changed; return of how many documents."""
     return sum(copy_changes(former.url, half.place.url, half.buckets) for half in halves)
 
 
-def refuse_changes(place: Place, is_moved: bool) -> None:
+def refuse_changes(place: ShardPlace, is_moved: bool) -> None:
     """Have a shard refuse changes of documents, after those that have begun; or not any more."""
     with connect(place.url) as shard:
         if fetch_value(shard, _NUMBER) != place.number:

@@ -15,10 +15,10 @@ from pgblend.plpy.base.setting_rules import (
     Flag,
     Items,
     Kinds,
-    Known,
+    KnownValue,
     Nullable,
     Number,
-    Numbers,
+    NumberList,
     NumbersOrOne,
     Origin,
     Pattern,
@@ -215,17 +215,17 @@ ADDRESS = Pattern(
 LSN = Pattern(
     r"^[0-9A-Fa-f]{1,8}/[0-9A-Fa-f]{1,8}$", 'a place in the log, such as "0/16B3748"', "pg_lsn"
 )
-DATE = Known(
+DATE = KnownValue(
     "SELECT pgblend._iso_timestamp($1) IS NOT NULL AS found",
     'a date or a timestamp of ISO 8601, such as "2026-01-31"',
     "date",
 )
-CONFIGURATION = Known(
+CONFIGURATION = KnownValue(
     "SELECT pgblend._regconfig($1) IS NOT NULL AS found",
     "a text search configuration (SELECT cfgname FROM pg_ts_config)",
     "text_search_config",
 )
-PROFILE = Known(
+PROFILE = KnownValue(
     "SELECT EXISTS (SELECT FROM pgblend_data.profile AS p WHERE p.name = $1) AS found",
     "the name of a profile (SELECT name FROM blend.profiles)",
     "profile",
@@ -241,7 +241,7 @@ class SearchSettings:
 
     after: Cursor = setting(
         {},
-        Numbers(
+        NumberList(
             ["chunk_index", "depth", "document_id", "experiment", "rival_depth", "score"],
             0,
             9223372036854775807,
@@ -440,7 +440,8 @@ class SearchSettings:
     question's language is told by its script or its stop words."""
 
     over_fetch: dict[str, float] = setting(
-        {"factor": 0}, Numbers(["factor", "minimum", "rerank_factor", "variant_factor"], 0, 10000)
+        {"factor": 0},
+        NumberList(["factor", "minimum", "rerank_factor", "variant_factor"], 0, 10000),
     )
     """For literal profiles: how many candidates each arm gives, as a multiple of offset + limit in
     place of candidate_depth. 0: off."""
@@ -478,7 +479,7 @@ class SearchSettings:
     vectors, for each candidate. More is slower and more exact."""
 
     reserve_tokens: dict[str, float] = setting(
-        {}, Numbers(["code", "doc", "metadata", "signature"], 0, 10000000)
+        {}, NumberList(["code", "doc", "metadata", "signature"], 0, 10000000)
     )
     """Tokens of a context that are kept for passages of a kind, until none of these are left."""
 

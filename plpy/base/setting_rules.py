@@ -15,7 +15,7 @@ def setting(default: Any, rule: "Rule") -> Any:
 
 def numbers(default: Mapping[str, float], minimum: float, maximum: float) -> Any:
     """Return the field of a setting that has numbers of one range, each with a default."""
-    return setting(default, Numbers(sorted(default), minimum, maximum))
+    return setting(default, NumberList(sorted(default), minimum, maximum))
 
 
 def keys_of(described: type) -> dict[str, "Rule"]:
@@ -131,7 +131,7 @@ class Pattern(Rule):
 
 
 @dataclass(eq=False, repr=False)
-class Known(Rule):
+class KnownValue(Rule):
     """A text that a statement of one parameter finds; who has a database asks it."""
 
     statement: str
@@ -220,7 +220,7 @@ class Fields(Rule):
 
 
 @dataclass(eq=False, repr=False)
-class Numbers(Rule):
+class NumberList(Rule):
     """An object of numbers of one range."""
 
     value_type = "object"
@@ -234,7 +234,7 @@ class Numbers(Rule):
         return Fields(dict.fromkeys(self.allowed, number)).problem(value, path)
 
 
-class NumbersOrOne(Numbers):
+class NumbersOrOne(NumberList):
     """An object of numbers of one range, or a number that stands for all of them."""
 
     value_type = "numbers"

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from pgblend.plpy.base.catalog import CATALOG, SearchSettings, Setting, defaults
 from pgblend.plpy.base.session import Database, Json, UserError
-from pgblend.plpy.base.setting_rules import Known
+from pgblend.plpy.base.setting_rules import KnownValue
 
 # The settings in force: call over collection over profile over database over default.
 
@@ -111,7 +111,7 @@ def value_problem(db: Database, setting: Setting, value: Any) -> str | None:
     except RecursionError:
         return "is nested too deeply: expected a few levels"
     rule = setting.rule
-    if problem is None and isinstance(rule, Known):
+    if problem is None and isinstance(rule, KnownValue):
         is_found = db.run(rule.statement, ["text"], value)[0]["found"]
         return None if is_found else f"expected {rule.expected}"
     return problem

@@ -45,7 +45,7 @@ MOST_UNKNOWN = 64
 LENGTHS = range(3, 61)  # letters of lexemes that may stand for others
 
 
-class Scope(NamedTuple):
+class ListScope(NamedTuple):
     """What all lists of one search have in common.
 
     `deadline` is that of the whole search, on the monotonic clock. Unless `checks_index` is false,
@@ -75,7 +75,7 @@ class LexicalArm:
     before. `has_read` tells whether the index had to be read for it.
     """
 
-    def __init__(self, db: Database, port: LexicalPort, scope: Scope) -> None:
+    def __init__(self, db: Database, port: LexicalPort, scope: ListScope) -> None:
         self.db, self.port, self.scope = db, port, scope
         self.ready_at: float | None = None
         self.has_read = False

@@ -17,7 +17,7 @@ CLOSING = re.compile(r"(?:[ \t]+#+)?\s*$")
 ADDRESS = re.compile(r"\]\([^)]*\)")
 
 
-class Heading(NamedTuple):
+class OwnHeading(NamedTuple):
     """A heading that begins at `offset` of a text, with its level from 1."""
 
     offset: int
@@ -25,13 +25,13 @@ class Heading(NamedTuple):
     text: str
 
 
-def markdown_headings(text: str) -> list[Heading]:
+def markdown_headings(text: str) -> list[OwnHeading]:
     """Return the headings of a Markdown text in order; what is between fences is none.
 
     One # begins a comment in many languages. So such a line counts with nothing but blank lines
     beside it, or at the text's beginning.
     """
-    found: list[Heading] = []
+    found: list[OwnHeading] = []
     if "#" not in text and "===" not in text and "---" not in text:
         return found
     fence = ""
@@ -45,13 +45,13 @@ def markdown_headings(text: str) -> list[Heading]:
         elif match["marks"]:
             level = len(match["marks"])
             if level > 1 or _stands_alone(text, match.start(), match.end()):
-                found.append(Heading(match.start(), level, CLOSING.sub("", match["text"])))
+                found.append(OwnHeading(match.start(), level, CLOSING.sub("", match["text"])))
         elif heading := _underlined(text, match.start(), match["line"][0]):
             found.append(heading)
     return levelled(found)
 
 
-def marked(headings: Sequence[Heading], start: int, end: int) -> str:
+def marked(headings: Sequence[OwnHeading], start: int, end: int) -> str:
     """Write the headings of a part of the text as a chunk has them (own_headings).
 
     A line each, marked as in Markdown.
@@ -60,7 +60,7 @@ def marked(headings: Sequence[Heading], start: int, end: int) -> str:
     return "\n".join(f"{'#' * min(each.level, 6)} {each.text}" for each in headings[first:last])
 
 
-def levelled(headings: Sequence[Heading]) -> list[Heading]:
+def levelled(headings: Sequence[OwnHeading]) -> list[OwnHeading]:
     """Return headings one level deeper where several have level 1: none of these is a title."""
     deeper = [each.level for each in headings].count(1) > 1
     return [each._replace(level=each.level + deeper) for each in headings]
@@ -107,9 +107,9 @@ def _stands_alone(text: str, start: int, end: int) -> bool:
     return not after.strip() or (not text[:start].strip() and not after.startswith("#"))
 
 
-def _underlined(text: str, line: int, mark: str) -> Heading | None:
+def _underlined(text: str, line: int, mark: str) -> OwnHeading | None:
     """Return the heading above a line of = or -, where it is a paragraph of one line."""
     start, title = _line_before(text, line)
     if len(title) > LONGEST or NO_TITLE.match(title) or _line_before(text, start)[1].strip():
         return None
-    return Heading(start, 1 if mark == "=" else 2, title.strip())
+    return OwnHeading(start, 1 if mark == "=" else 2, title.strip())

@@ -23,7 +23,7 @@ _CHUNKS = "SELECT greatest(sum(s.chunks)::bigint, 1) AS n FROM pgblend._collecti
 LONG_MS = 600_000
 
 
-class Asked(NamedTuple):
+class AskedArm(NamedTuple):
     """An arm, and the document and search that it is asked for; JSON and vectors are texts."""
 
     arm: str
@@ -36,7 +36,9 @@ class Asked(NamedTuple):
     settings: str
 
 
-def place_in_arm(db: Database, asked: Asked, store: StorePort) -> tuple[int | None, float | None]:
+def place_in_arm(
+    db: Database, asked: AskedArm, store: StorePort
+) -> tuple[int | None, float | None]:
     """Return rank and score of a document's best passage; None where the arm lacks it.
 
     The arm itself is run, to the depth of all passages that there are, without a deadline of its
@@ -56,7 +58,7 @@ def place_in_arm(db: Database, asked: Asked, store: StorePort) -> tuple[int | No
 
 
 def whole_list(
-    db: Database, asked: Asked, settings: SearchSettings, depth: int, store: StorePort
+    db: Database, asked: AskedArm, settings: SearchSettings, depth: int, store: StorePort
 ) -> CandidateList:
     """Return an arm's list."""
     ids = asked.collection_ids
@@ -166,7 +168,7 @@ def gathered_facts(db: Database, call: Call, store: StorePort) -> Facts:
         return facts
     vector = call.query_embedding or _query_vector(db, call.query, scope["space"], settings)
     shown = without_hidden(filter_, settings["hidden"], call.query)
-    asked = Asked("", id_, call.query, vector, scope["space"], ids, shown, scope["settings"])
+    asked = AskedArm("", id_, call.query, vector, scope["space"], ids, shown, scope["settings"])
     return facts | _search_facts(db, call, asked, settings, store)
 
 
@@ -219,7 +221,7 @@ def _query_vector(db: Database, query: str, space: str | None, settings: Facts) 
 
 
 def _search_facts(
-    db: Database, call: Call, asked: Asked, settings: Facts, store: StorePort
+    db: Database, call: Call, asked: AskedArm, settings: Facts, store: StorePort
 ) -> Facts:
     given = call.query, call.result_limit, call.collections, call.filter, call.profile, call.options
     found = db.run(_SEARCH, _SEARCH_TYPES, *given, asked.query_embedding)[0]
@@ -242,7 +244,9 @@ def _search_facts(
     }
 
 
-def arm_facts(db: Database, asked: Asked, settings: Facts, trace: Trace, store: StorePort) -> Facts:
+def arm_facts(
+    db: Database, asked: AskedArm, settings: Facts, trace: Trace, store: StorePort
+) -> Facts:
     """Return whether an arm ran in a traced search, and where it has the document.
 
     {"ran", "reason", "rank", "score", "measure", "candidates", "cut", "is_candidate", "found",

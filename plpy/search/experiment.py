@@ -42,7 +42,7 @@ class Experiment(NamedTuple):
     role: str
 
 
-class Candidate(NamedTuple):
+class DraftRow(NamedTuple):
     """A row that may be shown."""
 
     chunk_id: int
@@ -64,12 +64,12 @@ def read_experiment(query: Query, log: Log) -> Experiment | None:
 
 
 def draft(
-    lists: Sequence[Sequence[Candidate]],
+    lists: Sequence[Sequence[DraftRow]],
     coins: Iterable[bool],
     most: int,
     same: Mapping[int, int],
     per_document: int | None,
-) -> list[tuple[Candidate, int | None]]:
+) -> list[tuple[DraftRow, int | None]]:
     """Return the first `most` candidates of two lists interleaved, each with its team: 0 or 1.
 
     Team-draft interleaving (Radlinski, Kurup and Joachims 2008): in each round a coin says which
@@ -82,7 +82,7 @@ def draft(
     of_documents: dict[int, int] = {}
     waiting = [iter(one) for one in lists]
 
-    def choose(team: int) -> Candidate | None:
+    def choose(team: int) -> DraftRow | None:
         for candidate in waiting[team]:
             key, document_id = same.get(candidate[0], candidate[0]), candidate.document_id
             count = of_documents.get(document_id, 0)
@@ -92,7 +92,7 @@ def draft(
                 return candidate
         return None
 
-    drafted: list[tuple[Candidate, int | None]] = []
+    drafted: list[tuple[DraftRow, int | None]] = []
     for one, other in zip(*lists, strict=False):
         candidate = choose(0) if one == other else None
         if candidate is None:
@@ -197,7 +197,7 @@ def rival_options(options: str | None, after: Cursor) -> str | None:
 
 def drafted_lists(
     query: Query, experiment: Experiment, sides: Sequence[Side]
-) -> list[tuple[Candidate, int | None]]:
+) -> list[tuple[DraftRow, int | None]]:
     """Return both lists interleaved, as far as a page may reach."""
     lists = [candidates(one.pool) for one in sides]
     same: dict[int, int] = {}
@@ -213,14 +213,14 @@ def drafted_lists(
     return draft(lists, coins, rows, same, per_document)
 
 
-def candidates(pool: Pool) -> list[Candidate]:
+def candidates(pool: Pool) -> list[DraftRow]:
     """Return the best items as rows that may be shown."""
     fused = pool.fused
     columns = fused.chunk_ids, fused.document_ids, fused.chunk_indexes
-    return [Candidate(*(column[item] for column in columns)) for item in pool.ranking.best]
+    return [DraftRow(*(column[item] for column in columns)) for item in pool.ranking.best]
 
 
-def start_in(query: Query, drafted: Sequence[tuple[Candidate, int | None]]) -> int:
+def start_in(query: Query, drafted: Sequence[tuple[DraftRow, int | None]]) -> int:
     """Return where the page begins in the interleaved list."""
     settings = query.settings
     keys = [(float(-place), *candidate[1:]) for place, (candidate, _) in enumerate(drafted)]
@@ -235,7 +235,7 @@ def start_in(query: Query, drafted: Sequence[tuple[Candidate, int | None]]) -> i
 
 
 def with_rows(
-    side: Side, page: Sequence[tuple[Candidate, int | None]], team: int, store: StorePort
+    side: Side, page: Sequence[tuple[DraftRow, int | None]], team: int, store: StorePort
 ) -> Side:
     """Return a side with its rows of a page; what both begin with is the first's."""
     query, pool, log = side

@@ -96,7 +96,7 @@ class WordLists:
     def _lexical_arm(self) -> "LexicalArm":
         """Return the lexical arm; PB013 where the server's Python lacks numpy."""
         try:  # here, since other searches go without numpy
-            from pgblend.plpy.lexical.arm import Scope
+            from pgblend.plpy.lexical.arm import ListScope
         except ModuleNotFoundError as error:
             if error.name != "numpy":
                 raise
@@ -106,7 +106,7 @@ class WordLists:
                 "PB013",
             ) from error
         settings = self.settings
-        scope = Scope(
+        scope = ListScope(
             collection_ids=self._sound_ids(),
             filter=self.filter,
             language=settings.language,

@@ -32,7 +32,7 @@ from pgblend.plpy.base.session import Database, Rows, error_state
 from pgblend.plpy.search.vectors import vector_list
 
 if TYPE_CHECKING:
-    from pgblend.plpy.lexical.arm import LexicalArm, Scope
+    from pgblend.plpy.lexical.arm import LexicalArm, ListScope
     from pgblend.plpy.search.store import Highlights
 
 _DOCUMENT = "SELECT d.* FROM pgblend_data.document AS d WHERE d.id = c.document_id OFFSET 0"
@@ -186,7 +186,7 @@ class StoreNode:
         statement = _COLUMN.format(column=column, space=space)  # a space's name needs no quotes
         return self.db.run(statement, types, *values)
 
-    def arm(self, scope: "Scope", cache_bytes: int) -> "LexicalArm":
+    def arm(self, scope: "ListScope", cache_bytes: int) -> "LexicalArm":
         """Return the lexical arm over this database's index."""
         from pgblend.plpy.lexical.arm import LexicalArm  # other searches go without numpy
         from pgblend.plpy.lexical.node import Node

@@ -19,7 +19,7 @@ from pgblend.plpy.search.candidates import ArmList
 from pgblend.plpy.search.lists import corrected_lexemes
 
 if TYPE_CHECKING:
-    from pgblend.plpy.lexical.arm import LexicalArm, Scope
+    from pgblend.plpy.lexical.arm import LexicalArm, ListScope
 
 
 class StorePort(PassagePort, Protocol):
@@ -33,7 +33,7 @@ class StorePort(PassagePort, Protocol):
         `walks`: it follows edges, which lead to documents of other collections as well.
         """
 
-    def arm(self, scope: "Scope", cache_bytes: int) -> "LexicalArm":
+    def arm(self, scope: "ListScope", cache_bytes: int) -> "LexicalArm":
         """Return the lexical arm of a search, of which a session keeps so many bytes of postings.
 
         ModuleNotFoundError where there is no numpy.

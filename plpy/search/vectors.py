@@ -264,7 +264,7 @@ def scan_statement(space: Space, conditions: str, is_exact: bool, cut: str = _WI
     return _SCAN.format(vector=vector, source=source, hidden=hidden, restored=restored, cut=cut)
 
 
-class Walk(NamedTuple):
+class IndexWalk(NamedTuple):
     """How the index is walked: hnsw.ef_search, and hnsw.iterative_scan (off: it does not go on)."""
 
     width: int
@@ -280,10 +280,10 @@ def walked(db: Database, asked: VectorSearch, narrowed: Narrowed) -> CandidateLi
     depth, width = asked.depth, asked.width
     is_whole = narrowed.text == "" and not asked.space.has_policy
     if is_whole and asked.space.storage != "binary" and width > depth:
-        found = one_more(db, asked, narrowed, Walk(width, "off"))
+        found = one_more(db, asked, narrowed, IndexWalk(width, "off"))
         if len(found.scores) > depth and not is_tied(found, depth):
             return first_candidates(found, depth)
-    return nearest(db, asked, narrowed, Walk(width, "strict_order"))
+    return nearest(db, asked, narrowed, IndexWalk(width, "strict_order"))
 
 
 def compared(db: Database, asked: VectorSearch, narrowed: Narrowed) -> CandidateList:
@@ -300,7 +300,7 @@ def is_tied(found: CandidateList, depth: int) -> bool:
 
 
 def one_more(
-    db: Database, asked: VectorSearch, narrowed: Narrowed, walk: Walk | None = None
+    db: Database, asked: VectorSearch, narrowed: Narrowed, walk: IndexWalk | None = None
 ) -> CandidateList:
     """Return one candidate more than is asked for, of ties at its cut any."""
     return nearest(db, asked._replace(depth=asked.depth + 1), narrowed, walk, _FIRST)
@@ -310,7 +310,7 @@ def nearest(
     db: Database,
     asked: VectorSearch,
     narrowed: Narrowed,
-    walk: Walk | None = None,
+    walk: IndexWalk | None = None,
     cut: str = _WITH_TIES,
 ) -> CandidateList:
     """Return what one scan finds, which compares all unless it is a walk.

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from pgblend.plpy.base.session import Database
 from pgblend.plpy.shards.routines import COLLECTIONS_AT, VIEWS
 from pgblend.plpy.shards.store import ShardStore
-from pgblend.plpy.shards.trips import LONG_MS, Changed, LeftOut
+from pgblend.plpy.shards.trips import LONG_MS, Changed, ShardLeftOut
 
 # Ids of collections, which each shard numbers for itself, by their names.
 
@@ -111,7 +111,7 @@ def over_shards(
             answer = ask(store)
         except Changed:
             continue
-        except LeftOut:
+        except ShardLeftOut:
             store = ShardStore(db, absent)
             continue
         if missing is not None:

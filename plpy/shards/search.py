@@ -24,7 +24,7 @@ from pgblend.plpy.search.call import search
 from pgblend.plpy.search.query import Request
 from pgblend.plpy.search.rows import Answer
 from pgblend.plpy.shards.store import ShardStore
-from pgblend.plpy.shards.trips import Changed, LeftOut
+from pgblend.plpy.shards.trips import Changed, ShardLeftOut
 
 # The lexical arm of a coordinator: statistics are summed, lists and lexemes merged.
 
@@ -179,5 +179,5 @@ def search_shards(db: Database, request: Request) -> Answer:
             return search(db, request, store)
         except Changed:
             continue
-        except LeftOut:
+        except ShardLeftOut:
             store = ShardStore(db, absent)

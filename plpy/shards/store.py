@@ -35,7 +35,7 @@ from pgblend.plpy.shards.trips import Call, Trips
 from pgblend.plpy.shards.wire import Step, unpacked, unpacked_list
 
 if TYPE_CHECKING:
-    from pgblend.plpy.lexical.arm import LexicalArm, Scope
+    from pgblend.plpy.lexical.arm import LexicalArm, ListScope
     from pgblend.plpy.search.store import Highlights
     from pgblend.plpy.shards.trips import Absence
 
@@ -86,7 +86,7 @@ class ShardStore:
 
     # Lists
 
-    def arm(self, scope: "Scope", cache_bytes: int) -> "LexicalArm":
+    def arm(self, scope: "ListScope", cache_bytes: int) -> "LexicalArm":
         """Return the lexical arm over the shards' indexes; each shard keeps what it is set to."""
         from pgblend.plpy.shards.search import ShardArm, ShardIndex
 

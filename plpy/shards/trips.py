@@ -183,7 +183,7 @@ class Changed(Exception):
         self.names = names
 
 
-class LeftOut(Exception):
+class ShardLeftOut(Exception):
     """Shards failed that an answer was wanted of: it is to be made without them, from the start."""
 
 
@@ -315,13 +315,13 @@ class Trips:
         unfit.update(broken(calls, sound))
         self.absent.update(unfit)
         if unfit or len(answers) < len(calls):
-            raise LeftOut
+            raise ShardLeftOut
         return {number: [taken(one) for one in answers[number]] for number in calls}
 
     def refuse(self, number: int, name: str) -> None:
         """Leave a shard out whose answer to a call does not fit what it said before."""
         self.absent[number] = f"{_SENSELESS} ({name})"
-        raise LeftOut
+        raise ShardLeftOut
 
     def _try_alone(
         self, number: int, calls: Sequence[Call], began: float | None = None

@@ -19,7 +19,7 @@ from corpora import DATA
 
 from pgblend.cli.base.database import connect
 from pgblend.cli.base.tokens import count_tokens
-from pgblend.cli.documents.run import IngestRequest, Run
+from pgblend.cli.documents.run import IngestRequest, IngestRun
 from pgblend.cli.documents.token_spans import token_ends
 from pgblend.plpy.lexical.split import approximate_tokens, split_text
 
@@ -65,7 +65,9 @@ def time_pipeline(url: str, name: str, lines: list[str]) -> figures.Row:
     with tempfile.TemporaryDirectory() as folder, connect(url) as connection:
         path = Path(folder, f"{name}.jsonl")
         path.write_text("".join(lines), encoding="utf-8")
-        run = Run(url, IngestRequest([path], COLLECTION, embed=False), lambda *_: lambda _: None)
+        run = IngestRun(
+            url, IngestRequest([path], COLLECTION, embed=False), lambda *_: lambda _: None
+        )
         try:
             start = time.perf_counter()
             run.execute()

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from pgblend.cli.base.database import connect
-from pgblend.cli.measure.candidates import Pool, fuse_again, ndcg, read_pools
+from pgblend.cli.measure.candidates import JudgedPool, fuse_again, ndcg, read_pools
 
 QUERIES = 300  # of one set, at most
 DEPTH = 100
@@ -55,7 +55,7 @@ def variants(default: dict[str, object]) -> dict[str, Variant]:
     }
 
 
-def measured(pool: Pool, variant: Variant) -> tuple[float, float]:
+def measured(pool: JudgedPool, variant: Variant) -> tuple[float, float]:
     """Return nDCG@10 and R@100 of a query."""
     settings, depth = variant
     lists = [

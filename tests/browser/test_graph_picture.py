@@ -4,7 +4,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from pgblend.cli.graph.neighbourhood import Edge, Neighbourhood, Node
+from pgblend.cli.graph.neighbourhood import Neighbourhood, ShownEdge, ShownNode
 from pgblend.cli.graph.picture import render_page
 from support.browser import Browser
 
@@ -13,11 +13,13 @@ HOSTILE = "<script>document.title='x'</script>"
 
 def test_a_neighbourhood(browser: Browser, tmp_path: Path) -> None:
     names = [f"document:{number}" for number in range(1, 12)]
-    nodes = [Node("document:0", "document", "Middle", "m", 0, "")]
-    nodes += [Node(name, "document", f"Title of {name}", name, 1, "document:0") for name in names]
-    nodes.append(Node("entity:1", "entity", HOSTILE, "", 2, names[0]))
-    edges = [Edge("document:0", name, "link") for name in names]
-    edges.append(Edge(names[0], "entity:1", "mentions"))
+    nodes = [ShownNode("document:0", "document", "Middle", "m", 0, "")]
+    nodes += [
+        ShownNode(name, "document", f"Title of {name}", name, 1, "document:0") for name in names
+    ]
+    nodes.append(ShownNode("entity:1", "entity", HOSTILE, "", 2, names[0]))
+    edges = [ShownEdge("document:0", name, "link") for name in names]
+    edges.append(ShownEdge(names[0], "entity:1", "mentions"))
     path = tmp_path / "graph.html"
     path.write_text(render_page(Neighbourhood(nodes, edges)), encoding="utf-8")
     tree, console = browser.dom(path)

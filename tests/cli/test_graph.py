@@ -8,7 +8,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from pgblend.cli.graph.neighbourhood import Edge, Neighbourhood, Node, distinct_titles
+from pgblend.cli.graph.neighbourhood import Neighbourhood, ShownEdge, ShownNode, distinct_titles
 from pgblend.cli.graph.picture import draw, radial_layout, render_page
 
 NOTES = {
@@ -173,11 +173,11 @@ def test_mentions_on_request_and_by_the_setting(
 
 
 def test_a_picture_of_hostile_names() -> None:
-    nodes = [Node("document:1", "document", "<b>&\"'", "k", 0, "")] + [
-        Node(f"entity:{n}", "entity", f"</title><script>{n}" + "x" * 99, "", 1, "document:1")
+    nodes = [ShownNode("document:1", "document", "<b>&\"'", "k", 0, "")] + [
+        ShownNode(f"entity:{n}", "entity", f"</title><script>{n}" + "x" * 99, "", 1, "document:1")
         for n in range(40)
     ]
-    edges = [Edge(node.name, "document:1", "a<b") for node in nodes[1:]]
+    edges = [ShownEdge(node.name, "document:1", "a<b") for node in nodes[1:]]
     around = Neighbourhood(nodes, edges)
     for text in (draw(around), render_page(around)):
         assert "<script" not in text
@@ -207,9 +207,13 @@ def test_nodes_of_one_title_are_told_apart() -> None:
 
 
 def test_no_two_nodes_in_one_place() -> None:
-    nodes = [Node("document:0", "document", "t", "", 0, "")]
-    nodes += [Node(f"document:{n}", "document", "t", "", 1, "document:0") for n in range(1, 60)]
-    nodes += [Node(f"document:{n}", "document", "t", "", 2, "document:1") for n in range(60, 90)]
+    nodes = [ShownNode("document:0", "document", "t", "", 0, "")]
+    nodes += [
+        ShownNode(f"document:{n}", "document", "t", "", 1, "document:0") for n in range(1, 60)
+    ]
+    nodes += [
+        ShownNode(f"document:{n}", "document", "t", "", 2, "document:1") for n in range(60, 90)
+    ]
     spots, radii = radial_layout(nodes, 200)
     assert len({(round(spot.x, 3), round(spot.y, 3)) for spot in spots.values()}) == len(nodes)
     assert len(radii) == 3

@@ -13,7 +13,7 @@ import psutil
 import pytest
 from xlsxwriter import Workbook
 
-from pgblend.cli.documents.run import IngestRequest, Run
+from pgblend.cli.documents.run import IngestRequest, IngestRun
 from pgblend.cli.documents.settings import Limits
 from support.waiting import wait_until
 
@@ -26,7 +26,7 @@ def run(database_url):
 
     def run_with(*paths, **limits):
         request = IngestRequest(paths, "c", embed=False, limits=Limits(**limits))
-        ingest = Run(database_url, request, lambda *_: lambda _: None)
+        ingest = IngestRun(database_url, request, lambda *_: lambda _: None)
         ingest.execute()
         return ingest.report
 

@@ -7,7 +7,7 @@ import pytest
 
 from pgblend.cli.documents.frames import Batch
 from pgblend.cli.documents.payload import chunk_row, document_row
-from pgblend.cli.documents.store import Outcome, store
+from pgblend.cli.documents.store import StoreOutcome, store
 
 
 @pytest.fixture
@@ -179,7 +179,7 @@ def test_a_document_that_changed_meanwhile_is_not_appended_to(connection):
     connection.execute("SELECT blend.ingest_document('c', 'k', 'text', content_hash => 'now')")
     (outcome,) = store(connection, "c", grown("before"))
     assert 'document "k" was changed or deleted meanwhile' in outcome.error
-    assert store(connection, "c", grown("now")) == [Outcome("k", "appended", 2)]
+    assert store(connection, "c", grown("now")) == [StoreOutcome("k", "appended", 2)]
     indexes = connection.execute("SELECT chunk_index, content FROM blend.chunks ORDER BY 1")
     assert indexes.fetchall() == [(0, "text"), (1, "more"), (2, "and more")]
 

@@ -9,12 +9,12 @@ from itertools import accumulate
 import numpy as np
 import pytest
 
-from pgblend.plpy.search.experiment import Candidate, Experiment, coins_of, draft
+from pgblend.plpy.search.experiment import DraftRow, Experiment, coins_of, draft
 from support.database import Database
 
 EXPERIMENTS, QUERIES, DOCUMENTS, RELEVANT, SHOWN = 200, 300, 20, 3, 10
 LEAST_VOTES = 30
-CANDIDATES = [Candidate(number, number, 0) for number in range(DOCUMENTS)]
+CANDIDATES = [DraftRow(number, number, 0) for number in range(DOCUMENTS)]
 GRADES = np.arange(DOCUMENTS) < RELEVANT
 LOOKED_AT = 1 / np.arange(1, SHOWN + 1)
 

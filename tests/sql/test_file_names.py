@@ -6,7 +6,7 @@ from math import inf
 import pytest
 
 from pgblend.plpy.lexical import query as parse
-from pgblend.plpy.lexical.arm import LexicalArm, Scope
+from pgblend.plpy.lexical.arm import LexicalArm, ListScope
 from pgblend.plpy.lexical.node import Node
 from pgblend.plpy.lexical.terms import query_terms
 from support.database import Database, add_space, embed_waiting
@@ -142,7 +142,7 @@ def test_what_is_no_name_is_ranked_as_before(
     """A name that no document has leaves every score as it is."""
     server = ServedDatabase(library.connection)
     ids = library.value("SELECT array_agg(id) FROM collections")
-    scope = Scope(
+    scope = ListScope(
         collection_ids=ids, filter=None, language=None, by_document=False, k1=1.2, b=0.75,
         field_weights=(3.0, 1.5, 1.0), timeout_ms=60_000, deadline=inf, checks_index=True,
         strict=False, corrects_all=False,

@@ -10,7 +10,7 @@ from pgblend.cli.base.database import connect
 from pgblend.cli.documents.frames import Batch as CopyBatch
 from pgblend.cli.documents.frames import encode_json
 from pgblend.cli.documents.payload import chunk_row, document_row
-from pgblend.cli.documents.store import Outcome
+from pgblend.cli.documents.store import StoreOutcome
 from pgblend.cli.documents.store import store as store_batch
 from support.database import Database
 
@@ -170,7 +170,7 @@ def test_texts_are_staged_as_they_are(filled: Database) -> None:
     batch = CopyBatch(["k"])
     batch.add(0, 0, (document_row(about) + chunk_row(0, chunk)).encode())
     batch.finish(0, 1, 0)
-    assert store_batch(filled.connection, "c", batch) == [Outcome("k", "added", 1)]
+    assert store_batch(filled.connection, "c", batch) == [StoreOutcome("k", "added", 1)]
     stored = filled.row(
         "SELECT d.title, d.metadata, d.uri, c.content, c.pages, c.piece_tokens, c.metadata, c.kind"
         " FROM pgblend_data.document AS d JOIN pgblend_data.chunk AS c ON c.document_id = d.id"

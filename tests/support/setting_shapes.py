@@ -64,7 +64,7 @@ def _(rule: setting_rules.Fields) -> str:
 
 
 @shape.register
-def _(rule: setting_rules.Numbers) -> str:
+def _(rule: setting_rules.NumberList) -> str:
     return shape(
         setting_rules.Fields(
             dict.fromkeys(rule.allowed, setting_rules.Number(rule.minimum, rule.maximum))

@@ -5,14 +5,14 @@ from itertools import repeat
 
 import pytest
 
-from pgblend.plpy.search.experiment import Candidate, Experiment, coins_of, draft
+from pgblend.plpy.search.experiment import DraftRow, Experiment, coins_of, draft
 
-Drafted = list[tuple[Candidate, int | None]]
+Drafted = list[tuple[DraftRow, int | None]]
 
 
-def passages(text: str) -> list[Candidate]:
+def passages(text: str) -> list[DraftRow]:
     """Return a passage for each letter, each of a document of its own."""
-    return [Candidate(ord(letter), ord(letter), 0) for letter in text]
+    return [DraftRow(ord(letter), ord(letter), 0) for letter in text]
 
 
 def told(drafted: Drafted) -> str:
@@ -57,8 +57,8 @@ def test_a_repetition_is_shown_once() -> None:
 
 
 def test_a_document_gives_no_more_rows_than_it_may() -> None:
-    first = [Candidate(1, 7, 0), Candidate(2, 8, 0)]
-    second = [Candidate(3, 7, 1), Candidate(2, 8, 0)]
+    first = [DraftRow(1, 7, 0), DraftRow(2, 8, 0)]
+    second = [DraftRow(3, 7, 1), DraftRow(2, 8, 0)]
     drafted = draft([first, second], repeat(False), 9, {}, 1)
     assert [one.chunk_id for one, _ in drafted] == [1, 2]
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pgblend.plpy.base.ports import Sample
-from pgblend.plpy.lexical.arm import LexicalArm, Scope
+from pgblend.plpy.lexical.arm import LexicalArm, ListScope
 from pgblend.plpy.lexical.node import Node
 from pgblend.plpy.lexical.sample import merged_samples, sampled
 from pgblend.plpy.lexical.vocabulary import MOST_WORDS
@@ -36,13 +36,13 @@ QUERIES = st.lists(st.sampled_from(WORDS + MISSPELT), max_size=5).map(" ".join)
 
 
 def arm(port: Any, configs: tuple[str, ...], **options: Any) -> LexicalArm:
-    scope = Scope(
+    scope = ListScope(
         collection_ids=[1], filter=None, language=None, by_document=False, k1=1.2, b=0.75,
         field_weights=(1.0, 1.0, 1.0), timeout_ms=60_000, deadline=inf, checks_index=False,
         strict=False, corrects_all=False,
     )  # fmt: skip
     fields = scope._asdict() | options
-    return LexicalArm(FakeDatabase(lexical_answers({}, configs)), port, Scope(**fields))
+    return LexicalArm(FakeDatabase(lexical_answers({}, configs)), port, ListScope(**fields))
 
 
 def node(chunks: dict[int, Chunk], configs: tuple[str, ...]) -> Node:

@@ -20,7 +20,7 @@ def answers_for(path: Path, dry_run: bool) -> list[dict]:
     write_frame(requests, {"wanted": [[0, None]]})
     requests.seek(0)
     with tempfile.TemporaryFile() as note:
-        parser.Worker(requests, answers, note.fileno(), config.as_json()).serve()
+        parser.ParserWorker(requests, answers, note.fileno(), config.as_json()).serve()
     answers.seek(0)
     return [answer for answer in iter(lambda: read_frame(answers), None) if "part" in answer]
 

@@ -8,16 +8,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgblend.cli.base.tokens import count_tokens
-from pgblend.cli.doors.mcp.writing import LEAST_TOKENS, Answer, Piece, Place, place_of, write
+from pgblend.cli.doors.mcp.writing import (
+    LEAST_TOKENS,
+    AnswerPiece,
+    PassagePlace,
+    ToolAnswer,
+    place_of,
+    write,
+)
 from pgblend.cli.doors.problems import Problem
 
 TEXTS = st.lists(st.text(max_size=2000), max_size=8)
 NOTES = st.lists(st.text(max_size=300), max_size=4)
 
 
-def answer_of(texts: list[str], notes: list[str] | None = None) -> Answer:
-    pieces = [Piece("passage", text, {"id": f"#00000{n}"}) for n, text in enumerate(texts)]
-    return Answer(["some passages"], pieces, notes or [])
+def answer_of(texts: list[str], notes: list[str] | None = None) -> ToolAnswer:
+    pieces = [AnswerPiece("passage", text, {"id": f"#00000{n}"}) for n, text in enumerate(texts)]
+    return ToolAnswer(["some passages"], pieces, notes or [])
 
 
 @given(TEXTS, NOTES, st.integers(LEAST_TOKENS, 3000))
@@ -55,14 +62,14 @@ def test_no_text_has_the_mark(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("text", "place"),
     [
-        ("#00002a", Place(42)),
-        ("42", Place(42)),
-        ("#00002a:12-40", Place(42, lines="12-40")),
-        ("42:7", Place(42, lines="7")),
-        ("#00002a:c17", Place(42, chunk_id=17)),
+        ("#00002a", PassagePlace(42)),
+        ("42", PassagePlace(42)),
+        ("#00002a:12-40", PassagePlace(42, lines="12-40")),
+        ("42:7", PassagePlace(42, lines="7")),
+        ("#00002a:c17", PassagePlace(42, chunk_id=17)),
     ],
 )
-def test_ids(text: str, place: Place) -> None:
+def test_ids(text: str, place: PassagePlace) -> None:
     assert place_of(text) == place
     assert place_of(str(place)) == place
 

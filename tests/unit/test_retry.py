@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgblend.cli.models.errors import GatewayError
-from pgblend.cli.models.retry import Deadline, ask_again, first_answer, seconds_of
+from pgblend.cli.models.retry import CallDeadline, ask_again, first_answer, seconds_of
 
 
 def error(code: str, retry_after: str | None = None) -> GatewayError:
@@ -30,7 +30,7 @@ def asked(outcomes: list[GatewayError | str], seconds: float = 60, attempts: int
 
     async def run() -> str:
         try:
-            return await ask_again(ask, Deadline(seconds), attempts)
+            return await ask_again(ask, CallDeadline(seconds), attempts)
         except GatewayError as raised:
             return raised.code
 
@@ -109,7 +109,7 @@ def test_any_header_can_be_read(header: str) -> None:
 def first_of(outcomes: dict[str, GatewayError | str]) -> tuple[str, list[tuple[str, float]]]:
     tried: list[tuple[str, float]] = []
 
-    async def ask(model: str, deadline: Deadline) -> str:
+    async def ask(model: str, deadline: CallDeadline) -> str:
         tried.append((model, round(deadline.remaining)))
         outcome = outcomes[model]
         if isinstance(outcome, GatewayError):
@@ -118,7 +118,7 @@ def first_of(outcomes: dict[str, GatewayError | str]) -> tuple[str, list[tuple[s
 
     async def run() -> str:
         try:
-            return await first_answer(list(outcomes), Deadline(60), ask)
+            return await first_answer(list(outcomes), CallDeadline(60), ask)
         except GatewayError as raised:
             return raised.code
 

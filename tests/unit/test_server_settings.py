@@ -67,9 +67,9 @@ def test_the_container_s_limit_counts_when_it_is_lower(
 def test_the_file_has_one_line_for_a_setting_and_the_later_holds() -> None:
     rendered = cluster.render(
         [
-            cluster.Setting("shared_buffers", "1MB", "first"),
-            cluster.Setting("jit", "off", "why"),
-            cluster.Setting("shared_buffers", "2MB", "second"),
+            cluster.ServerSetting("shared_buffers", "1MB", "first"),
+            cluster.ServerSetting("jit", "off", "why"),
+            cluster.ServerSetting("shared_buffers", "2MB", "second"),
         ]
     )
     lines = [line for line in rendered.splitlines() if line and not line.startswith("#")]

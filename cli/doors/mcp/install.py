@@ -23,7 +23,7 @@ TOKEN_VARIABLE = "PGBLEND_TOKEN"
 
 
 @dataclass(frozen=True)
-class Client:
+class AgentProgram:
     """One program. `token` is what it puts a token in the place of; none stands in a file."""
 
     project_file: str
@@ -35,20 +35,20 @@ class Client:
 
 
 CLIENTS = {
-    "claude-code": Client(
+    "claude-code": AgentProgram(
         ".mcp.json",
         lambda: Path.home() / ".claude.json",
         "mcpServers",
         f"${{{TOKEN_VARIABLE}}}",
     ),
-    "cursor": Client(
+    "cursor": AgentProgram(
         ".cursor/mcp.json",
         lambda: Path.home() / ".cursor" / "mcp.json",
         "mcpServers",
         f"${{env:{TOKEN_VARIABLE}}}",
         names_http=False,
     ),
-    "vscode": Client(
+    "vscode": AgentProgram(
         ".vscode/mcp.json",
         lambda: platformdirs.user_config_path("Code") / "User" / "mcp.json",
         "servers",
@@ -90,7 +90,7 @@ def stdio_entry(database_url: str | None, scopes: Sequence[str]) -> Configuratio
     return entry | ({"env": environment} if environment else {})
 
 
-def http_entry(url: str, client: Client) -> Configuration:
+def http_entry(url: str, client: AgentProgram) -> Configuration:
     """Return what calls `pgblend serve`; its token comes from where the program keeps it."""
     if not re.match(r"https?://[^/]+/", url):
         raise UserError(
@@ -101,7 +101,7 @@ def http_entry(url: str, client: Client) -> Configuration:
     return {**kind, "url": url, "headers": {"Authorization": f"Bearer {client.token}"}}
 
 
-def part_of(client: Client, name: str, entry: Configuration) -> Configuration:
+def part_of(client: AgentProgram, name: str, entry: Configuration) -> Configuration:
     """Return what a configuration needs for an entry, and no more."""
     more = client.more if "url" in entry else {}
     return {**more, client.key: {name: entry}}

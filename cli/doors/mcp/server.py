@@ -27,10 +27,10 @@ from pgblend.cli.doors.door import Caller, Door, Rows
 from pgblend.cli.doors.gate import Admitted
 from pgblend.cli.doors.mcp import tools
 from pgblend.cli.doors.mcp.tools import BY_NAME, TOOLS, Tool
-from pgblend.cli.doors.mcp.writing import DEFAULT_TOKENS, Answer, Written, quoted, write
-from pgblend.cli.doors.pool import Pool
+from pgblend.cli.doors.mcp.writing import DEFAULT_TOKENS, ToolAnswer, WrittenAnswer, quoted, write
+from pgblend.cli.doors.pool import ConnectionPool
 from pgblend.cli.doors.problems import Problem, any_problem
-from pgblend.cli.search.models import Query
+from pgblend.cli.search.models import RowsAsked
 
 Context: TypeAlias = ServerRequestContext[Any, Any]
 INSTRUCTIONS = """\
@@ -167,7 +167,7 @@ def _listed(tool: Tool) -> types.Tool:
 
 
 def _told(
-    answer: Answer, written: Written, max_tokens: int, warnings: list[str]
+    answer: ToolAnswer, written: WrittenAnswer, max_tokens: int, warnings: list[str]
 ) -> types.CallToolResult:
     structured = {
         "text": written.text,
@@ -219,11 +219,11 @@ _WAIT_SECONDS = 5.0
 class OwnDoor(Door):
     """A door for one caller, who has the role of the connection and these scopes."""
 
-    def __init__(self, pool: Pool, scopes: Collection[str]) -> None:
+    def __init__(self, pool: ConnectionPool, scopes: Collection[str]) -> None:
         super().__init__(pool)
         self._scopes = scopes
 
-    async def run(self, caller: Caller, *queries: Query) -> list[Rows]:
+    async def run(self, caller: Caller, *queries: RowsAsked) -> list[Rows]:
         """Return each query's rows: one transaction, as the role that connected."""
         if caller.scope not in self._scopes:
             detail = f"this server was started for {', '.join(self._scopes)}, not {caller.scope}"
@@ -240,7 +240,7 @@ def serve_stdio(database_url: str, scopes: Collection[str]) -> None:
 
 
 async def _serve(database_url: str, scopes: Collection[str]) -> None:
-    door = OwnDoor(Pool(database_url, _CONNECTIONS, _WAIT_SECONDS), scopes)
+    door = OwnDoor(ConnectionPool(database_url, _CONNECTIONS, _WAIT_SECONDS), scopes)
     rights = Rights("", frozenset(scopes))
     server = create_server(door, lambda _: rights)
     await door.pool.open()
@@ -279,12 +279,12 @@ class McpOverHttp:
     async def answer(self, request: Request, caller: Admitted, body: bytes) -> Response:
         """Return the answer to a message of somebody who was let in."""
         scope = {**request.scope, _RIGHTS: Rights(caller.token, frozenset(caller.scopes))}
-        exchange = _Exchange(body)
+        exchange = _McpExchange(body)
         await self._manager.handle_request(scope, exchange.receive, exchange.send)
         return exchange.response
 
 
-class _Exchange:
+class _McpExchange:
     """A request whose body is there, and the whole answer to it."""
 
     def __init__(self, body: bytes) -> None:

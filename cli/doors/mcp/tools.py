@@ -19,14 +19,14 @@ from pgblend.cli.doors.mcp.writing import (
     DEFAULT_TOKENS,
     LEAST_TOKENS,
     MOST_TOKENS,
-    Answer,
+    ToolAnswer,
     place_of,
     write,
 )
 from pgblend.cli.doors.operations import document
 from pgblend.cli.doors.problems import Problem
 from pgblend.cli.doors.schemas import Schema, closed_object
-from pgblend.cli.search.models import Query
+from pgblend.cli.search.models import RowsAsked
 
 # Documents as resources of the protocol: listed by pages, read as `open` reads them.
 
@@ -56,7 +56,7 @@ async def listed(door: Door, caller: Caller, cursor: str | None) -> types.ListRe
     if cursor is not None and not (cursor.isascii() and cursor.isdigit() and len(cursor) < 19):
         raise Problem(400, "invalid-request", "the cursor is none that resources/list gave")
     parameters: dict[str, object] = {"after": int(cursor or 0), "most": _PAGE + 1}
-    (rows,) = await door.run(caller, Query(_LIST, parameters))
+    (rows,) = await door.run(caller, RowsAsked(_LIST, parameters))
     page = [
         types.Resource(
             uri=f"{_PREFIX}{row['document_id']}",
@@ -89,7 +89,7 @@ def _short(text: str) -> str:
 
 
 Arguments = dict[str, Any]
-Run = Callable[[Door, Caller, Arguments], Coroutine[Any, Any, Answer]]
+Run = Callable[[Door, Caller, Arguments], Coroutine[Any, Any, ToolAnswer]]
 # Marks and the head of an answer take some of the budget, so that a context asks for less.
 _MARKS_SHARE = 0.8
 _MOST_REMEMBERED = 100_000
@@ -134,22 +134,22 @@ class Tool:
         return checker(self.input_schema, "the arguments", hint)
 
 
-async def _search(door: Door, caller: Caller, given: Arguments) -> Answer:
+async def _search(door: Door, caller: Caller, given: Arguments) -> ToolAnswer:
     found = await operations.search(door, caller, _without_budget(given))
     return writing.passages(found | {"results": json.loads(found["results"])})
 
 
-async def _context(door: Door, caller: Caller, given: Arguments) -> Answer:
+async def _context(door: Door, caller: Caller, given: Arguments) -> ToolAnswer:
     room = {"max_tokens": int(given["max_tokens"] * _MARKS_SHARE)}
     asked = _without_budget(given) | {"options": room | given.get("options", {})}
     return writing.context(await operations.context(door, caller, asked))
 
 
-async def _ask(door: Door, caller: Caller, given: Arguments) -> Answer:
+async def _ask(door: Door, caller: Caller, given: Arguments) -> ToolAnswer:
     return writing.answer(await operations.ask(door, caller, _without_budget(given)))
 
 
-async def _open(door: Door, caller: Caller, given: Arguments) -> Answer:
+async def _open(door: Door, caller: Caller, given: Arguments) -> ToolAnswer:
     place = place_of(str(given["id"]))
     try:
         found = await document(door, caller, str(place.document_id), place.lines)
@@ -161,19 +161,19 @@ async def _open(door: Door, caller: Caller, given: Arguments) -> Answer:
     return writing.document(found, place)
 
 
-async def _explain(door: Door, caller: Caller, given: Arguments) -> Answer:
+async def _explain(door: Door, caller: Caller, given: Arguments) -> ToolAnswer:
     return writing.explanation(await operations.explain(door, caller, _without_budget(given)))
 
 
-async def _collections(door: Door, caller: Caller, given: Arguments) -> Answer:
+async def _collections(door: Door, caller: Caller, given: Arguments) -> ToolAnswer:
     return writing.collections(await operations.collections_with_keys(door, caller))
 
 
-async def _remember(door: Door, caller: Caller, given: Arguments) -> Answer:
+async def _remember(door: Door, caller: Caller, given: Arguments) -> ToolAnswer:
     return writing.remembered(await operations.remember(door, caller, _without_budget(given)))
 
 
-async def _feedback(door: Door, caller: Caller, given: Arguments) -> Answer:
+async def _feedback(door: Door, caller: Caller, given: Arguments) -> ToolAnswer:
     return writing.judged(await operations.feedback(door, caller, _without_budget(given)))
 
 

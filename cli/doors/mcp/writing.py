@@ -24,7 +24,7 @@ _SHAPE = re.compile(
 
 
 @dataclass(frozen=True)
-class Place:
+class PassagePlace:
     """A document, and where in it: lines ("12-40", or "12"), or the chunk to begin with."""
 
     document_id: int
@@ -43,7 +43,7 @@ def docid(document_id: int) -> str:
     return f"#{document_id:06x}"
 
 
-def place_of(text: str) -> Place:
+def place_of(text: str) -> PassagePlace:
     """Return the place that an id names; a Problem where it is none."""
     found = _SHAPE.fullmatch(text)
     if not found:
@@ -53,16 +53,16 @@ def place_of(text: str) -> Place:
     name, where = found[1], found[3] or ""
     document_id = int(name[1:], 16) if name.startswith("#") else int(name)
     if where.startswith("c"):
-        return Place(document_id, chunk_id=int(where[1:]))
-    return Place(document_id, lines=where or None)
+        return PassagePlace(document_id, chunk_id=int(where[1:]))
+    return PassagePlace(document_id, lines=where or None)
 
 
 def place_of_lines(document_id: int, spans: Sequence[Sequence[int | None]], chunk_id: int) -> str:
     """Write the id of lines, from the first span's to the last's; of a chunk where none are."""
     if not spans or spans[0][0] is None:
-        return str(Place(document_id, chunk_id=chunk_id))
+        return str(PassagePlace(document_id, chunk_id=chunk_id))
     first, last = spans[0][0], spans[-1][1] or spans[-1][0]
-    return str(Place(document_id, lines=str(first) if first == last else f"{first}-{last}"))
+    return str(PassagePlace(document_id, lines=str(first) if first == last else f"{first}-{last}"))
 
 
 # The text that an agent reads: what others wrote is marked off, and all fits a budget.
@@ -90,7 +90,7 @@ _WARNING = (
 
 
 @dataclass(frozen=True)
-class Piece:
+class AnswerPiece:
     """Text from documents, with what is known of it: numbers, and ids such as #00002a:12-40."""
 
     kind: str
@@ -103,7 +103,7 @@ class Piece:
         text = _CONTROL.sub("\N{REPLACEMENT CHARACTER}", self.text.strip("\n"))
         return f'<data-{mark} kind="{self.kind}"{facts}>\n{text}\n</data-{mark}>\n'
 
-    def shortened(self, mark: str, most_tokens: int) -> "Piece | None":
+    def shortened(self, mark: str, most_tokens: int) -> "AnswerPiece | None":
         """Return the beginning that fits; None where that is too little."""
         cut = replace(self, facts={**self.facts, "cut": "yes"})
         room = most_tokens - count_tokens(replace(cut, text="").marked(mark))
@@ -116,16 +116,16 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Answer:
+class ToolAnswer:
     """What a tool says: lines of its own words, and pieces of documents, the best first."""
 
     head: Sequence[str]
-    pieces: Sequence[Piece]
+    pieces: Sequence[AnswerPiece]
     degraded: Sequence[str]
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenAnswer:
     """An answer as text within its budget, and what was cut for that."""
 
     text: str
@@ -133,12 +133,12 @@ class Written:
     cut: list[str]
 
 
-def write(answer: Answer, max_tokens: int) -> Written:
+def write(answer: ToolAnswer, max_tokens: int) -> WrittenAnswer:
     """Write an answer in at most so many tokens (cl100k_base); at least LEAST_TOKENS are taken."""
     mark = _unused_mark([*(piece.text for piece in answer.pieces), *answer.degraded])
     head = "\n".join(_head(answer, mark)) + "\n"
     room = max_tokens - count_tokens(head) - _FOOT_TOKENS
-    shown: list[Piece] = []
+    shown: list[AnswerPiece] = []
     for piece in answer.pieces:
         tokens = count_tokens(piece.marked(mark))
         if tokens > room:
@@ -161,8 +161,8 @@ def clipped(text: str, most_tokens: int) -> str:
 
 
 def _within(
-    head: str, pieces: Sequence[Piece], shown: list[Piece], mark: str, max_tokens: int
-) -> Written:
+    head: str, pieces: Sequence[AnswerPiece], shown: list[AnswerPiece], mark: str, max_tokens: int
+) -> WrittenAnswer:
     """Join it all, and count it: a text could have more tokens than its parts together."""
     while True:
         cut = list(_cut(pieces, shown, max_tokens))
@@ -170,11 +170,11 @@ def _within(
         text = head + "".join(piece.marked(mark) for piece in shown) + foot
         tokens = count_tokens(text)
         if tokens <= max_tokens or not shown:
-            return Written(text, tokens, cut)
+            return WrittenAnswer(text, tokens, cut)
         shown = shown[:-1]
 
 
-def _head(answer: Answer, mark: str) -> Iterator[str]:
+def _head(answer: ToolAnswer, mark: str) -> Iterator[str]:
     yield from answer.head
     stages = dict.fromkeys(
         filter(_STAGE.fullmatch, (each.split(":")[0] for each in answer.degraded))
@@ -184,16 +184,18 @@ def _head(answer: Answer, mark: str) -> Iterator[str]:
         yield _WARNING.format(mark=mark)
     if answer.degraded:
         notes = "\n".join(one_line(note) for note in answer.degraded)
-        yield Piece("notes", clipped(notes, _NOTES_TOKENS)).marked(mark).rstrip("\n")
+        yield AnswerPiece("notes", clipped(notes, _NOTES_TOKENS)).marked(mark).rstrip("\n")
 
 
 def quoted(text: str) -> str:
     """Return a text of others, such as a message of the database, between marks of its own."""
     mark = _unused_mark([text])
-    return f"{_WARNING.format(mark=mark)}\n{Piece('message', text).marked(mark)}"
+    return f"{_WARNING.format(mark=mark)}\n{AnswerPiece('message', text).marked(mark)}"
 
 
-def _cut(pieces: Sequence[Piece], shown: Sequence[Piece], max_tokens: int) -> Iterator[str]:
+def _cut(
+    pieces: Sequence[AnswerPiece], shown: Sequence[AnswerPiece], max_tokens: int
+) -> Iterator[str]:
     """Say what is not there, and how to get it."""
     more = f"ask with a larger max_tokens than {max_tokens}"
     if shown and shown[-1].facts.get("cut"):
@@ -216,43 +218,43 @@ Found = dict[str, Any]
 _EXPLAIN_WIDTH = 100
 
 
-def passages(found: Found) -> Answer:
+def passages(found: Found) -> ToolAnswer:
     """Tell the rows of a search."""
     pieces = [_row(row) for row in found["results"]]
     head = [f"{_count(len(pieces), 'passage')}, the best first"]
     searches = [row["details"].get("search_id") for row in found["results"][:1]]
     head += [f"search_id: {search_id}" for search_id in searches if search_id]
-    return Answer(head, pieces, found["degraded"])
+    return ToolAnswer(head, pieces, found["degraded"])
 
 
-def context(found: Found) -> Answer:
+def context(found: Found) -> ToolAnswer:
     """Tell the parts of a context."""
     stats = found["stats"]
     head = [f"{_count(len(found['parts']), 'passage')} of {_count(stats['files'], 'document')}"]
     if stats["left_out"]:
         head.append(f"{stats['left_out']} more passages were found that did not fit max_tokens")
-    return Answer(head, [_part(part) for part in found["parts"]], found["degraded"])
+    return ToolAnswer(head, [_part(part) for part in found["parts"]], found["degraded"])
 
 
-def answer(found: Found) -> Answer:
+def answer(found: Found) -> ToolAnswer:
     """Tell an answer and its citations; where nothing bears one out, what was found."""
     citations = [c for c in found["citations"] if c["isCited"]]
     questions = unanswered(found)  # the model's own words, where it split the question
     missing = ["there is no evidence for a part of the question"] if questions else []
-    parts = [Piece("without evidence", one_line(question)) for question in questions]
+    parts = [AnswerPiece("without evidence", one_line(question)) for question in questions]
     if found["answer"] is None:
         head = [f"no answer: {_why_none(found)}; here is what was found", *missing]
         pieces = [*parts, *(_citation(c) for c in found["citations"])]
-        return Answer(head, pieces, found["degraded"])
+        return ToolAnswer(head, pieces, found["degraded"])
     head = [f"an answer, and {_count(len(citations), 'citation')} that [numbers] in it refer to"]
     if found["meta"]["answerCut"]:
         head.append("the model ran out of tokens: the answer may go on")
     head += missing
-    pieces = [Piece("answer", found["answer"]), *parts, *map(_citation, citations)]
-    return Answer(head, pieces, found["degraded"])
+    pieces = [AnswerPiece("answer", found["answer"]), *parts, *map(_citation, citations)]
+    return ToolAnswer(head, pieces, found["degraded"])
 
 
-def document(found: Found, place: Place) -> Answer:
+def document(found: Found, place: PassagePlace) -> ToolAnswer:
     """Tell a document, or what of it a place names."""
     about, chunks = found["document"], found["chunks"]
     if place.chunk_id:
@@ -263,12 +265,12 @@ def document(found: Found, place: Place) -> Answer:
             raise Problem(404, "no-such-chunk", detail, hint=hint)
         chunks = chunks[numbers.index(place.chunk_id) :]
     head = [f"{place}: {len(chunks)} of {_count(about['chunks'], 'chunk')}, in their order"]
-    pieces = [Piece("document", _about(about), {"id": docid(about["document_id"])})]
+    pieces = [AnswerPiece("document", _about(about), {"id": docid(about["document_id"])})]
     pieces += [_chunk(chunk, is_first=index == 0) for index, chunk in enumerate(chunks)]
-    return Answer(head, pieces, found["degraded"])
+    return ToolAnswer(head, pieces, found["degraded"])
 
 
-def explanation(found: Found) -> Answer:
+def explanation(found: Found) -> ToolAnswer:
     """Tell how a search came to its results, as `pgblend query --explain` shows it."""
     from rich.console import Console
 
@@ -281,10 +283,12 @@ def explanation(found: Found) -> Answer:
     with console.capture() as capture:
         console.print(render_text(Trace.from_json(found)))
     text = "\n".join(line.rstrip() for line in capture.get().splitlines())
-    return Answer(["how the search came to its rows"], [Piece("trace", text)], found["degraded"])
+    return ToolAnswer(
+        ["how the search came to its rows"], [AnswerPiece("trace", text)], found["degraded"]
+    )
 
 
-def collections(found: Found) -> Answer:
+def collections(found: Found) -> ToolAnswer:
     """Tell the collections, each on a line."""
     rows = found["collections"]
     lines = [
@@ -292,8 +296,8 @@ def collections(found: Found) -> Answer:
         f"{_count(row['chunks'], 'chunk')}, {row['text_search_config']}{_keys(row['keys'])}"
         for row in rows
     ]
-    pieces = [Piece("collections", "\n".join(lines))] if rows else []
-    return Answer([f"{_count(len(rows), 'collection')} to search"], pieces, found["degraded"])
+    pieces = [AnswerPiece("collections", "\n".join(lines))] if rows else []
+    return ToolAnswer([f"{_count(len(rows), 'collection')} to search"], pieces, found["degraded"])
 
 
 def _keys(keys: dict[str, str]) -> str:
@@ -301,19 +305,19 @@ def _keys(keys: dict[str, str]) -> str:
     return f"; metadata: {told}" if told else ""
 
 
-def remembered(found: Found) -> Answer:
+def remembered(found: Found) -> ToolAnswer:
     """Tell where a text is."""
     is_new = found["status"] == "added"
     place = docid(found["document_id"])
     head = [f"stored as {place}" if is_new else f"nothing changed: it is there already, as {place}"]
     if is_new:
         head.append("it is found by its words at once, by its meaning once it has a vector")
-    return Answer(head, [], found["degraded"])
+    return ToolAnswer(head, [], found["degraded"])
 
 
-def judged(found: Found) -> Answer:
+def judged(found: Found) -> ToolAnswer:
     """Tell that a judgement is kept."""
-    return Answer([f"noted, for judged query {found['judged_query']}"], [], found["degraded"])
+    return ToolAnswer([f"noted, for judged query {found['judged_query']}"], [], found["degraded"])
 
 
 def _why_none(found: Found) -> str:
@@ -323,37 +327,37 @@ def _why_none(found: Found) -> str:
     return "the model failed" if has_failed else "no model was asked"
 
 
-def _row(row: Found) -> Piece:
+def _row(row: Found) -> AnswerPiece:
     place = place_of_lines(
         row["document_id"], [(row["start_line"], row["end_line"])], row["chunk_id"]
     )
     facts = {"id": place, "chunk_id": row["chunk_id"], **_scores(row)}
     around = [row["context_before"], row["content"], row["context_after"]]
     text = "\n".join(each for each in around if each)
-    return Piece("passage", f"{_source(row)}\n\n{text}", facts)
+    return AnswerPiece("passage", f"{_source(row)}\n\n{text}", facts)
 
 
-def _part(part: Found) -> Piece:
+def _part(part: Found) -> AnswerPiece:
     place = place_of_lines(part["document_id"], part["spans"], part["chunk_ids"][0])
     facts = {"id": place, "n": part["citation"], **_scores(part)}
-    return Piece("passage", f"{_source(part)}\n\n{part['text']}", facts)
+    return AnswerPiece("passage", f"{_source(part)}\n\n{part['text']}", facts)
 
 
-def _citation(citation: Found) -> Piece:
+def _citation(citation: Found) -> AnswerPiece:
     lines = citation["startLine"], citation["endLine"]
     place = citation["docid"]
     if lines[0] is not None:
         place = place_of_lines(citation["document_id"], [lines], 0)
     quote = f"\n\n{citation['quote']}" if citation["quote"] else ""
     facts = {"id": place, "n": citation["citation"]}
-    return Piece("citation", _source(citation) + quote, facts)
+    return AnswerPiece("citation", _source(citation) + quote, facts)
 
 
-def _chunk(chunk: Found, is_first: bool) -> Piece:
-    place = Place(chunk["document_id"], chunk_id=chunk["chunk_id"])
+def _chunk(chunk: Found, is_first: bool) -> AnswerPiece:
+    place = PassagePlace(chunk["document_id"], chunk_id=chunk["chunk_id"])
     facts = {"id": place, "lines": _lines(chunk)} if chunk["start_line"] else {"id": place}
     text = chunk["content"] if is_first else chunk["content"][chunk["own_start"] :]
-    return Piece("text", text, facts)
+    return AnswerPiece("text", text, facts)
 
 
 def _lines(chunk: Found) -> str:

@@ -14,11 +14,11 @@ from pgblend.cli.measure.candidates import ARMS
 from pgblend.cli.search import explain_flow, explain_page
 from pgblend.cli.search.explain_text import ScoreRow, score_rows
 from pgblend.cli.search.explain_trace import Trace, milliseconds
-from pgblend.cli.search.models import Query
+from pgblend.cli.search.models import RowsAsked
 
 # What the page can offer: collections, profiles, judged sets, and what the caller may do.
 
-_FACTS = Query(
+_FACTS = RowsAsked(
     """
     SELECT current_user::text AS role,
         blend.get_setting('default_profile') #>> '{}' AS profile,
@@ -32,11 +32,11 @@ _FACTS = Query(
     """,
     {},
 )
-_COLLECTIONS = Query("SELECT c.name FROM blend.collections AS c ORDER BY c.name", {})
-_PROFILES = Query(
+_COLLECTIONS = RowsAsked("SELECT c.name FROM blend.collections AS c ORDER BY c.name", {})
+_PROFILES = RowsAsked(
     "SELECT p.name, p.description FROM blend.profiles AS p ORDER BY NOT p.built_in, p.name", {}
 )
-_JUDGED = Query(
+_JUDGED = RowsAsked(
     """
     SELECT j.name, j.collection, j.judged_queries AS queries
     FROM blend.judged_sets AS j WHERE j.judged_queries > 0 ORDER BY j.name
@@ -74,13 +74,13 @@ _GRADES: LiteralString = """
 
 async def judge(door: Door, caller: Caller, given: dict[str, Any]) -> dict[str, Any]:
     """Note how well a passage answers a query, as `blend.feedback` does for a logged search."""
-    await door.run(caller, Query(_NOTE, given))
+    await door.run(caller, RowsAsked(_NOTE, given))
     return {"grade": given["grade"], "degraded": []}
 
 
 async def judgements(door: Door, caller: Caller, given: dict[str, Any]) -> dict[str, Any]:
     """Return what was said of documents for a query."""
-    (rows,) = await door.run(caller, Query(_GRADES, given))
+    (rows,) = await door.run(caller, RowsAsked(_GRADES, given))
     return {"judgements": rows, "degraded": []}
 
 
@@ -114,7 +114,7 @@ _MOVEMENTS = {"wide": explain_page.WIDE, "slim": explain_page.SLIM}
 _SIZES = ("width", "height", "list_top", "row", "radius", "lacking_y", "page_end", "arms_end")
 
 
-def _flow(trace: Trace, layout: explain_flow.Layout) -> dict[str, Any]:
+def _flow(trace: Trace, layout: explain_flow.FlowLayout) -> dict[str, Any]:
     drawn = explain_flow.draw_flow(trace, layout)
     boxes = [
         {
@@ -133,7 +133,7 @@ def _flow(trace: Trace, layout: explain_flow.Layout) -> dict[str, Any]:
     return {"width": drawn.width, "height": drawn.height, "boxes": boxes, "ribbons": ribbons}
 
 
-def _movement(trace: Trace, layout: explain_page.Layout) -> dict[str, Any]:
+def _movement(trace: Trace, layout: explain_page.TimesLayout) -> dict[str, Any]:
     drawn = explain_page.draw_movement(trace, layout)
     lines = [
         {
@@ -169,10 +169,12 @@ async def around(door: Door, caller: Caller, given: dict[str, Any]) -> dict[str,
         "edge_types": None,
         "limit": given["limit"],
     }
-    (own,), near = await door.run(caller, Query(SELF, parameters), Query(AROUND, parameters))
+    (own,), near = await door.run(
+        caller, RowsAsked(SELF, parameters), RowsAsked(AROUND, parameters)
+    )
     nodes = nodes_of(own, near)
     names: dict[str, object] = {"nodes": [node.name for node in nodes], "edge_types": None}
-    (between,) = await door.run(caller, Query(BETWEEN, names))
+    (between,) = await door.run(caller, RowsAsked(BETWEEN, names))
     spots, _ = radial_layout(nodes, _RING)
     return {
         "nodes": [

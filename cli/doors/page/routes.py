@@ -15,7 +15,7 @@ from pgblend.cli.doors.answers import answer_events, ask_parameters
 from pgblend.cli.doors.body import reader
 from pgblend.cli.doors.chat import sse
 from pgblend.cli.doors.door import Caller, Door
-from pgblend.cli.doors.gate import Gate, cookie_name
+from pgblend.cli.doors.gate import TokenGate, cookie_name
 from pgblend.cli.doors.problems import Problem
 from pgblend.cli.doors.tokens import joined, new_halves
 from pgblend.cli.models.middleware import read_body
@@ -105,7 +105,7 @@ _LINK: dict[str, Any] = {
 _MOST_BYTES = 1024
 
 
-def page_routes(door: Door, gate: Gate) -> list[Route]:
+def page_routes(door: Door, gate: TokenGate) -> list[Route]:
     """Return the routes that need no token."""
     return [
         *(asset.route() for asset in read_assets()),
@@ -113,7 +113,7 @@ def page_routes(door: Door, gate: Gate) -> list[Route]:
     ]
 
 
-def _opener(door: Door, gate: Gate) -> Any:
+def _opener(door: Door, gate: TokenGate) -> Any:
     read = reader(_LINK)
 
     async def open_link(request: Request) -> Response:

@@ -15,14 +15,14 @@ from pgblend.cli.measure.candidates import (
     ARMS,
     FOUND,
     VECTORS,
-    Pool,
+    JudgedPool,
     found_chunks,
     found_parameters,
     is_tuned_on,
     join_pool,
     mean_ndcg,
 )
-from pgblend.cli.search.models import Query
+from pgblend.cli.search.models import RowsAsked
 from pgblend.cli.search.statements import SearchRequest
 
 _SHARE, _SEED = 0.5, 0  # half of the questions are held back, always the same
@@ -62,7 +62,7 @@ Question = tuple[int, datetime]  # its number, and when it was last judged
 class _Kept:
     """The candidates of a set's questions, as a caller may see them."""
 
-    pools: dict[Question, Pool] = field(default_factory=dict)
+    pools: dict[Question, JudgedPool] = field(default_factory=dict)
     used: float = 0.0
 
 
@@ -77,8 +77,8 @@ class Tuner:
         name = given["judged_set"], given.get("collection")
         (plan,), rows = await door.run(
             caller,
-            Query(_SETTINGS, {"profile": given.get("profile")}),
-            Query(_QUESTIONS, {"set": name[0], "collection": name[1]}),
+            RowsAsked(_SETTINGS, {"profile": given.get("profile")}),
+            RowsAsked(_QUESTIONS, {"set": name[0], "collection": name[1]}),
         )
         settings = plan["settings"]
         asked = [(row["id"], row["judged_at"]) for row in rows]
@@ -128,22 +128,22 @@ async def _read(
 
 async def _pool(
     door: Door, caller: Caller, name: SetName, settings: Settings, question: Question
-) -> Pool:
+) -> JudgedPool:
     """Search one question by each arm alone; the model gives a vector that is not there."""
-    ((query,),) = await door.run(caller, Query(_QUESTION, {"id": question[0]}))
+    ((query,),) = await door.run(caller, RowsAsked(_QUESTION, {"id": question[0]}))
     if query["embedding"] is None:
         request = SearchRequest(query["words"], 10, None, None, {"strict": True})
         asked = await door.ask_models(caller, request, None, stages=())
         query["embedding"] = asked.request.query_embedding
     if query["embedding"] is None:  # the gateway is closed to this process
-        ((row,),) = await door.run(caller, Query(_VECTOR, query))
+        ((row,),) = await door.run(caller, RowsAsked(_VECTOR, query))
         query |= row
     parameters = [found_parameters(name[0], arm, settings, query, name[1]) for arm in ARMS]
-    rows = await door.run(caller, *(Query(FOUND, each) for each in parameters))
+    rows = await door.run(caller, *(RowsAsked(FOUND, each) for each in parameters))
     found = dict(zip(ARMS, rows, strict=True))
     vectors = {}
     if _needs_vectors(settings):
-        (stored,) = await door.run(caller, Query(VECTORS, {"ids": found_chunks(found)}))
+        (stored,) = await door.run(caller, RowsAsked(VECTORS, {"ids": found_chunks(found)}))
         vectors = {row["chunk_id"]: _vector(str(row["embedding"])) for row in stored}
     return join_pool(query | {"embedding": _vector(query["embedding"])}, found, vectors)
 
@@ -157,7 +157,7 @@ def _vector(text: str) -> Any:
     return np.array(json.loads(text), dtype=np.float64)
 
 
-def _halves(pools: Sequence[Pool], before: Settings, tried: Settings) -> list[dict[str, Any]]:
+def _halves(pools: Sequence[JudgedPool], before: Settings, tried: Settings) -> list[dict[str, Any]]:
     """Return the means of both halves, under the settings in force and under those tried."""
     halves = []
     for held_back in (False, True):
