@@ -50,7 +50,7 @@ LISTS = {
     # Facts that fit the shape, and cannot be true.
     "beyond the best": "columns[3 * n] += 10**6",
     "below the worst": "columns[-1] = -2.0",
-    "worst first": "columns[3 * n :] = columns[: 3 * n - 1 : -1]",
+    "worst first": "columns[3 * n :] = [columns[3 * n] * (m + 1) / n for m in range(n)]",
 }
 LIES = {
     "count: a text": ("count", "value[0] = 'x'"),
