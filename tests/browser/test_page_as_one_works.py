@@ -126,7 +126,7 @@ def test_a_document_marks_the_words_and_goes_to_them(visit: Visit) -> None:
 MARKDOWN = (
     "See the **wombat** [guide to _wombats_](guide.md \"x\") and `wombat --help`.\n\n"
     "| wombat | size |\n|---|---|\n| big | 2 |\n\n> a wombat said `ls` a_b_c 2*3*4\n\n"
-    "- [ ] wombat task"
+    "- [ ] wombat task\n\nBurrow\n======\n\n* * *\n\n[1]: http://burrow.example/x"
 )  # fmt: skip
 
 
@@ -144,7 +144,8 @@ def test_snippets_relevance_and_copies(visit: Visit, site: Site) -> None:
     snippet = row.locator(".snippet").inner_text()
     assert not re.search(r"\*\*|`|\]\(|\||---|_wombats_", snippet), snippet
     assert "guide to wombats" in snippet
-    assert "2*3*4 wombat task" in snippet
+    assert "2*3*4 wombat task Burrow" in snippet
+    assert not re.search(r"==|http", snippet), snippet
     assert row.locator(".snippet mark").count() > 0
     expect(row.locator(".relevance")).to_have_text(re.compile(r"relevance [\d.]+"))
     code = one.page.locator(".row", has_text="three.py").locator(".snippet")

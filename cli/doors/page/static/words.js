@@ -29,6 +29,8 @@ export const withoutMarkdown = (html) => html
   .replace(/\|?(?:\s*:?-{3,}:?\s*\|)+(?:\s*:?-{3,}:?)?/g, " ").replace(/\s*\|\s*/g, " ") // tables
   .replace(/(^|\s)(?:#{1,6}|&gt;|>|[-*+]|\d+\.)(?=\s)/g, "$1") // headings, quotations, items
   .replace(/(^|\s)\[[ xX]\](?=\s)/g, "$1") // tasks
+  .replace(/(^|\s)\[[^[\]\s]+\]:\s+\S+/g, "$1") // what links by name lead to
+  .replace(/(^|\s)(?:={3,}|(?:[*_-] ?){3,})(?=\s|$)/g, "$1") // lines below headings, rules
   .replace(/`+|\*\*|~~/g, "")
   .replace(/(^|[\s(>])[*_]+(?=[^\s*_])/g, "$1").replace(/([^\s*_])[*_]+(?=[\s).,;:!?<]|$)/g, "$1")
   .replace(/\\([!-/:-@[-`{-~])/g, "$1");
