@@ -3,9 +3,10 @@
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time
-from email.utils import parsedate_to_datetime
+from email.utils import parsedate_to_datetime, parsedate_tz
 from importlib import import_module
 from typing import Any
 
@@ -224,12 +225,22 @@ def _is_unicode(text: str) -> bool:
 # The date of a text: what the text or its file says of itself, before the file's time.
 
 # Metadata that tell a document's date, the first that there is: of mail and front matter, then a
-# document's own properties.
+# document's own properties. Written small, without hyphens and blanks.
 _KEYS = (
-    *("date", "published", "published_at", "publishedat", "datepublished", "pubdate"),
-    *("modified", "updated", "updated_at", "updatedat", "lastmod", "last_modified", "lastmodified"),
-    *("datemodified", "moddate", "created", "created_at", "createdat", "creationdate"),
+    *("date", "datum", "fecha", "published", "publishedat", "publishedon", "datepublished"),
+    *("pubdate", "publishdate", "publicationdate", "issued"),
+    *("modified", "modifiedat", "updated", "updatedat", "lastmod", "lastmodified", "lastupdated"),
+    *("lastedited", "lasteditedtime", "datemodified", "moddate"),
+    *("created", "createdat", "createdtime", "creationdate", "datecreated"),
 )
+# A day as people write it, at the start of a text; what comes after it is a time of that day.
+_WRITTEN = {
+    r"\d{4}[/.]\d{1,2}[/.]\d{1,2}": ("%Y/%m/%d", "%Y.%m.%d"),
+    r"\d{1,2}\.\s?\d{1,2}\.\s?\d{4}": ("%d.%m.%Y",),
+    r"\d{1,2}\s[a-z]+\s\d{4}": ("%d %B %Y", "%d %b %Y"),
+    r"[a-z]+\s\d{1,2}\s\d{4}": ("%B %d %Y", "%b %d %Y"),
+}
+_DAY_OF_WEEK = re.compile(r"^(mon|tues?|wed(nes)?|thu(rs)?|fri|sat(ur)?|sun)(day)?\b[\s,.]*", re.I)
 # As PDF has it: D:20260131120000+01'00'.
 _OF_PDF = re.compile(r"D:(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(Z|[+-]\d\d'?\d\d)?")
 
@@ -239,7 +250,7 @@ def own_date(document: Document) -> datetime | None:
     times = _known(message.time for message in document.messages)
     if times:
         return max(times)
-    by_key = {str(key).lower().replace("-", "_"): key for key in document.metadata}
+    by_key = {re.sub(r"[\W_]", "", str(key).lower()): key for key in document.metadata}
     found = _known(document.metadata[by_key[key]] for key in _KEYS if key in by_key)
     return found[0] if found else None
 
@@ -249,7 +260,10 @@ def _known(values: Iterable[Any]) -> list[datetime]:
 
 
 def moment_of(value: Any) -> datetime | None:
-    """Return the moment that a text tells: of ISO 8601, of mail, of PDF; in UTC without a zone."""
+    """Return the moment that a text tells: of ISO 8601, of mail, of PDF, or a written day.
+
+    In UTC without a zone.
+    """
     text = str(value).strip() if value else ""
     if not re.search(r"\d", text) or len(text) > 100:
         return None
@@ -275,9 +289,23 @@ def _read(text: str) -> datetime | None:
             moment -= shift or moment - moment
         return moment
     if re.match(r"\d{4}-\d\d-\d\d", text):
-        return datetime.fromisoformat(text)
+        return datetime.fromisoformat(re.sub(r"\s(?=([+-]\d\d:?\d\d|Z)$)", "", text))
     # A bare year or number is no date of a mail.
-    return parsedate_to_datetime(text) if re.search(r"[A-Za-z]{3}", text) else None
+    mail = parsedate_tz(text) if re.search(r"[A-Za-z]{3}", text) else None
+    return parsedate_to_datetime(text) if mail else _written_day(text)
+
+
+def _written_day(text: str) -> datetime | None:
+    """Return a day that a text begins with: 3 April 2012, April 3rd, 2012, 3.4.2012, 2012/4/3."""
+    words = _DAY_OF_WEEK.sub("", text.lower())
+    words = re.sub(r"(?<=\d)(st|nd|rd|th)\b|,|(?<=[a-z])\.|(?<=\bsep)t\b\.?", "", words)
+    for pattern, ways in _WRITTEN.items():
+        if found := re.match(rf"{pattern}(?!\d)", words):
+            day = re.sub(r"(?<=\.)\s", "", found[0])
+            for way in ways:
+                with suppress(ValueError):
+                    return datetime.strptime(day, way)
+    return None
 
 
 # Files within files: what is attached to a mail, or lies in an archive.

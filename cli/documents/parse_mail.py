@@ -7,11 +7,10 @@ import mimetypes
 import re
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC
 from email.errors import MessageError
 from email.message import EmailMessage
 from email.message import Message as RawPart
-from email.utils import getaddresses, parsedate_to_datetime
+from email.utils import getaddresses
 from pathlib import PurePath
 
 from striprtf.striprtf import rtf_to_text
@@ -24,6 +23,7 @@ from pgblend.cli.documents.document import (
     LeftOut,
     Message,
     ParseError,
+    moment_of,
     storable_text,
 )
 from pgblend.cli.documents.mail_containers import read_tnef, signed_mail
@@ -452,11 +452,10 @@ def mail_addresses(people: str) -> list[str]:
 
 
 def mail_time(message: EmailMessage) -> str:
-    """Return when a mail was sent, in UTC; empty where it does not say so."""
-    with suppress(ValueError, TypeError, OverflowError):
-        moment = parsedate_to_datetime(header(message, "Date"))
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC).isoformat()
-    return ""
+    """Return when a mail was sent, in UTC, or first received; empty where it does not say so."""
+    received = [str(value).rpartition(";")[2] for value in message.get_all("Received", ())]
+    moments = map(moment_of, (header(message, "Date"), *reversed(received)))
+    return next((moment.isoformat() for moment in moments if moment), "")
 
 
 def attachment_names(parts: MailParts) -> list[str]:

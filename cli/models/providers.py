@@ -69,7 +69,7 @@ def to_gateway_error(
     if any(isinstance(cause, _UNREACHABLE) for cause in causes):
         return GatewayError(502, "provider_unreachable", f"{provider} cannot be reached")
     if status == 404 or isinstance(error, litellm.LiteLLMUnknownProvider):
-        message = f"{provider} has no {kind} model {model!r}"
+        message = f"{provider} has no {kind.removesuffix('_texts')} model {model!r}"
         return GatewayError(404, "model_not_found", message, param="model")
     if status in (401, 403) or not _answered(error):
         missing = [] if key else litellm.validate_environment(model).get("missing_keys") or []
@@ -188,9 +188,15 @@ def _check_dimensions(model: str, sizes: set[int], wanted: int | None) -> None:
 
 
 _OPENAI_KEY = "OPENAI_API_KEY"
-Kind = Literal["chat", "embedding", "rerank"]
+# "rerank_texts": as text-embeddings-inference has it, which takes `texts` at a server's root.
+Kind = Literal["chat", "embedding", "rerank", "rerank_texts"]
 _MOST_BREAKERS = 1000
-_FUNCTIONS = {"chat": "acompletion", "embedding": "aembedding", "rerank": "arerank"}
+_FUNCTIONS = {
+    "chat": "acompletion",
+    "embedding": "aembedding",
+    "rerank": "arerank",
+    "rerank_texts": "arerank",
+}
 _OTHER_BYTES = 256 * 1024
 _NUMBER_BYTES = 32  # as JSON has one, with what stands between two
 _LARGEST = 16 * 1024 * 1024  # of what is said, and of scores: a reranker may repeat the documents
@@ -337,13 +343,15 @@ class Providers:
     def _address(self, model: str, provider: str, kind: Kind) -> dict[str, str]:
         """Return what litellm calls a model, and where it is if that is not the provider's own.
 
-        OpenAI has no rerank: vLLM's shape is that of TEI, Infinity and llama.cpp too.
+        OpenAI has no rerank: vLLM's shape is that of Infinity and llama.cpp too.
         """
         if provider not in self.servers:
             return {"model": model}
-        name = model.removeprefix(f"{provider}/")
+        name, url = model.removeprefix(f"{provider}/"), self.servers[provider].url
+        if kind == "rerank_texts":
+            return {"model": f"huggingface/{name}", "api_base": url.removesuffix("/v1")}
         library = "hosted_vllm" if kind == "rerank" else "openai"
-        return {"model": f"{library}/{name}", "api_base": self.servers[provider].url}
+        return {"model": f"{library}/{name}", "api_base": url}
 
     def _key(self, provider: str) -> str | None:
         """Return the key that is passed by hand; of other providers litellm finds it."""

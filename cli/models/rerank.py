@@ -130,6 +130,7 @@ def parse_rerank_request(body: bytes) -> RerankRequest:
 
 Answer = dict[str, Any]
 _MOST_MODELS = 1000
+_MOST_TEXTS = 32  # that text-embeddings-inference takes at once, unless it is told otherwise
 
 
 class Reranker:
@@ -151,7 +152,7 @@ class Reranker:
         self._providers = providers
         self._chat = chat
         self._reader = ScoreReader(logit_models(os.environ))
-        self._only_chat: set[str] = set()  # models of own servers that do not rerank
+        self._ways: dict[str, int] = {}  # of models of own servers: which way they answer
 
     async def answer(self, request: RerankRequest, deadline: CallDeadline) -> tuple[Answer, bool]:
         """Return the body of the answer, documents best first, and whether no model was asked."""
@@ -206,26 +207,54 @@ class Reranker:
             return_documents=False,
         )
 
+    async def _ranked_texts(
+        self, model: str, provider: str, query: str, documents: list[str], deadline: Deadline
+    ) -> list[float]:
+        scores: list[float] = []
+        for start in range(0, len(documents), _MOST_TEXTS):
+            texts = documents[start : start + _MOST_TEXTS]
+            scores += await self._providers.call(
+                "rerank_texts",
+                model,
+                deadline,
+                partial(self._reader.read, model, provider, len(texts)),
+                task="rerank",
+                query=query,
+                documents=texts,
+                truncate=True,
+            )
+        return scores
+
+    async def _said(
+        self, model: str, _: str, query: str, documents: list[str], deadline: Deadline
+    ) -> list[float]:
+        return await self._chat.scores(model, query, documents, deadline)
+
     async def _scores_of_server(
         self, model: str, provider: str, query: str, documents: list[str], deadline: CallDeadline
     ) -> list[float]:
-        """Return the scores of a model of one's own server: a reranker's, else a chat model's."""
-        if model in self._only_chat:
-            return await self._chat.scores(model, query, documents, deadline)
-        try:
-            return await self._ranked(model, provider, query, documents, deadline)
-        except GatewayError as error:
-            if not _reranks_nothing(error):
-                raise
-            refusal = error
-        try:
-            scores = await self._chat.scores(model, query, documents, deadline)
-        except GatewayError as error:
-            # A server without chat: what it says of reranking is the reason.
-            raise (refusal if error.code == "model_not_found" else error) from None
-        if len(self._only_chat) < _MOST_MODELS:
-            self._only_chat.add(model)
-        return scores
+        """Return the scores of a model of one's own server.
+
+        A reranker takes the shape of Cohere, or that of text-embeddings-inference; what takes
+        neither is asked as a chat model. A model that answered one way is asked no other.
+        """
+        ways = (self._ranked, self._ranked_texts, self._said)
+        known = self._ways.get(model)
+        refusals: list[GatewayError] = []
+        for place in range(len(ways)) if known is None else (known,):
+            try:
+                scores = await ways[place](model, provider, query, documents, deadline)
+            except GatewayError as error:
+                if not _reranks_nothing(error):
+                    raise
+                refusals.append(error)
+            else:
+                if len(self._ways) < _MOST_MODELS:
+                    self._ways[model] = place
+                return scores
+        # Where nothing answers, what a server says of a call tells more than that it is not there.
+        told = [error for error in refusals if error.code != "model_not_found"]
+        raise (told or refusals)[-1 if told else 0]
 
 
 def _reranks_nothing(error: GatewayError) -> bool:

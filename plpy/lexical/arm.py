@@ -367,7 +367,8 @@ def corrected_parts(
     """Return what to look for once misspelt words are put right."""
     parts = []
     for part in terms.parts:
-        weights = corrected_weights(part.config, part.lexemes, part.weights, chosen, frequencies)
+        of_part = part.config, part.lexemes, part.weights
+        weights = corrected_weights(*of_part, chosen, frequencies, len(terms.parts) == 1)
         if weights:
             parts.append(Part(part.config, [*weights], [*weights.values()], part.condition))
     return parts

@@ -115,18 +115,20 @@ def corrected_weights(
     boosts: Sequence[float],
     chosen: Mapping[Lexeme, Sequence[tuple[str, float]]],
     frequencies: Mapping[Lexeme, tuple[int, float]],
+    one_language: bool,
 ) -> dict[str, float]:
     """Return what each lexeme to look for weighs, in byte order.
 
     Guesses take the place of what they stand for. A word misspelt in several ways counts as one
-    that is repeated (_parse_query). None weighs more than the heaviest word that passages have.
+    that is repeated (_parse_query). Among several languages, where a guess may be at a word of
+    another, none weighs more than the heaviest word that passages have.
     """
     exact = [
         boost * frequencies[config, lexeme][1]
         for lexeme, boost in zip(lexemes, boosts, strict=True)
         if boost and (config, lexeme) not in chosen and frequencies[config, lexeme][0]
     ]
-    most = max(exact, default=inf)
+    most = inf if one_language else max(exact, default=inf)
     addends: dict[str, list[float]] = {}
     for (of_config, _), guesses in chosen.items():
         if of_config == config:

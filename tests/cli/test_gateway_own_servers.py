@@ -95,16 +95,17 @@ def test_chat_expansion_and_rerank(gateway: GatewayProcess, ollama: ModelProvide
     ollama.reply = lambda _: '{"scores": [1, 9]}'
     ranked = post(gateway, "/v1/rerank", model=model, query="wine", documents=["sea", "wine"])
     assert [row["index"] for row in ranked.json()["results"]] == [1, 0]
-    assert {body["model"] for body in ollama.bodies} == {"qwen3:4b"}
+    models = {body["model"] for body in ollama.bodies if "texts" not in body}
+    assert models == {"qwen3:4b"}
     post(gateway, "/v1/rerank", model=model, query="wine", documents=["land", "beer"])
     paths = [headers[":path"] for headers in ollama.headers]
     assert paths.count("/v1/rerank") == 1  # it is asked once
-    assert {*paths} == {"/v1/chat/completions", "/v1/rerank"}
+    assert {*paths} == {"/v1/chat/completions", "/v1/rerank", "/rerank"}
 
 
 @pytest.mark.slow
 def test_a_reranker_of_ones_own(gateway: GatewayProcess, tei: ModelProvider) -> None:
-    """As vLLM, text-embeddings-inference and Infinity have it, in Cohere's and Jina's shape."""
+    """As vLLM, Infinity and llama.cpp have it, in Cohere's and Jina's shape."""
     tei.behaviours["chat"] = Behaviour(status=404)
     asked = {"model": "my-tei/BAAI/bge-reranker-v2-m3", "query": "red wine"}
     ranked = post(gateway, "/v1/rerank", **asked, documents=["sea", "red wine"])
@@ -122,6 +123,28 @@ def test_a_reranker_of_ones_own(gateway: GatewayProcess, tei: ModelProvider) -> 
     tei.behaviours["rerank"] = Behaviour(status=404)
     failed = post(gateway, "/v1/rerank", **asked, documents=["snow"])
     assert "has no rerank model 'my-tei/BAAI/bge-reranker-v2-m3'" in failed.text
+    assert {headers[":path"] for headers in tei.headers} == {"/v1/rerank"}  # it is known by then
+
+
+@pytest.mark.slow
+def test_a_reranker_of_text_embeddings_inference(
+    gateway: GatewayProcess, tei: ModelProvider
+) -> None:
+    """It takes `texts` at the server's root, 32 at once, and knows no other shape."""
+    tei.behaviours["rerank"] = Behaviour(status=404, failures=1)
+    asked = {"model": "my-tei/BAAI/bge-reranker-base", "query": "red wine"}
+    documents = [f"sea {number}" for number in range(33)] + ["red wine"]
+    ranked = post(gateway, "/v1/rerank", **asked, documents=documents)
+    assert ranked.status_code == 200, ranked.text
+    assert ranked.json()["results"][0] == {"index": 33, "relevance_score": 1.0}
+    assert len(ranked.json()["results"]) == 34
+    post(gateway, "/v1/rerank", **asked, documents=["red sea"])
+    sent = [
+        (headers[":path"], len(body.get("texts", ())))
+        for headers, body in zip(tei.headers, tei.bodies, strict=True)
+    ]
+    assert sent == [("/v1/rerank", 0), ("/rerank", 32), ("/rerank", 2), ("/rerank", 1)]
+    assert {headers["authorization"] for headers in tei.headers} == {f"Bearer {SECRET}"}
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,16 @@ def dated(pgblend: Any, connection: Any, tmp_path: Path, shared_data: Path) -> A
         '<meta property="article:published_time" content="2024-03-09"><p>the report of a page</p>'
     )
     moments["page.html"] = datetime(2024, 3, 9, tzinfo=UTC)
+    (tmp_path / "mails" / "sent.eml").write_text(
+        "Received: from b by c; Tue, 12 Mar 2024 10:00:09 +0200\n"
+        "Received: from a by b; Tue, 12 Mar 2024 10:00:00 +0200\n"
+        "From: Ann <a@x.org>\nSubject: Sent\nDate: yesterday\n\nreport without its own date\n"
+    )
+    moments["mails/sent.eml"] = datetime(2024, 3, 12, 8, tzinfo=UTC)
+    (tmp_path / "pandoc.md").write_text(
+        "% A note\n% Ann\n% 13 March 2024\n\nthe report as written\n"
+    )
+    moments["pandoc.md"] = datetime(2024, 3, 13, tzinfo=UTC)
     (tmp_path / "plain.txt").write_text("the report without a date")
     result = pgblend("ingest", str(tmp_path), "--collection", "c")
     assert result.exit_code == 0, result.output

@@ -287,6 +287,14 @@ def test_a_word_misspelt_in_two_ways_counts_as_repeated(db: Database) -> None:
     assert scores[1] == pytest.approx(scores[0] * 11 * 2 / 12, rel=0.1)
 
 
+def test_a_corrected_word_weighs_as_itself_in_one_language(db: Database) -> None:
+    db.rows("SELECT add_collection('c')")
+    pumps = [(f"p{n}", "", f"The pump in cellar {n} leaks") for n in range(30)]
+    swept = ("swept", "", "The chimney of the old house by the lake was swept in spring")
+    add_documents(db, "c", [*pumps, swept])
+    assert search(db, "pump chimeny")[0][0] == "swept"
+
+
 def test_words_that_other_collections_had_are_not_remembered_for_this_one(db: Database) -> None:
     """The session keeps what a word may stand for; of trigrams the 50 most alike."""
     db.rows("SELECT add_collection('open'), add_collection('emptied')")

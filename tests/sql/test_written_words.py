@@ -37,10 +37,6 @@ def ranked(db: Database, search: str, options: str) -> Ranked:
     }
 
 
-def reciprocal(key: str, keys: list[str]) -> float:
-    return 1 / (1 + keys.index(key)) if key in keys else 0.0
-
-
 def test_the_set_is_large_enough() -> None:
     assert sum(map(len, SET["kinds"].values())) >= 120
     assert len(SET["kinds"]) >= 12
@@ -56,6 +52,6 @@ def test_by_words_what_is_meant_comes_first(library: Database) -> None:
 
 
 def test_so_it_does_by_the_default_profile(library: Database) -> None:
-    """Words of one language that are misspelt ones of another cost a place here and there."""
     found = ranked(library, "hybrid_search", "{}")
-    assert sum(reciprocal(*came) for came in found.values()) / len(found) > 0.98
+    missed = {asked: came for asked, came in found.items() if came[1][:1] != [came[0]]}
+    assert not missed, missed

@@ -84,8 +84,15 @@ def embeddings_answer(
     }
 
 
-def rerank_answer(body: dict[str, Any]) -> dict[str, Any]:
-    """Return the answer to a rerank request in Cohere's shape, best first."""
+def rerank_answer(body: dict[str, Any]) -> Any:
+    """Return the answer to a rerank request, best first, in the shape of Cohere.
+
+    Where it has `texts`, in that of text-embeddings-inference.
+    """
+    if "texts" in body:
+        scores = [relevance(body["query"], text) for text in body["texts"]]
+        places = sorted(range(len(scores)), key=lambda place: -scores[place])
+        return [{"index": place, "score": scores[place]} for place in places]
     scored = [
         {"index": index, "relevance_score": relevance(body["query"], document)}
         for index, document in enumerate(body["documents"])

@@ -18,6 +18,13 @@ from pgblend.cli.documents.document import Document, Message, moment_of, own_dat
         ("D:20260131120000+01'00'", (2026, 1, 31, 11)),
         ("D:2026", (2026, 1, 1)),
         (datetime(2026, 1, 31), (2026, 1, 31)),
+        ("2026-01-31 12:00:00 +0200", (2026, 1, 31, 10)),
+        ("31 January 2026", (2026, 1, 31)),
+        ("Saturday, January 31st, 2026", (2026, 1, 31)),
+        ("Sept. 5, 2025", (2025, 9, 5)),
+        ("31.1.2026", (2026, 1, 31)),
+        ("31. 01. 2026", (2026, 1, 31)),
+        ("2026/01/31", (2026, 1, 31)),
     ],
 )
 def test_moments(value: object, expected: tuple[int, ...]) -> None:
@@ -25,7 +32,11 @@ def test_moments(value: object, expected: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", ["", None, "soon", "2026", 2026, "2026-13-01", "D:99999999", ["2026-01-31"], "9" * 200]
+    "value",
+    [
+        *("", None, "soon", "2026", 2026, "2026-13-01", "D:99999999", ["2026-01-31"], "9" * 200),
+        *("1/2/2026", "31.2.2026", "May 2026", "12 apples 2026", "1.2.20265"),
+    ],
 )
 def test_what_is_no_moment(value: object) -> None:
     assert moment_of(value) is None
@@ -36,6 +47,10 @@ def test_which_of_several_dates_counts() -> None:
     assert own_date(Document(metadata=told)) == datetime(2021, 1, 1, tzinfo=UTC)
     assert own_date(Document(metadata={**told, "date": "2022-01-01"})).year == 2022  # type: ignore[union-attr]
     assert own_date(Document(metadata={"author": "2020-01-01"})) is None
+    for name in ("publishDate", "pub_date", "Datum", "Last edited time", "published-on"):
+        assert own_date(Document(metadata={name: "2026-01-31"})) == datetime(
+            2026, 1, 31, tzinfo=UTC
+        )
     times = "2016-01-14T10:00:00+00:00", "2016-03-28T10:00:00+00:00", ""
     messages = tuple(Message(str(n), "a", time, "text") for n, time in enumerate(times))
     of_messages = Document(messages=messages, metadata=told)
