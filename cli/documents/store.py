@@ -145,9 +145,10 @@ def read_collection(connection: Connection, name: str) -> CollectionInfo:
 
 
 def text_configurations(connection: Connection) -> set[str]:
-    """Return the names of the server's text search configurations."""
+    """Return the names of the server's text search configurations, and of pgblend's (zh)."""
     rows = connection.execute(
-        "SELECT cfgname FROM pg_catalog.pg_ts_config WHERE pg_ts_config_is_visible(oid)"
+        "SELECT cfgname FROM pg_catalog.pg_ts_config"
+        " WHERE pg_ts_config_is_visible(oid) OR cfgnamespace = to_regnamespace('pgblend')"
     )
     return {row[0] for row in rows}
 
