@@ -208,7 +208,7 @@ class Reranker:
         )
 
     async def _ranked_texts(
-        self, model: str, provider: str, query: str, documents: list[str], deadline: Deadline
+        self, model: str, provider: str, query: str, documents: list[str], deadline: CallDeadline
     ) -> list[float]:
         scores: list[float] = []
         for start in range(0, len(documents), _MOST_TEXTS):
@@ -226,7 +226,7 @@ class Reranker:
         return scores
 
     async def _said(
-        self, model: str, _: str, query: str, documents: list[str], deadline: Deadline
+        self, model: str, _: str, query: str, documents: list[str], deadline: CallDeadline
     ) -> list[float]:
         return await self._chat.scores(model, query, documents, deadline)
 
