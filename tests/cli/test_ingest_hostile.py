@@ -81,6 +81,25 @@ def test_home_made_bombs(run, connection, tmp_path):
     assert all("\n" not in message for message in found.values())
 
 
+def test_numbers_of_thousands_of_digits_are_texts(run, connection, tmp_path):
+    digits, bits = "7" * 5000, "0x" + "f" * 5000
+    files = {
+        "a.jsonl": f'{{"text": "one", "n": {digits}}}\n{{"text": "two", "n": -1e999}}\n',
+        "fenced.md": f';;;\n{{"n": {digits}}}\n;;;\nthree\n',
+        "json.md": '{"n": 1e5000}\n# four\n',
+        "toml.md": f"+++\nn = {bits}\n+++\nfive\n",
+        "yaml.md": f"---\nn: {bits}\n---\nsix\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    assert failures(run(tmp_path)) == {}
+    rows = connection.execute("SELECT source_key, metadata ->> 'n' FROM blend.documents").fetchall()
+    assert dict(rows) == {
+        **{"a.jsonl#1": digits, "a.jsonl#2": "-1e999", "fenced.md": digits, "json.md": "1e5000"},
+        **{"toml.md": bits, "yaml.md": bits},
+    }
+
+
 def test_a_line_of_a_gigabyte_among_records(run, connection, tmp_path):
     with (tmp_path / "r.jsonl").open("wb") as file:
         file.write(b'{"id": "a", "text": "one"}\n')
