@@ -136,7 +136,8 @@ class Connection:
     """The Database of the program in a process; `session` keeps what a backend's GD does.
 
     A failed statement leaves the transaction as it was before all statements: none of them writes.
-    Statements are prepared where `prepares`: a pooler in transaction mode may not keep them.
+    Statements are prepared where `prepares`: a pooler in transaction mode may not keep them. The
+    connection is one that begins no transactions by itself.
     """
 
     Problem: tuple[type[Exception], ...] = (StatementError, UserError)
@@ -147,6 +148,8 @@ class Connection:
         session: MutableMapping[str, Any] | None = None,
         prepares: bool = True,
     ) -> None:
+        if not connection.autocommit:
+            raise ValueError("the connection begins transactions: expected one in autocommit mode")
         self.connection, self.prepares = connection, prepares
         self.session: MutableMapping[str, Any] = {} if session is None else session
         self.warnings: list[tuple[str, str | None]] = []

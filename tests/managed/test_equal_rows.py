@@ -146,3 +146,10 @@ def test_a_reader_sees_what_it_sees_inside(two_collections: TwoCollections) -> N
         assert error.sqlstate == named.sqlstate
         # Whoever comes next over this connection is who logged in.
         assert connection.execute("SELECT current_user = session_user").fetchone() == (True,)
+
+
+def test_a_connection_that_begins_transactions_is_refused(library: Database) -> None:
+    with connect(library.url) as connection:
+        connection.autocommit = False
+        with pytest.raises(ValueError, match="autocommit"):
+            Connection(connection)
