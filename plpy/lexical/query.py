@@ -43,10 +43,16 @@ def has_operators(query: str) -> bool:
 
 
 def plain_quotes(query: str) -> str:
-    """Return a query with all quotes as typewriters have them."""
+    """Return a query with all quotes as typewriters have them; without one that has no other.
+
+    A typewriter's own stays: it reaches to the end.
+    """
     if query.isascii():
         return query
-    return re.sub(_SINGLE, r'"\1"', query.translate(_AS_QUOTES))
+    plain = re.sub(_SINGLE, r'"\1"', query.translate(_AS_QUOTES))
+    if plain.count('"') == 1 and '"' not in query:
+        return plain.replace('"', " ")
+    return plain
 
 
 def tokens(query: str) -> Iterator[Token]:

@@ -95,6 +95,7 @@ CASES = [
     ("« second factor »", ["second"], None),
     ("‘second factor’", ["second"], None),
     ("(“second factor”)", ["second"], None),
+    ("”factor password second", ["apart", "second"], None),  # it quotes nothing
     ("one’s second factor isn’t", ["apart", "second"], None),
     ("Café", ["cafe"], "<mark>Café</mark>"),
     ("cafe\u0301 zu\u0308richsee", ["cafe"], "<mark>Zürichsee</mark>"),
