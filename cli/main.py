@@ -120,7 +120,7 @@ def _nearest_named() -> Iterator[None]:
         ctx = error.ctx
         if ctx is None:
             raise
-        from difflib import get_close_matches  # of few calls
+        from pgblend.plpy.base.nearest import nearest  # few calls are wrong
 
         if isinstance(error, click.NoSuchOption):
             given = error.option_name
@@ -133,8 +133,8 @@ def _nearest_named() -> Iterator[None]:
         else:
             given, names = error.command_name, cast(click.Group, ctx.command).list_commands(ctx)
         known = {name.strip("-"): name for name in names}
-        nearest = get_close_matches(given.strip("-"), known, n=2, cutoff=0)
-        error.possibilities = [known[name] for name in nearest]  # type: ignore[misc]
+        found = nearest(given.strip("-"), list(known))
+        error.possibilities = [known[name] for name in found]  # type: ignore[misc]
         raise
 
 

@@ -9,13 +9,14 @@ from operator import getitem
 from typing import Any
 
 import orjson
-from jsonschema_rs import validator_for
+from jsonschema_rs import ValidationError, ValidationErrorKind, validator_for
 
 from pgblend.cli.base.parameters import parse_json
 from pgblend.cli.doors.problems import Problem
 from pgblend.cli.doors.schemas import DEFAULT_ROWS, Schema
 from pgblend.cli.search.statements import SearchRequest
 from pgblend.plpy.base.catalog import CATALOG
+from pgblend.plpy.base.nearest import nearest_told
 
 # What callers send for a value where its meaning is plain: models write objects as JSON text.
 
@@ -77,6 +78,7 @@ def _read(text: str, schema: Schema) -> Any:
 
 
 _MOST_SHOWN = 300
+_MOST_NAME = 60
 Read = Callable[[bytes], dict[str, Any]]
 _VECTOR_NAME = "query_embedding"
 _VECTOR_START = re.compile(rf'"{_VECTOR_NAME}"[ \t\n\r]*+:[ \t\n\r]*+\[')
@@ -112,11 +114,10 @@ def checker(schema: Schema, whole: str, hint: str) -> Callable[[Any], dict[str, 
         if not validator.is_valid(given):
             given = as_meant(given, schema)
         if not validator.is_valid(given):
-            wrong = min(validator.iter_errors(given), key=lambda error: len(error.instance_path))
+            wrong = min(validator.iter_errors(given), key=_told_late)
             place = _place(wrong.instance_path) or whole
-            is_huge = reduce(getitem, wrong.instance_path, given) in (inf, -inf)
-            message = "the number is out of range" if is_huge else wrong.message
-            raise Problem(400, "invalid-request", f"{place}: {message}"[:_MOST_SHOWN], hint=hint)
+            message = f"{place}: {_message(wrong, given, schema)}"
+            raise Problem(400, "invalid-request", message[:_MOST_SHOWN], hint=hint)
         checked: dict[str, Any] = dict(given)
         if not checked.get("query", "words").strip():
             raise Problem(400, "invalid-request", "query: is empty: expected words", hint=hint)
@@ -125,6 +126,23 @@ def checker(schema: Schema, whole: str, hint: str) -> Callable[[Any], dict[str, 
         return checked
 
     return check
+
+
+def _told_late(wrong: ValidationError) -> tuple[int, bool]:
+    """Return how late an error is told: a wrong name before the required one that it stands for."""
+    is_name = isinstance(wrong.kind, ValidationErrorKind.AdditionalProperties)
+    return len(wrong.instance_path), not is_name
+
+
+def _message(wrong: ValidationError, given: Any, schema: Any) -> str:
+    """Return what is wrong with a value; of an unknown name, which are the nearest to it."""
+    if isinstance(wrong.kind, ValidationErrorKind.AdditionalProperties):
+        name = min(wrong.kind.unexpected)
+        of_object = reduce(getitem, wrong.schema_path[:-1], schema)
+        told = nearest_told(name, of_object["properties"])
+        return f"there is no {name[:_MOST_NAME]!r}: {told}"
+    is_huge = reduce(getitem, wrong.instance_path, given) in (inf, -inf)
+    return "the number is out of range" if is_huge else wrong.message
 
 
 def _place(path: Sequence[str | int]) -> str:

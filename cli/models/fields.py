@@ -6,6 +6,7 @@ from collections.abc import Collection
 from typing import Any
 
 from pgblend.cli.models.errors import GatewayError
+from pgblend.plpy.base.nearest import nearest_told
 
 MAX_TIMEOUT_MS = 600_000
 # Providers put a model's name into URLs, and litellm takes some names for URLs.
@@ -29,8 +30,8 @@ def json_object(body: bytes, allowed: Collection[str]) -> dict[str, Any]:
         raise bad("invalid_json", "the body must be a JSON object")
     for name in fields:
         if name not in allowed:
-            known = ", ".join(sorted(allowed))
-            message = f"unknown field {name[:80]!r}; allowed: {known}"
+            told = nearest_told(name, allowed)
+            message = f"unknown field {name[:80]!r}: {told} (of {', '.join(sorted(allowed))})"
             raise bad("unknown_parameter", message, name)
     return fields
 

@@ -6,6 +6,7 @@ from dataclasses import fields
 from typing import Any, NamedTuple
 
 from pgblend.plpy.base.catalog import CATALOG, SearchSettings, Setting, defaults
+from pgblend.plpy.base.nearest import nearest
 from pgblend.plpy.base.session import Database, Json, UserError
 from pgblend.plpy.base.setting_rules import KnownValue
 
@@ -133,13 +134,10 @@ def check_settings(db: Database, settings: Json, scopes: Collection[str], place:
         setting = CATALOG.get(name)
         if setting is None or setting.scope not in scopes:
             known = sorted(one.name for one in CATALOG.values() if one.scope in scopes)
-            from difflib import get_close_matches  # of few calls
-
-            shown = name[:_MOST_SHOWN]
-            nearest = " and ".join(get_close_matches(shown, known, n=2, cutoff=0))
+            told = " and ".join(nearest(name, known))
             raise UserError(
-                f'{place} has no setting "{shown}"',
-                f"The nearest are {nearest}. Known are: {', '.join(known)}",
+                f'{place} has no setting "{name[:_MOST_SHOWN]}"',
+                f"The nearest are {told}. Known are: {', '.join(known)}",
             )
         problem = value_problem(db, setting, value)
         if problem is not None:

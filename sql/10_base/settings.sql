@@ -17,7 +17,10 @@ BEGIN
     WHERE c.name = get_setting.name;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'there is no setting "%"', left(name, 200)
-            USING ERRCODE = '22023', HINT = 'SELECT name FROM blend.settings';
+            USING ERRCODE = '22023', HINT = coalesce(
+                pgblend._nearest_names(name, ARRAY(
+                    SELECT c.name FROM blend.setting_catalog() AS c ORDER BY c.name)),
+                'SELECT name FROM blend.setting_catalog()');
     END IF;
     IF jsonb_typeof(known.default_value) <> 'object' OR known.default_value ? 'kind' THEN
         RETURN nullif(coalesce(known.value, known.default_value), 'null');
@@ -220,6 +223,20 @@ from pgblend.plpy.search.plan import read_state
 
 return db.answer(
     lambda db: told_settings(db, read_state(db, profile, None, collection_ids or []), options))
+$python$;
+
+-- _nearest_names: which two of the known names are the nearest to one that there is not, as a hint.
+-- As plpy/base/nearest.py says it, which a parallel worker cannot load.
+CREATE OR REPLACE FUNCTION pgblend._nearest_names(given text, known text[])
+RETURNS text
+LANGUAGE plpython3u
+IMMUTABLE PARALLEL SAFE
+STRICT
+AS $python$
+from difflib import get_close_matches
+
+nearest = " and ".join(get_close_matches(given[:200], known, n=2, cutoff=0))
+return f"The nearest are {nearest}. Known are: {', '.join(known)}"
 $python$;
 
 -- _setting_error: what is wrong with a value for the setting of this name, NULL where nothing is.

@@ -56,7 +56,8 @@ def test_list(pgblend: Pgblend, parse_valid: ParseValid) -> None:
     ("arguments", "exit_code", "expected"),
     [
         (["get", "nope"], 1, "nope"),
-        (["set", "nope", "1"], 1, "nope"),
+        (["get", "rrf_q"], 1, "hint: The nearest are rrf_k and "),
+        (["set", "rrf_q", "1"], 1, "hint: The nearest are rrf_k and "),
         (["reset", "nope"], 1, "nope"),
         (["set", "rrf_k", "many"], 1, "rrf_k"),
         (["set", "min_score", "7"], 1, "min_score"),

@@ -13,6 +13,7 @@ CALLS = {
     "_column_json": "('body', 'int4'::regtype)",
     "_column_text": "('body', 'bool'::regtype)",
     "_key_types": "()",
+    "_nearest_names": "('k', '{b,k1}')",
     "_bucket": "(1, 'key')",
     "_check_chunk_sizes": "(pgblend._collection_settings('{}'))",
     "_check_own_profile": "('mine')",

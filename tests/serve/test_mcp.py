@@ -146,16 +146,18 @@ def test_rights_are_the_callers(agent: Agent) -> None:
     ("tool", "arguments", "said"),
     [
         ("search", {}, '"query" is a required property'),
-        ("search", {"query": "x", "colour": 1}, "'colour' was unexpected"),
-        ("search", {"query": "x", "query_embedding": [1]}, "'query_embedding' was unexpected"),
+        ("search", {"query": "x", "colour": 1}, "no 'colour': the nearest are collections and "),
+        ("search", {"query": "x", "query_embedding": [1]}, "there is no 'query_embedding'"),
+        ("open", {"id": 1, "max_token": 900}, "the nearest are max_tokens and "),
         ("search", {"query": "x", "max_tokens": 10}, "max_tokens: 10 is less than the minimum"),
-        ("search", {"query": "x", "options": {"rrf_q": 1}}, "rrf_q"),
+        ("search", {"query": "x", "options": {"rrf_q": 1}}, "The nearest are rrf_k and "),
+        ("search", {"query": "x", "history": [{"rol": "user"}]}, "history[0]: there is no 'rol'"),
         ("search", {"query": "a\0b"}, "NUL"),
         ("search", {"query": " "}, "query:"),
         ("context", {"query": ""}, "query:"),
         ("open", {"id": "#000001:c999999"}, "chunk 999999 is not in document #000001"),
         ("open", {"id": 999999}, "there is no document 999999 that the caller may read"),
-        ("collections", {"name": "open"}, "'name' was unexpected"),
+        ("collections", {"name": "open"}, "there is no 'name': the nearest is max_tokens"),
         ("open", {"id": "wine"}, "'wine' is no id of a document"),
         ("open", {"id": "#ffffff"}, "there is no document #ffffff that the caller may read"),
         ("open", {"id": "#000001:9-2"}, "expected the first line before the last"),
@@ -219,8 +221,8 @@ def test_a_uri_that_is_the_source_is_left_out(agent: Agent, door: Any) -> None:
 
 
 def test_an_unknown_tool_is_an_error(agent: Agent) -> None:
-    with pytest.raises(MCPError, match="there is no tool 'drop_all'"):
-        agent.call("drop_all")
+    with pytest.raises(MCPError, match="there is no tool 'serch': the nearest are search and "):
+        agent.call("serch")
 
 
 def outside(text: str) -> str:

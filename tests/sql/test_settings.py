@@ -298,7 +298,14 @@ def test_unknown_setting(db: Database, name: str | None) -> None:
     for query in ("get_setting(%s)", "set_setting(%s, '1')", "reset_setting(%s)"):
         error = db.error(f"SELECT {query}", name)
         assert error.sqlstate in ("22023", "22004")
-        assert error.message_hint
+        assert str(error.message_hint).startswith("The nearest are " if name else ("The", "SELECT"))
+
+
+def test_a_reader_hears_which_settings_are_the_nearest(db: Database) -> None:
+    db.rows("SET ROLE pgblend_reader")
+    error = db.error("SELECT get_setting('candidate_depht')")
+    db.rows("RESET ROLE")
+    assert str(error.message_hint).startswith("The nearest are candidate_depth and ")
 
 
 def test_without_a_value_there_is_none(db: Database) -> None:

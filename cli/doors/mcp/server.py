@@ -31,6 +31,7 @@ from pgblend.cli.doors.mcp.writing import DEFAULT_TOKENS, ToolAnswer, WrittenAns
 from pgblend.cli.doors.pool import ConnectionPool
 from pgblend.cli.doors.problems import Problem, any_problem
 from pgblend.cli.search.models import RowsAsked
+from pgblend.plpy.base.nearest import nearest_told
 
 Context: TypeAlias = ServerRequestContext[Any, Any]
 INSTRUCTIONS = """\
@@ -110,7 +111,9 @@ class _Handlers:
         """Call a tool; what is wrong with the call is an answer, so that a model can mend it."""
         tool = BY_NAME.get(params.name)
         if tool is None:
-            raise MCPError(types.INVALID_PARAMS, f"there is no tool {params.name[:60]!r}")
+            told = nearest_told(params.name, BY_NAME)
+            message = f"there is no tool {params.name[:60]!r}: {told}"
+            raise MCPError(types.INVALID_PARAMS, message)
         caller = self._caller(ctx, tool.scope)
         try:
             given = {"max_tokens": DEFAULT_TOKENS} | tool.check(params.arguments or {})
