@@ -66,7 +66,7 @@ _CONNECTION_ADVICE = (
     ),
     (
         r"Connection refused|No such file or directory",
-        "start the server, or correct host and port in the URL; "
+        "start the server, or correct host and port in the URL. "
         "`pgblend up` starts the private server",
     ),
     (r"resolve host|translate host name", "correct the host in the URL"),
@@ -129,7 +129,7 @@ def advice_for_statement(sqlstate: str, message: str, hint: str) -> UserError:
     if _ON_SHARDS in message:
         return UserError(
             "this does not work on a coordinator of shards yet",
-            hint="docs/shards.md says what does; with the URL of a shard it works for that one's "
+            hint="docs/shards.md says what does. With the URL of a shard it works for that one's "
             "documents",
         )
     if sqlstate in _MISSING_OBJECT and (named := _PUBLIC_NAME.search(message)):

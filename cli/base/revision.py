@@ -21,7 +21,7 @@ def how_to_upgrade(*, is_extension: bool) -> str:
     """Say what brings a database to this version's revision."""
     if is_extension:
         return (
-            "put this version's files on the server (pgblend migrate extension FOLDER; "
+            "put this version's files on the server (pgblend migrate extension FOLDER, "
             "make -C FOLDER install), then: ALTER EXTENSION pgblend UPDATE"
         )
     return "run: pgblend migrate up"

@@ -121,7 +121,7 @@ def _echo_parts(parts: list[dict[str, Any]]) -> None:
     for part in parts:
         document = Text(output.one_line(part["title"] or part["source_key"]), style="bold")
         document.append(f"\n{place_of_part(part)}", style="not bold cyan")
-        document.append(f"\n{part['kind']}; {part['reason']}", style="not bold dim")
+        document.append(f"\n{part['kind']}, {part['reason']}", style="not bold dim")
         text = output.one_line(part["text"])
         shown = text if len(text) <= 300 else f"{text[:300]}…"
         table.add_row(f"[{part['citation']}]", str(part["tokens"]), document, Text(shown))

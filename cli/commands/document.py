@@ -114,7 +114,7 @@ def find_document(connection: Connection, document: str, collection: str | None)
     number = _number(document)
     if collection is None and number is None:
         raise click.UsageError(
-            f"{shorten(document)} is not a document id; "
+            f"{shorten(document)} is not a document id: "
             "to name a document by its source key, add --collection NAME"
         )
     parameters = {

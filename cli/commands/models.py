@@ -121,7 +121,7 @@ def set_model(database_url: str | None, task: str, model: str, no_test: bool) ->
     click.echo(f"{task}: {model}", err=True)
     if space and space["model"] != model:
         click.echo(f"searches use the space {space['name']}, of {space['model']}", err=True)
-        echo_hint(f"pgblend space create NAME --model {model}; fill it, switch")
+        echo_hint(f"pgblend space create NAME --model {model}, then fill it and switch")
     if switch is not None:
         click.echo(f"{switch} are off, so it is not asked yet", err=True)
         echo_hint(

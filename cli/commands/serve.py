@@ -150,8 +150,8 @@ def command(
     if login_url is None:
         raise UserError(
             "no database given to serve",
-            hint="CREATE ROLE pgblend_door LOGIN NOINHERIT IN ROLE pgblend_serve; then pass"
-            " --login-url postgresql://pgblend_door@host:5432/database",
+            hint="CREATE ROLE pgblend_door LOGIN NOINHERIT IN ROLE pgblend_serve\n"
+            "then pass --login-url postgresql://pgblend_door@host:5432/database",
         )
     if (tls_cert is None) != (tls_key is None):
         raise click.UsageError("--tls-cert and --tls-key go together")
@@ -164,7 +164,7 @@ def command(
         raise UserError(
             f"{host} can be reached from other machines, and tokens would cross the network"
             " in plain text",
-            hint="add --tls-cert and --tls-key; or listen on 127.0.0.1"
+            hint="add --tls-cert and --tls-key\nor listen on 127.0.0.1"
             "\nbehind a proxy that has TLS: --behind-proxy",
         )
     door = Door(ConnectionPool(login_url, pool_size, pool_timeout, statement_timeout))

@@ -208,9 +208,9 @@ def create(
     with changing_front(database_url) as connection:
         found = fetch_value(connection, _CREATE, given)
         chosen = fetch_value(connection, _STORAGE, {"name": name})
-    fill = "you bring its vectors" if own_vectors else f"fill it with: pgblend space fill {name}"
+    fill = "You bring its vectors" if own_vectors else f"Fill it with: pgblend space fill {name}"
     click.echo(
-        f"made embedding space {name}: {model}, {found} dimensions, {chosen}; {fill}", err=True
+        f"made embedding space {name}: {model}, {found} dimensions, {chosen}. {fill}", err=True
     )
 
 
@@ -244,8 +244,8 @@ def fill(database_url: str | None, name: str, output_format: str) -> None:
         click.echo(f"{name}: {filled.embedded:,} embedded, {row['waiting']:,} waiting", err=True)
     if filled.refused:
         click.echo(
-            f"pgblend: warning: the model refused {filled.refused:,} chunks: {filled.reason}; "
-            "pgblend worker tries them again",
+            f"pgblend: warning: the model refused {filled.refused:,} chunks: {filled.reason}, "
+            "and pgblend worker tries them again",
             err=True,
         )
 
@@ -324,7 +324,7 @@ def adopt(
         )
     if adopted.wrong:
         raise UserError(
-            f"{adopted.wrong:,} rows of {table} were left out: {'; '.join(adopted.examples)}",
+            f"{adopted.wrong:,} rows of {table} were left out: {', '.join(adopted.examples)}",
             hint=f"SELECT model, dimensions FROM blend.embedding_spaces WHERE name = '{name}'",
             exit_code=ExitCode.PARTIAL,
         )

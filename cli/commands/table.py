@@ -229,7 +229,7 @@ def _fill(connection: Connection, table: str, *, anew: bool = False, rows_in: in
     ]
     if problems:
         raise UserError(f"{table}: {problems[0]}", hint="run: pgblend doctor")
-    click.echo(f"looked at {total:,} rows; all are in", err=True)
+    click.echo(f"looked at {total:,} rows, and all are in", err=True)
 
 
 def _tell_vectors(connection: Connection, table: str) -> None:

@@ -150,7 +150,7 @@ def _stop_on_signals(stop: Callable[[], None]) -> None:
 
     def handle(number: int, _: object) -> None:
         signal.signal(number, signal.SIG_DFL)
-        _note("stopping; what is at the model is finished first")
+        _note("stopping: what is at the model is finished first")
         stop()
 
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -190,7 +190,7 @@ def _refuse_nul(text: str, place: int) -> None:
     if position >= 0:
         raise ParseError(
             f"NUL at character {place + position}: the file is not text, or its encoding was not "
-            "recognised; save it as UTF-8"
+            "recognised: save it as UTF-8"
         )
 
 
@@ -215,7 +215,7 @@ def _encoding_of(data: bytes, html: bool) -> tuple[str, str]:
         return declared, "replace"
     guess = guess_encoding(data)
     if guess is None:
-        raise ParseError("its encoding was not recognised; save it as UTF-8")
+        raise ParseError("its encoding was not recognised: save it as UTF-8")
     if not guess.sure:
         message = f"its encoding is a guess, {guess.encoding}: save it as UTF-8 if words are wrong"
         warnings.warn(message, DoubtfulEncoding, stacklevel=2)
@@ -262,7 +262,7 @@ def _check(data: bytes, encoding: str) -> None:
         data.decode(encoding)
     except UnicodeDecodeError as error:
         raise ParseError(
-            f"it begins as {encoding}, but is broken at byte {error.start}; save it as UTF-8"
+            f"it begins as {encoding}, but is broken at byte {error.start}: save it as UTF-8"
         ) from None
 
 

@@ -23,7 +23,7 @@ from pgblend.cli.documents.source_file import SourceFile, is_slack_export, lefto
 TAKEN = "{} and {} would both be stored as {!r}"
 USE_ROOT = "give their common folder with --root, so that keys hold the whole path below it"
 _GUESSED = "its name is not UTF-8: stored as {!r}, which is a guess"
-_SAME = "its name is not UTF-8, or another's is not: both would be {!r}; rename one"
+_SAME = "its name is not UTF-8, or another's is not: both would be {!r}, so rename one"
 
 
 def discover(

@@ -88,7 +88,7 @@ def language_finder(choice: str, available: Collection[str]) -> Callable[[str], 
     if configuration not in available:
         raise UserError(
             f"--lang {choice!r}: there is no such text search configuration",
-            hint=f"auto, or one of: {', '.join(sorted(available))}; with a Hunspell dictionary,"
+            hint=f"auto, or one of: {', '.join(sorted(available))}. With a Hunspell dictionary,"
             " blend.create_hunspell_config makes one",
         )
     return lambda text: configuration

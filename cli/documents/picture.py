@@ -105,7 +105,7 @@ def _check_size(image: Image.Image) -> None:
     width, height = image.size
     if width * height > MAX_PIXELS:
         raise ParseError(
-            f"a picture of {width:,} x {height:,} pixels; at most {MAX_PIXELS:,} are read"
+            f"a picture of {width:,} x {height:,} pixels: at most {MAX_PIXELS:,} are read"
         )
 
 

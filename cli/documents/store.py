@@ -448,7 +448,7 @@ class Stores:
             time.sleep(_MOVE_SECONDS)
         raise UserError(
             "a shard that is being split or moved takes no documents",
-            hint="pgblend shards status says which; run the split again, then this",
+            hint="pgblend shards status says which: run the split again, then this",
         )
 
     def _read_places(self) -> None:

@@ -133,7 +133,7 @@ def any_problem(error: Exception) -> Problem:
         return error
     if isinstance(error, GatewayError):
         return Problem.of(error)
-    unexpected = Problem(500, "internal-error", "the server failed; its log has the details")
+    unexpected = Problem(500, "internal-error", "the server failed: its log has the details")
     return problem_of(error) or unexpected
 
 
@@ -163,7 +163,7 @@ def problem_of(error: BaseException) -> Problem | None:
     if sqlstate is None:  # a value that cannot be sent, or an option that models refuse
         return Problem(400, "invalid-request", advice.message, hint=advice.hint)
     _log.error("unexpected error of the database", exc_info=error)
-    message = f"the database refused the search with {sqlstate}; its log has the details"
+    message = f"the database refused the search with {sqlstate}: its log has the details"
     return Problem(500, "internal-error", message, sqlstate=sqlstate)
 
 

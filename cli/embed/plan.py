@@ -222,7 +222,7 @@ def _chosen(figures: Sequence[Row], storage: str, dimensions: int) -> Row:
         raise UserError(
             f"storage {storage} has room for {row['most_dimensions']} dimensions, "
             f"and the model's vectors have {dimensions}",
-            hint="halfvec has room for 4000, binary for 16000; auto takes one that has",
+            hint="halfvec has room for 4000, binary for 16000. auto takes one that has",
         )
     return row
 

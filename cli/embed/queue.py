@@ -222,7 +222,7 @@ def check_dimensions(space: SpaceCounts, vectors: list[Vector]) -> None:
             raise UserError(
                 f"model {space.model!r} gave a vector of {dimensions} dimensions, embedding space "
                 f"{space.name!r} holds {space.dimensions}",
-                hint="nothing of this batch was stored; give the gateway the model that the space "
+                hint="nothing of this batch was stored: give the gateway the model that the space "
                 "was made with, or make a new space for this one",
             )
 

@@ -220,6 +220,6 @@ class EmbedStep:
             self._report.degrade(
                 _EMBEDDINGS,
                 f"the model refused {count:,} of the chunks, one of {key!r}: {refused[0].reason}",
-                "pgblend worker tries them again; see blend.embedding_progress and "
+                "pgblend worker tries them again. See blend.embedding_progress and "
                 "blend.embedding_dead_letters",
             )

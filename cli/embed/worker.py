@@ -283,7 +283,7 @@ class Worker:
 
     def _wait(self, problem: str, backoff: Backoff, retry_after: float | None = None) -> None:
         seconds = backoff.fail(retry_after)
-        self._say(f"{problem}; again in {seconds:.0f} s")
+        self._say(f"{problem}, trying again in {seconds:.0f} s")
         self._stopping.wait(seconds)
 
     def backoff(self, name: str) -> Backoff:
@@ -418,7 +418,7 @@ class _Session:
         summed = sum_up_batch(self._queue, client, model)
         if summed.failed:
             seconds = backoff.fail(None)
-            self._worker.say(f"no summary: {summed.reason}; again in {seconds:.0f} s")
+            self._worker.say(f"no summary: {summed.reason}, trying again in {seconds:.0f} s")
         elif summed.claimed:
             backoff.succeed()
         return summed.made + summed.known > 0
@@ -451,7 +451,7 @@ class _Session:
             raise problem
         if backoff.is_over():  # sessions fail together: one of them says so
             seconds = backoff.fail(retry_after)
-            self._worker.say(f"{problem.message}; again in {seconds:.0f} s")
+            self._worker.say(f"{problem.message}, trying again in {seconds:.0f} s")
 
     def _is_done(self) -> bool:
         if self._seals:

@@ -357,7 +357,7 @@ def targets(connection: Connection, names: list[str] | None) -> list[Target]:
     if lacking:
         raise UserError(
             f"there is no collection {sorted(lacking)[0]!r} that you may write to, or no space",
-            hint="pgblend collection list; pgblend space list",
+            hint="pgblend collection list\npgblend space list",
         )
     return found
 

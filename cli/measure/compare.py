@@ -198,7 +198,7 @@ def compare(connection: Connection, run_a: int, run_b: int, metric: str) -> dict
     if metric not in metrics:
         raise UserError(
             f"runs {run_a} and {run_b} have not both measured {metric}",
-            hint=f"both have {', '.join(metrics)}; a run of --limit 100 has all",
+            hint=f"both have {', '.join(metrics)}. A run of --limit 100 has all",
         )
     queries = [
         {

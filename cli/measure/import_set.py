@@ -126,8 +126,8 @@ def refuse_other(connection: Connection, name: str, collection: str, judged: Jud
     if different := _difference(connection, name, collection, judged):
         raise UserError(
             f"collection {collection!r} has a judged set {name!r} already, {different}",
-            hint="--replace puts this one in its place and deletes its runs; or choose another "
-            "name",
+            hint="--replace puts this one in its place and deletes its runs\n"
+            "or choose another name",
         )
     return True
 

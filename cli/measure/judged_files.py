@@ -67,7 +67,7 @@ def check_covers(vectors: Vectors, documents: set[str], queries: set[str], path:
             raise UserError(
                 f"{path} has no vector for {len(lacking)} of {len(wanted)} {kind}, "
                 f"such as {lacking[0]!r}",
-                hint="nothing was imported; make the vectors anew, or leave --vectors out",
+                hint="nothing was imported: make the vectors anew, or leave --vectors out",
             )
 
 
@@ -135,7 +135,7 @@ def wrong_line(path: Path, number: int, problem: str) -> UserError:
     """Make the error for one line of a file."""
     return UserError(
         f"{path}, line {number}: {problem}",
-        hint="nothing of the judged set was imported; correct the file and run this again",
+        hint="nothing of the judged set was imported: correct the file and run this again",
     )
 
 

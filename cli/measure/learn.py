@@ -238,7 +238,7 @@ def learn(connection: Connection, collection: str) -> Learned:
         if warnings:
             raise UserError(
                 f"not all of collection {collection!r} is known: {warnings[0]}",
-                hint="nothing was learned; run it again once all shards answer",
+                hint="nothing was learned: run it again once all shards answer",
             )
         grades = {pair: grade for pair, grade in of_clicks.items() if grade is not None} | judged
         if not any(grade > 0 for grade in grades.values()):

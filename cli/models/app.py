@@ -195,5 +195,5 @@ async def _client_left(request: Request, error: Exception) -> Response:
 
 
 async def _unexpected_error(request: Request, error: Exception) -> Response:
-    message = "the gateway failed; its log has the details"
+    message = "the gateway failed: its log has the details"
     return GatewayError(500, "internal_error", message).response()

@@ -78,7 +78,7 @@ def _messages(value: object) -> list[dict[str, Any]]:
         message = "`messages` must be a list of at least one message"
         raise fields.bad("invalid_messages", message, "messages")
     if len(value) > MAX_MESSAGES:
-        message = f"`messages` has {len(value)} messages; send at most {MAX_MESSAGES}"
+        message = f"`messages` has {len(value)} messages: send at most {MAX_MESSAGES}"
         raise fields.bad("too_many_messages", message, "messages")
     return [_message(item, f"messages[{index}]") for index, item in enumerate(value)]
 
@@ -220,7 +220,7 @@ async def _chain(first: bytes, events: AsyncIterator[bytes]) -> AsyncIterator[by
 
 def _check_hosted(model: str) -> None:
     if model.startswith("local/"):
-        message = f"{model!r} is no chat model; name a hosted one as provider/model"
+        message = f"{model!r} is no chat model: name a hosted one as provider/model"
         raise GatewayError(404, "model_not_found", message, param="model")
 
 

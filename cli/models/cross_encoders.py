@@ -67,7 +67,7 @@ class ScoreReader:
         for score in scores:
             if not -_TOLERANCE <= score <= 1 + _TOLERANCE:
                 raise bad_answer(
-                    f"{model} gave {score:.6g} for a score: expected 0 to 1; if its scores are"
+                    f"{model} gave {score:.6g} for a score: expected 0 to 1. If its scores are"
                     f" logits, name it in {LOGITS_VARIABLE} of gateway.env"
                 )
         return [min(1.0, max(0.0, score)) for score in scores]

@@ -56,10 +56,10 @@ def _texts(value: object) -> list[str]:
         message = "`input` must be a string or a list of strings"
         raise fields.bad("invalid_input", message, "input")
     if not value:
-        message = "`input` is an empty list; send at least one text"
+        message = "`input` is an empty list: send at least one text"
         raise fields.bad("empty_input", message, "input")
     if len(value) > MAX_INPUTS:
-        message = f"`input` has {len(value)} texts; send at most {MAX_INPUTS} in one call"
+        message = f"`input` has {len(value)} texts: send at most {MAX_INPUTS} in one call"
         raise fields.bad("too_many_inputs", message, "input")
     return [fields.text(item, f"input[{index}]") for index, item in enumerate(value)]
 

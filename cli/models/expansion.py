@@ -66,7 +66,7 @@ def parse_expansion_request(body: bytes) -> ExpansionRequest:
     if not query:
         raise fields.bad("empty_input", "`query` is blank", "query")
     if len(query) > MAX_QUERY_CHARACTERS:
-        message = f"`query` has {len(query)} characters; send at most {MAX_QUERY_CHARACTERS}"
+        message = f"`query` has {len(query)} characters: send at most {MAX_QUERY_CHARACTERS}"
         raise fields.bad("query_too_long", message, "query")
     language = given.get("language")
     if language is not None and not (

@@ -33,7 +33,7 @@ def find_model(folder: Path, model: str, known: Iterable[str] = ()) -> Path:
 
         return Path(snapshot_download(name, local_files_only=True))
     except (ImportError, ValueError, OSError):
-        there_is = "".join(f"; there is {other}" for other in known)
+        there_is = "".join(f", or take {other}" for other in known)
         message = f"there is no local model {name!r}: put its files into {own}{there_is}"
         raise GatewayError(404, "model_not_found", message, param="model") from None
 
@@ -129,7 +129,7 @@ class LocalWeights:
         try:
             await asyncio.wrap_future(loading)
         except ModelError as error:
-            message = f"{self.name} does not load ({error.kind}); see the log"
+            message = f"{self.name} does not load ({error.kind}): see the log"
             raise GatewayError(503, "local_model_failed", message, param="model") from error
 
     def close(self) -> None:
@@ -144,7 +144,7 @@ class LocalWeights:
             return await asyncio.wrap_future(self._process.call(is_question, method, *arguments))
         except ModelError as error:
             self._log_failure(error)
-            message = f"{self.name} failed ({error.kind}); see the log"
+            message = f"{self.name} failed ({error.kind}): see the log"
             raise GatewayError(503, "local_model_failed", message, param="model") from error
 
     def _start(self) -> Future[int | None]:

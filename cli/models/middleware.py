@@ -68,7 +68,7 @@ async def read_body(request: Request, most_bytes: int) -> bytes:
     async for part in request.stream():
         body += part
         if len(body) > most_bytes:
-            message = f"the body has more than {most_bytes} bytes; send it in several calls"
+            message = f"the body has more than {most_bytes} bytes: send it in several calls"
             raise GatewayError(413, "body_too_large", message)
     return bytes(body)
 

@@ -59,8 +59,8 @@ def to_gateway_error(
         if isinstance(cause, AnswerTooLargeError | TruthValueError):
             return bad_answer(f"{provider} is not read: {cause}")
         if isinstance(cause, RedirectedError):
-            hint = "name the address that it leads to, if it is to be trusted with the key"
-            return GatewayError(502, "provider_redirects", f"{provider}: {cause}; {hint}")
+            hint = "Name the address that it leads to, if it is to be trusted with the key"
+            return GatewayError(502, "provider_redirects", f"{provider}: {cause}. {hint}")
     if isinstance(error, litellm.Timeout) or any(isinstance(c, _TIMEOUTS) for c in causes):
         return GatewayError(504, "provider_timeout", f"{provider} did not answer in time")
     if status == 429:
@@ -242,7 +242,7 @@ class Providers:
         try:
             _, provider, _, _ = litellm.get_llm_provider(model)
         except litellm.BadRequestError:
-            message = f"unknown model {model!r}; name it as provider/model, for example"
+            message = f"unknown model {model!r}: name it as provider/model, for example"
             raise GatewayError(
                 404, "model_not_found", f"{message} openai/text-embedding-3-small", param="model"
             ) from None

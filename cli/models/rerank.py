@@ -117,7 +117,7 @@ def parse_rerank_request(body: bytes) -> RerankRequest:
         message = "`documents` must be a list of at least one text"
         raise fields.bad("invalid_documents", message, "documents")
     if len(documents) > MAX_DOCUMENTS:
-        message = f"`documents` has {len(documents)} texts; send at most {MAX_DOCUMENTS}"
+        message = f"`documents` has {len(documents)} texts: send at most {MAX_DOCUMENTS}"
         raise fields.bad("too_many_documents", message, "documents")
     return RerankRequest(
         fields.model_name(given.get("model")),

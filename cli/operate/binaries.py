@@ -19,8 +19,8 @@ FOLDERS = ("usr/lib/postgresql/*/bin", "usr/pgsql-*/bin", "opt/homebrew/opt/post
 INSTALL_HINT = (
     "install PostgreSQL 15 or newer with pgvector 0.8 or newer, PL/Python, and numpy for its "
     "Python. As root on Debian 13: apt-get install postgresql-17-pgvector "
-    "postgresql-plpython3-17 python3-numpy; on Debian 12 and Ubuntu the same, once "
-    "https://apt.postgresql.org is among apt's sources; with pgblend's source tree: "
+    "postgresql-plpython3-17 python3-numpy. On Debian 12 and Ubuntu the same, once "
+    "https://apt.postgresql.org is among apt's sources. With pgblend's source tree: "
     f"docker/provision.sh. {FOLDER_VARIABLE} names an unusual folder"
 )
 
@@ -85,7 +85,7 @@ def find_binaries(major: int | None = None, root: Path = Path("/")) -> Binaries:
     if complete:
         return max(complete, key=lambda binaries: version_tuple(binaries.version))
     wanted = f"PostgreSQL {major}" if major else "PostgreSQL 15 or newer"
-    seen = "; ".join(f"{b.folder} lacks {', '.join(b.missing())}" for b in found if b.missing())
+    seen = ", ".join(f"{b.folder} lacks {' and '.join(b.missing())}" for b in found if b.missing())
     raise UserError(
         f"no installation of {wanted} that pgblend can use" + (f": {seen}" if seen else ""),
         hint=INSTALL_HINT,
@@ -101,7 +101,8 @@ def find_psql() -> Path:
         if candidate.exists():
             return candidate
     raise UserError(
-        "psql is not installed", hint="install it; on Debian: apt-get install postgresql-client"
+        "psql is not installed",
+        hint="install it, on Debian with: apt-get install postgresql-client",
     )
 
 

@@ -112,7 +112,7 @@ def _trouble(url: str, response: httpx.Response) -> Check | None:
         return Check("gateway", "warning", message, "run: pgblend models test")
     if body.get("database") == "unreachable":
         message = f"{url} does not reach its database: searches and calls are not logged"
-        return Check("gateway", "warning", message, "correct its --database-url; see its log")
+        return Check("gateway", "warning", message, "correct its --database-url, and see its log")
     return None
 
 
@@ -162,7 +162,7 @@ def embedding_queue(connection: Connection) -> Iterator[Check]:
             yield Check(
                 label,
                 "warning",
-                f"{row['dead']} chunks were given up; the last: {row['reason']}",
+                f"{row['dead']} chunks were given up, the last because of: {row['reason']}",
                 "see pgblend worker dead; mended, run: pgblend worker retry",
             )
         if row["stuck"]:

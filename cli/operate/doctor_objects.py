@@ -159,7 +159,7 @@ def migrations(connection: Connection, url: str) -> Iterator[Check]:
             "migrations",
             "warning",
             f"at {current}, routines differ from this version's",
-            f"{_INSTALL}; the extension's own come anew with ALTER EXTENSION pgblend UPDATE"
+            f"{_INSTALL}, the extension's own with ALTER EXTENSION pgblend UPDATE"
             if extension
             else "run: pgblend migrate apply",
         )
@@ -250,7 +250,7 @@ def attached_tables(connection: Connection) -> Iterator[Check]:
             "attached tables",
             "problem",
             "reading their keys did not end in time",
-            "a policy or a type of a table's owner may sleep; where tables are large, see "
+            "a policy or a type of a table's owner may sleep. Where tables are large, see "
             "yourself: SELECT * FROM blend.check_attached_tables()",
         )
         return

@@ -169,7 +169,7 @@ def _opened(path: Path, shards: Sequence[int]) -> Iterator[zipfile.ZipFile]:
                 )
             if about.get("shards", []) != shards:
                 raise UserError(
-                    f"{path} was saved {_told(about.get('shards', []))}; this is a database "
+                    f"{path} was saved {_told(about.get('shards', []))}, and this is a database "
                     f"{_told(shards)}",
                     hint="an index fits the shards it was saved of, and a split makes others: make "
                     "it anew with pgblend reindex --rebuild",

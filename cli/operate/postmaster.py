@@ -31,7 +31,7 @@ class AnotherServer(UserError):
     def __init__(self, directory: Path) -> None:
         super().__init__(
             f"another server works in {directory}, probably in another container",
-            hint="run the command there, or stop that server first; two servers in one folder "
+            hint="run the command there, or stop that server first: two servers in one folder "
             "would destroy the data",
         )
 

@@ -75,7 +75,7 @@ def give_each(places: list[ShardPlace], give: Callable[[ShardPlace], object]) ->
             errors.append(
                 UserError(
                     f"shard {place.name} did not get the change: {problem.message}",
-                    hint="the coordinator has it; pgblend shards push, or pgblend worker, "
+                    hint="the coordinator has it: pgblend shards push, or pgblend worker, "
                     "tries again",
                     exit_code=problem.exit_code,
                 )
@@ -270,8 +270,8 @@ _CONNECTION = """
     WHERE f.srvname = 'pgblend_shards' AND o.option_name = 'p' || %(number)s
 """
 _EXPOSED = (
-    "is reached with what the server's account has ({}): whoever may search could come in by that; "
-    "run pgblend shards add again with the same shards"
+    "is reached with what the server's account has ({}): whoever may search could come in by that. "
+    "Run pgblend shards add again with the same shards"
 )
 _TRUST = "asks for no password: whoever may search could search as anybody"
 
@@ -283,7 +283,7 @@ def check_asks_password(coordinator: Connection, name: str, url: str) -> None:
     if _trusts(coordinator, connection, login.get("user")):
         raise UserError(
             f"shard {name} {_TRUST}",
-            hint="let its pg_hba.conf ask the coordinator's host for scram-sha-256; not trust",
+            hint="let its pg_hba.conf ask the coordinator's host for scram-sha-256, not trust",
         )
 
 

@@ -265,7 +265,7 @@ def locked(url: str, problem: str) -> Iterator[Connection]:
             if getattr(error, "sqlstate", None) != _LOCK_NOT_AVAILABLE:
                 raise
             raise UserError(
-                problem, hint="wait until that has ended, or end it; then run this again"
+                problem, hint="wait until that has ended, or end it, then run this again"
             ) from error
         yield connection
 

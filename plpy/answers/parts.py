@@ -122,7 +122,7 @@ def _reason(
     is_cut: bool,
     answers: Sequence[str],
 ) -> str:
-    """Say why a part is there: 'lexical #1, vector #3; 2 passages; text around it'."""
+    """Say why a part is there: 'lexical #1, vector #3, 2 passages, text around it'."""
     found = [", ".join(f"{name} #{rank}" for rank, name in ranked) or "text around a passage"]
     if len(part["hits"]) > 1:
         found.append(f"{len(part['hits'])} passages")
@@ -132,7 +132,7 @@ def _reason(
     if is_cut:
         found.append("cut to the budget")
     found += [f"answers: {text}" for text in answers]
-    return "; ".join(found)
+    return ", ".join(found)
 
 
 def passage_label(part: Mapping[str, Any]) -> str:

@@ -118,14 +118,14 @@ def parse_entry(key: str, value: Any, depth: int) -> tuple[Any, ...]:
         if not isinstance(value, list) or not all(isinstance(part, dict) for part in value):
             raise ValueError(
                 f'filter: "{key}" is {shown(value)}: expected an array of filters',
-                f'{{"{key}": [{{"a": 1}}, {{"b": 2}}]}}; a metadata key is "$metadata.{key}".',
+                f'{{"{key}": [{{"a": 1}}, {{"b": 2}}]}}. A metadata key is "$metadata.{key}".',
             )
         return (key, [parse_object(part, depth + 1) for part in value])
     if key == "not":
         if not isinstance(value, dict):
             raise ValueError(
                 f'filter: "not" is {shown(value)}: expected a filter',
-                '{"not": {"a": 1}}; a metadata key is "$metadata.not".',
+                '{"not": {"a": 1}}. A metadata key is "$metadata.not".',
             )
         return ("not", parse_object(value, depth + 1))
     field, kind = parse_field(key)

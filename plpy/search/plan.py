@@ -121,7 +121,7 @@ class State(NamedTuple):
             return None
         raise UserError(
             f'there is no embedding space "{name[:200]}"',
-            "SELECT name FROM blend.embedding_spaces; the setting space names it.",
+            "SELECT name FROM blend.embedding_spaces. The setting space names it.",
         )
 
 

@@ -106,7 +106,7 @@ def warn_of_scales(query: "Query", pool: Pool, log: "Log") -> None:
         log.warn(
             f"fused sums of at most {most:.2g} are blended with a reranker's scores of up to 1: "
             "the fused order counts next to nothing",
-            "The option fused_scale, attainable or minmax, brings sums to 0 to 1; "
+            "The option fused_scale, attainable or minmax, brings sums to 0 to 1: "
             "the profiles balanced and gno have it.",
         )
 

@@ -138,7 +138,9 @@ def _keep(
             nodes[row["entity_type"], row["name_key"]] = row["node"]
         if nodes.keys() >= entities.keys():
             return nodes
-    raise UserError("entities found no shard", "pgblend shards status; then run this again")
+    raise UserError(
+        "entities found no shard", "Look at pgblend shards status, then run this again."
+    )
 
 
 def _edges_of(passage: Any, nodes: Mapping[Key, int]) -> list[list[Any]]:

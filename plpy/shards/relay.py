@@ -141,7 +141,7 @@ def _combined(name: str, values: Rows) -> Any:
         return (min if name in _LEAST else max)(known)
     if name == "status":
         return min(known, key=_WORST.index)
-    return "; ".join(known) if name == "last_error" else known[0]
+    return ", ".join(known) if name == "last_error" else known[0]
 
 
 def joined(answers: Sequence[Rows], _: Sequence[Any] = ()) -> Rows:

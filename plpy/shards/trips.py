@@ -133,11 +133,11 @@ def shortened(reason: str) -> str:
 
 def told_absent(names: Mapping[int, str], absent: Mapping[int, str], percent: int) -> Absence:
     """Return what is missing where some shards are left out; PB014 where all of them are."""
-    told = "; ".join(f"{names[number]}: {absent[number]}" for number in sorted(absent))
+    told = ", ".join(f"{names[number]}: {absent[number]}" for number in sorted(absent))
     if len(absent) == len(names):
         raise UserError(f"no shard answered ({told})", _HINT, "PB014")
     count = f"{len(absent)} of {len(names)} did not answer ({told})"
-    return Absence(f"{count}; about {percent} % of the passages are missing", _HINT)
+    return Absence(f"{count}, so about {percent} % of the passages are missing", _HINT)
 
 
 MOST_FACTS = 1000

@@ -22,13 +22,13 @@ BEGIN
     IF filled AND told.without_vector > 0 THEN
         RAISE WARNING '% of % rows of % have no vector: %', told.without_vector, told.rows,
             attached.relation, told.examples
-            USING HINT = 'They are found by their words; a vector that comes later is taken over.';
+            USING HINT = 'They are found by their words. A vector that comes later is taken over.';
     END IF;
     IF filled AND told.long_rows > 0 THEN
         RAISE NOTICE '% of % rows of % are longer than a passage: the first passage of each has the '
             'vector of its row', told.long_rows, told.rows, attached.relation
             USING HINT = CASE WHEN attached.embed_long_rows THEN 'The others wait for the model.'
-                ELSE 'The others are found by their words; embed_long_rows => true has the model '
+                ELSE 'The others are found by their words. embed_long_rows => true has the model '
                     'embed them.' END;
     END IF;
     IF NOT probe THEN
@@ -264,7 +264,7 @@ BEGIN
                 pgblend._vector_problem(
                     pgblend._as_vector(r.embedding), target.dimensions, target.storage),
                 CASE WHEN btrim(r.content, E' \t\r\n') = '' THEN 'has no text'
-                    ELSE 'is not stored: fill the table anew' END)), '; ' ORDER BY r.key)
+                    ELSE 'is not stored: fill the table anew' END)), ', ' ORDER BY r.key)
         FROM pgblend._attached_rows(attached, 'rows', keys, NULL) AS r);
 END;
 $function$;

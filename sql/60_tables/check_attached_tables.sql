@@ -30,7 +30,7 @@ BEGIN
                     pgblend._attach_call(attached));
             ELSE
                 problem := how.problem;
-                mend := format('restore it and attach it again, documents and vectors stay: %s; or '
+                mend := format('restore it and attach it again, documents and vectors stay: %s. Or '
                     'forget its documents: SELECT detach_table(%L)',
                     pgblend._attach_call(attached), table_name);
             END IF;
@@ -45,7 +45,7 @@ BEGIN
             'run: pgblend table fill %s%s', attached.relation,
             CASE WHEN attached.filled THEN ' --anew' ELSE '' END);
         IF NOT attached.filled THEN
-            problem := coalesce(attached.problem || '; it is to be filled anew',
+            problem := coalesce(attached.problem || ', so it is to be filled anew',
                 'not all rows are in yet');
             RETURN NEXT;
             CONTINUE;
@@ -58,7 +58,7 @@ BEGIN
             CONTINUE;
         END IF;
         foreign_keys := pgblend._foreign_key_names(attached.relation);
-        problem := concat_ws('; ',
+        problem := concat_ws(', and ',
             'foreign keys came that older rows have no edges of: ' || (
                 SELECT string_agg(f.name, ', ' ORDER BY f.name)
                 FROM unnest(foreign_keys) AS f (name)

@@ -28,7 +28,7 @@ AS $function$
 DECLARE
     parts regclass[] := pgblend._partitions(attached.relation);
 BEGIN
-    RETURN nullif(concat_ws('; ',
+    RETURN nullif(concat_ws(', and ',
         'partitions came, with rows that may not be indexed: ' || (
             SELECT string_agg(p.part::text, ', ' ORDER BY p.part::text)
             FROM unnest(parts) AS p (part) WHERE p.part <> ALL(attached.partitions)),

@@ -65,7 +65,7 @@ def test_the_text_around_is_stitched(pgblend: Pgblend, parse_valid: ParseValid) 
     (part,) = parse_valid(result, "context")["parts"]
     assert part["text"] == "\n\n".join(CHAPTERS)
     assert (part["spans"], part["pages"]) == ([[1, 5]], [1, 2, 3])
-    assert part["reason"].endswith("; text around it")
+    assert part["reason"].endswith(", text around it")
 
 
 @pytest.mark.usefixtures("manual")

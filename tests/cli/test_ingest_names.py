@@ -64,7 +64,7 @@ def test_two_names_that_become_one(ingest, connection, tmp_path):
     write(tmp_path, b"\xe9.txt")
     code, report, stderr = ingest(tmp_path)
     assert (code, report["documents"]["added"], report["documents"]["failed"]) == (4, 1, 1)
-    assert "both would be 'é.txt'; rename one" in stderr
+    assert "both would be 'é.txt', so rename one" in stderr
     assert keys(connection) == ["é.txt"]
 
 

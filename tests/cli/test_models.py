@@ -70,7 +70,7 @@ def test_embedding_is_the_model_of_the_space_in_use(
     assert result.stderr.splitlines() == [
         f"embedding: {other}",
         f"searches use the space mine, of {provider.model}",
-        f"hint: pgblend space create NAME --model {other}; fill it, switch",
+        f"hint: pgblend space create NAME --model {other}, then fill it and switch",
     ]
 
 

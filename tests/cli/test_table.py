@@ -32,7 +32,7 @@ def test_attach_fill_list_detach(pgblend, parse_valid, articles):
     result = pgblend("table", "attach", "public.articles", "--text", "title,body")
     assert (result.exit_code, result.stdout) == (0, "")
     assert "attached public.articles to collection articles" in result.stderr
-    assert "looked at 1,200 rows; all are in" in result.stderr
+    assert "looked at 1,200 rows, and all are in" in result.stderr
     listed = parse_valid(pgblend("table", "list", "--json"), "table-list")["tables"]
     assert [(row["table_name"], row["text_columns"], row["filled"]) for row in listed] == [
         ("articles", ["title", "body"], True)
@@ -58,7 +58,7 @@ def test_a_column_of_tenants(pgblend, parse_valid, articles, monkeypatch):
 def test_attach_tells_the_rows_of_a_small_table(pgblend, articles):
     articles.execute("DELETE FROM articles WHERE id > 200")
     result = pgblend("table", "attach", "articles", "--text", "body")
-    assert "looked at 200 rows; all are in" in result.stderr
+    assert "looked at 200 rows, and all are in" in result.stderr
 
 
 def test_attach_takes_vectors_over_and_tells_what_came_of_them(pgblend, parse_valid, articles):

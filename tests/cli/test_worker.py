@@ -166,7 +166,7 @@ def test_doctor_tells_of_dead_letters_and_of_a_queue_that_stands_still(
     )
     checks = json.loads(pgblend("doctor", "--json").stdout)["checks"]
     found = [check["found"] for check in checks if check["name"] == "embedding queue s"]
-    assert found[0] == "1 chunks were given up; the last: too strange"
+    assert found[0] == "1 chunks were given up, the last because of: too strange"
     assert found[1].startswith("1 chunks wait, the oldest since")
 
 

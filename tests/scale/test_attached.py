@@ -223,7 +223,7 @@ def test_the_table_s_commands_bring_rows(scale: Scale) -> None:
     coordinator = scale.coordinator
     coordinator.rows(ROWS, 1, 1500)
     attach = "table", "attach", "articles", "--text", "body", "-c", "news"
-    assert "looked at 1,500 rows; all are in" in run_command(coordinator.url, *attach)
+    assert "looked at 1,500 rows, and all are in" in run_command(coordinator.url, *attach)
     assert len(coordinator.rows(_DOCUMENTS)) == 1500
     coordinator.rows("ALTER TABLE articles DISABLE TRIGGER ALL")
     coordinator.rows("DELETE FROM articles WHERE id <= 10")

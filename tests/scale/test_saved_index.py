@@ -50,8 +50,16 @@ def test_a_saved_index_is_loaded_on_all_shards(scale: Scale, tmp_path: Path) -> 
     assert all(segments())
     before = segments()
     for url, wrong, said in (
-        (coordinator.url, own, "was saved without shards; this is a database with the shards 0, 1"),
-        (scale.one.url, file, "was saved with the shards 0, 1; this is a database without shards"),
+        (
+            coordinator.url,
+            own,
+            "was saved without shards, and this is a database with the shards 0, 1",
+        ),
+        (
+            scale.one.url,
+            file,
+            "was saved with the shards 0, 1, and this is a database without shards",
+        ),
         (coordinator.url, damaged(file), "damaged"),
     ):
         assert said in reindex(url, "--load", wrong, fails=True)

@@ -148,7 +148,7 @@ def test_a_split_changes_no_search_and_moves_each_document_once(
         assert old.sqlstate == "PB016"
         load = *saved[:3], "--load", saved[-1]
         said = run_command(coordinator.url, *load, fails=True)
-        assert "with the shards 0, 1; this is a database with the shards 1, 2, 3" in said
+        assert "with the shards 0, 1, and this is a database with the shards 1, 2, 3" in said
         check_blocks(coordinator, given)
 
 

@@ -242,8 +242,8 @@ def test_partitions_that_come_with_rows_and_go_with_theirs(db: Database) -> None
     db.rows("ALTER TABLE t ATTACH PARTITION t4 FOR VALUES IN (4)")
     db.rows("DROP TABLE t2")
     assert problems(db) == [
-        "partitions came, with rows that may not be indexed: public.t4; 2 partitions went: their"
-        " rows are still found"
+        "partitions came, with rows that may not be indexed: public.t4, and 2 partitions went: "
+        "their rows are still found"
     ]
     fill(db, "t")
     assert (found(db, "merlin"), problems(db)) == (["[4, 4]"], [])

@@ -177,7 +177,7 @@ def test_a_foreign_key_that_comes_later_is_found_by_filling_anew(attached: Datab
     attached.rows("ALTER TABLE books ADD CONSTRAINT later FOREIGN KEY (id) REFERENCES authors (id)")
     assert attached.rows(check) == [(
         "public.books",
-        "foreign keys came that older rows have no edges of: later; "
+        "foreign keys came that older rows have no edges of: later, and "
         "foreign keys went that older rows have edges of: edited_by",
         "run: pgblend table fill books --anew",
     )]  # fmt: skip

@@ -43,11 +43,11 @@ def test_what_does_not_fit_is_said_with_the_way_to_it() -> None:
     assert 1000 < written.tokens <= 2000
     more = "ask with a larger max_tokens than"
     ids = "#000002, #000003, #000004"
-    assert written.cut == [f"4 of 6 left out; open {ids} …, or {more} 2000"]
+    assert written.cut == [f"4 of 6 left out: open {ids} …, or {more} 2000"]
     short = write(answer_of([words, words]), 700)
     assert short.cut == [
-        f"the last passage shown is not there to its end; {more} 700",
-        f"1 of 2 left out; open #000001, or {more} 700",
+        f"the last passage shown is not there to its end: {more} 700",
+        f"1 of 2 left out: open #000001, or {more} 700",
     ]
     assert "word100 " in short.text
 

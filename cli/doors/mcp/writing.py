@@ -199,11 +199,11 @@ def _cut(
     """Say what is not there, and how to get it."""
     more = f"ask with a larger max_tokens than {max_tokens}"
     if shown and shown[-1].facts.get("cut"):
-        yield f"the last {shown[-1].kind} shown is not there to its end; {more}"
+        yield f"the last {shown[-1].kind} shown is not there to its end: {more}"
     if left := pieces[len(shown) :]:
         ids = [str(piece.facts["id"]) for piece in left if "id" in piece.facts][:_MOST_NAMED]
         how = f"open {', '.join(ids)}{' …' if len(left) > len(ids) else ''}, or {more}"
-        yield f"{len(left)} of {len(pieces)} left out; {how if ids else more}"
+        yield f"{len(left)} of {len(pieces)} left out: {how if ids else more}"
 
 
 def _unused_mark(texts: Sequence[str]) -> str:
@@ -243,7 +243,7 @@ def answer(found: Found) -> ToolAnswer:
     missing = ["there is no evidence for a part of the question"] if questions else []
     parts = [AnswerPiece("without evidence", one_line(question)) for question in questions]
     if found["answer"] is None:
-        head = [f"no answer: {_why_none(found)}; here is what was found", *missing]
+        head = [f"no answer: {_why_none(found)}. Here is what was found", *missing]
         pieces = [*parts, *(_citation(c) for c in found["citations"])]
         return ToolAnswer(head, pieces, found["degraded"])
     head = [f"an answer, and {_count(len(citations), 'citation')} that [numbers] in it refer to"]
