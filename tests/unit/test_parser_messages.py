@@ -1,4 +1,4 @@
-"""What a parsing process says of a document: its parts, and with the last that it is complete."""
+"""What a parsing process says of a document: its parts, the first one last, with what is of all."""
 
 import io
 import tempfile
@@ -27,7 +27,7 @@ def answers_for(path: Path, dry_run: bool) -> list[dict]:
 
 @pytest.mark.parametrize(
     ("paragraphs", "parts"),
-    [(0, [0]), (1, [1]), (2, [2, None]), (3, [2, 1]), (4, [2, 2, None])],
+    [(0, [0]), (1, [1]), (2, [2]), (3, [1, 2]), (4, [2, 2])],
 )
 @pytest.mark.parametrize("dry_run", [False, True])
 def test_the_last_part_says_that_a_document_is_complete(
@@ -39,12 +39,12 @@ def test_the_last_part_says_that_a_document_is_complete(
     path.write_text("\n\n".join(["one two three four five six seven eight"] * paragraphs))
     answers = answers_for(path, dry_run)
     payloads = [answer.pop("payload", None) for answer in answers]
-    # The first part of a document begins with its own row.
+    # The first part of a document goes last, and begins with its own row.
     found = [
         payload and payload.count(b"\n") - (answer["part"] == 0)
         for answer, payload in zip(answers, payloads, strict=True)
     ]
-    assert found == ([None] * len(parts) if dry_run else parts)
-    assert [answer["part"] for answer in answers] == list(range(len(parts)))
-    assert ["chunks" in answer for answer in answers] == [False] * (len(parts) - 1) + [True]
+    assert found == ([None] if dry_run else parts)
+    assert [answer["part"] for answer in answers] == [*range(1, len(found)), 0]
+    assert ["chunks" in answer for answer in answers] == [False] * (len(found) - 1) + [True]
     assert answers[-1]["chunks"] == paragraphs
