@@ -85,7 +85,7 @@ def find_binaries(major: int | None = None, root: Path = Path("/")) -> Binaries:
     if complete:
         return max(complete, key=lambda binaries: version_tuple(binaries.version))
     wanted = f"PostgreSQL {major}" if major else "PostgreSQL 15 or newer"
-    seen = ", ".join(f"{b.folder} lacks {' and '.join(b.missing())}" for b in found if b.missing())
+    seen = ", and ".join(f"{b.folder} lacks {', '.join(b.missing())}" for b in found if b.missing())
     raise UserError(
         f"no installation of {wanted} that pgblend can use" + (f": {seen}" if seen else ""),
         hint=INSTALL_HINT,
