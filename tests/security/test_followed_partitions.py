@@ -56,13 +56,13 @@ def mended(db: Database) -> list[str]:
         ("ALTER TABLE t2 DETACH PARTITION t2a", f"1{WENT}", ["1"]),
         (
             f"ALTER TABLE t DETACH PARTITION t1;{ATTACH} FOR VALUES IN (3)",
-            f"{CAME}public.far; 1{WENT}",
+            f"{CAME}public.far, and 1{WENT}",
             ["150", "2"],
         ),
         (
             "UPDATE far SET y = 2; ALTER TABLE t2 DETACH PARTITION t2b;"
             "ALTER TABLE t2 ATTACH PARTITION far FOR VALUES FROM (100) TO (200)",
-            f"{CAME}public.far; 1{WENT}",
+            f"{CAME}public.far, and 1{WENT}",
             ["1", "150", "2"],
         ),
         (
