@@ -179,5 +179,5 @@ def test_one_row_of_several() -> None:
          "last_error": "y", "kind": "k"},
     ]  # fmt: skip
     merged = {"name": "a", "pending": 3, "oldest_at": "1", "sealed_at": "4", "status": "error",
-              "last_error": "x; y", "kind": "k"}  # fmt: skip
+              "last_error": "x, y", "kind": "k"}  # fmt: skip
     assert merged_by("name", rows) == [merged, rows[1]]
