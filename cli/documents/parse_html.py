@@ -71,7 +71,8 @@ _SHOWN_FIELDS = frozenset(
 _BUTTONS = frozenset(("button", "submit", "reset"))
 # Pages that are written as XML: an element of theirs may end where it begins.
 _XML = re.compile(
-    r"<\?xml\b|(?:<!DOCTYPE[^>]*>|<!--.*?-->|\s)*<(?:html|svg)\b[^>]*\sxmlns\s*=",
+    # No comment goes over the end of another: else each of many might be parted in two ways.
+    r"<\?xml\b|(?:<!DOCTYPE[^>]*>|<!--(?:(?!-->).)*-->|\s)*<(?:html|svg)\b[^>]*\sxmlns\s*=",
     re.DOTALL | re.IGNORECASE,
 )
 _HEAD_CHARACTERS = 4000

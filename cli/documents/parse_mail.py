@@ -53,9 +53,11 @@ _ADDRESS = re.compile(r"https?://\S+")
 _SIGNATURE = "-- "
 _UUENCODED = re.compile(r"^begin [0-7]{3,4} (.+)\n((?:[ -`]{1,62}\n)*?)[ `]?\n?end[ \t]*$", re.M)
 _PGP = re.compile(r"-----BEGIN PGP MESSAGE-----.*?-----END PGP MESSAGE-----", re.DOTALL)
+# Line by line, and no line of the text is a mark: so each is looked at once.
 _PGP_SIGNED = re.compile(
-    r"^-----BEGIN PGP SIGNED MESSAGE-----\n(?:.+\n)*\n(.*?)"
-    r"^-----BEGIN PGP SIGNATURE-----.*?(?:^-----END PGP SIGNATURE-----|\Z)",
+    r"^-----BEGIN PGP SIGNED MESSAGE-----\n(?:(?!-----BEGIN PGP )[^\n]+\n)*\n"
+    r"((?:(?!-----BEGIN PGP )[^\n]*\n)*)"
+    r"-----BEGIN PGP SIGNATURE-----.*?(?:^-----END PGP SIGNATURE-----|\Z)",
     re.DOTALL | re.MULTILINE,
 )
 _ENRICHED = re.compile(r"<<|<param>.*?</param>|</?[\w-]+>", re.DOTALL | re.IGNORECASE)

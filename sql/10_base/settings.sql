@@ -226,7 +226,8 @@ return db.answer(
 $python$;
 
 -- _nearest_names: which two of the known names are the nearest to one that there is not, as a hint.
--- As plpy/base/nearest.py says it, which a parallel worker cannot load.
+-- As plpy/base/nearest.py says it, which a parallel worker cannot load. The first 300 known names
+-- are looked at, and 100 characters of each: readers may call it, and nothing ends it meanwhile.
 CREATE OR REPLACE FUNCTION pgblend._nearest_names(given text, known text[])
 RETURNS text
 LANGUAGE plpython3u
@@ -235,8 +236,9 @@ STRICT
 AS $python$
 from difflib import get_close_matches
 
-nearest = " and ".join(get_close_matches(given[:200], known, n=2, cutoff=0))
-return f"The nearest are {nearest}. Known are: {', '.join(known)}"
+names = [name[:100] for name in known[:300] if name]
+nearest = " and ".join(get_close_matches(given[:100], names, n=2, cutoff=0))
+return f"The nearest are {nearest}. Known are: {', '.join(names)}"
 $python$;
 
 -- _setting_error: what is wrong with a value for the setting of this name, NULL where nothing is.

@@ -337,3 +337,11 @@ def test_settings_view_lists_the_catalogue(db: Database) -> None:
     names = db.column("SELECT name FROM settings ORDER BY 1")
     assert names == db.column("SELECT name FROM setting_catalog() ORDER BY 1")
     assert len(names) == len(set(names))
+
+
+def test_the_nearest_of_many_long_names_are_looked_for_among_the_first(db: Database) -> None:
+    names = [f"n{number}" + "x" * 1000 for number in range(5000)]
+    told = db.value("SELECT pgblend._nearest_names(%s, %s)", "n7" * 100_000, [None, *names])
+    assert told.startswith("The nearest are n7")
+    assert told.count(",") == 298
+    assert max(map(len, told.split(", "))) < 400

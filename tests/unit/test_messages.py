@@ -12,6 +12,7 @@ from pgblend.cli.base.tokens import count_tokens
 from pgblend.cli.documents.chunking import group_messages, split_document
 from pgblend.cli.documents.document import Message, ParseError
 from pgblend.cli.documents.parse_linear import find_issues, parse_linear
+from pgblend.cli.documents.parse_mail import parse_mail
 from pgblend.cli.documents.parse_mbox import parse_mbox
 from pgblend.cli.documents.parse_slack import (
     is_export_archive,
@@ -373,3 +374,16 @@ def test_mbox_without_mails_and_with_broken_ones(tmp_path):
     first, second = (each.read() for each in parse_mbox(path))
     assert (first.messages, len(second.messages)) == ((), 1)
     assert first.left_out[0].reason == "no mail: it has no headers"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "-----BEGIN PGP SIGNED MESSAGE-----\n" + "Hash: SHA256\n" * 60,
+        "-----BEGIN PGP SIGNED MESSAGE-----\n\n" * 20_000,
+    ],
+)
+def test_a_signed_text_without_an_end_stays(text):
+    # Its lines might be parted in many ways: 60 took longer than anybody waits.
+    mail = f"From: a@b.example\nSubject: s\n\n{text}The weir."
+    assert parse_mail(mail.encode()).text.endswith("The weir.")

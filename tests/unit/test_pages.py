@@ -98,6 +98,11 @@ def test_an_element_of_xml_may_end_where_it_begins(start):
     assert (page.text, page.title) == ("The weir.", "")
 
 
+def test_a_page_may_begin_with_many_comments():
+    # Each might be parted in two ways: 60 took longer than anybody waits.
+    assert parse_page("<!--a-->" * 60 + "<body>The weir.").text == "The weir."
+
+
 @pytest.mark.parametrize(
     "source",
     [
