@@ -215,7 +215,7 @@ class Connection:
         return cast(int, self._types[name])
 
     def warn(self, message: str, hint: str | None = None) -> None:
-        """Keep a warning for the caller."""
+        """Keep a warning for the caller, until the next call."""
         self.warnings.append((message, hint))
 
 
@@ -307,6 +307,7 @@ def _searched(db: Connection, asked: Asked, started_at: float, tries: Tries) -> 
 def _repeated(db: Connection, role: str | None, attempt: Callable[[float, Tries], Value]) -> Value:
     """Begin as often as _search does: where the program asks for it, or another session won."""
     started_at, tries, tried = time.time(), Tries(), list[str]()
+    db.warnings.clear()
     while True:
         try:
             with db.transaction(role):

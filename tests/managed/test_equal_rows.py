@@ -38,7 +38,6 @@ def test_searches_have_the_same_rows(library: Database, outside: Connection, sev
     for one in several:
         expected = rows(library, one)
         inside = library.warnings()
-        outside.warnings.clear()
         assert rows_outside(outside, library, asked_of(one)) == expected, one
         assert [message for message, _ in outside.warnings] == inside
 
@@ -153,3 +152,11 @@ def test_a_connection_that_begins_transactions_is_refused(library: Database) -> 
         connection.autocommit = False
         with pytest.raises(ValueError, match="autocommit"):
             Connection(connection)
+
+
+def test_warnings_are_those_of_the_last_call(outside: Connection) -> None:
+    for _ in range(2):
+        search(outside, Asked("red fox"))
+        assert len(outside.warnings) == 1  # no gateway makes the query's vector
+    search(outside, Asked("red fox", only_arm="lexical"))
+    assert outside.warnings == []
