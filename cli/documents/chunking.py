@@ -186,7 +186,7 @@ def _labels(rows: Sequence[Row]) -> Iterator[str]:
 
 _LONGEST_SIGNATURE = 160
 # Definitions are put together up to this share of a passage: one that is longer stands alone, for
-# a vector of many is near to none of them (docs/decisions/ingest.md).
+# a vector of many is near to none of them (docs/decisions/documents.md).
 _TOGETHER = 4
 
 
