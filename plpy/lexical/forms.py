@@ -323,19 +323,27 @@ PART = r"0-9A-Za-z_À-ɏͰ-ԯ./\\:@#+~$-"
 PLAIN = rf"(?:[A-Za-z][a-z]*|[0-9]+)[.:]*(?![{PART}]|\(\))"
 TOKEN = rf"{PLAIN}|([{PART}]+(?:\(\))?)"  # compiled by whom it serves
 OPTION = r"(--?[A-Za-z][\w-]*|-\d+(?:\.\d+)*)[.:]*"
+# AT&T, Q&A: parsers part them, and their parts may be stop words alone.
+# Fields of an address (?a&b=1) are none.
+JOINED_BY_AND = rf"(?<![{PART}&=?])(?:[A-Za-zÀ-ɏͰ-ԯ]+&)+[A-Za-zÀ-ɏͰ-ԯ]+(?![\w&=])"
 
 
 def identifiers(text: str, with_parts: bool) -> list[str]:
     """Return the distinct identifiers of `text`, case-folded, in byte order.
 
     An identifier joins its parts with `_ . / \\ : @ # + ~ -` (ERR-1042, foo.bar_baz(), /etc/fstab,
-    v1.2.3), changes its case between words (CamelCase), is called (run()) or is like C++. Ordinary
-    compounds (well-known, and/or, 3.14, e.g., mRNA) are none. `with_parts` adds what can be looked
-    for on its own: names in a path or a dotted name that are identifiers themselves. So is an
-    option of a command, with its dashes (--force, -x), and a number with its sign (-40).
+    v1.2.3), letters by & (AT&T), changes its case between words (CamelCase), is called (run()) or
+    is like C++. Ordinary compounds (well-known, and/or, 3.14, e.g., mRNA) are none. `with_parts`
+    adds what can be looked for on its own: names in a path or a dotted name that are identifiers
+    themselves. So is an option of a command, with its dashes (--force, -x), and a number with its
+    sign (-40).
     """
+    text = unicode_form(text)
     found: set[str] = set()
-    for token in set(re.findall(TOKEN, unicode_form(text))):
+    if "&" in text:
+        names = re.findall(JOINED_BY_AND, text)
+        found.update(small(name) for name in names if len(name) <= LONGEST)
+    for token in set(re.findall(TOKEN, text)):
         if 1 < len(token) <= LONGEST:
             found.update(names_in(token, with_parts))
     return sorted(found)

@@ -49,6 +49,7 @@ TEXTS = {
     "proxy": ("english", PROXY),
     "code": ("english", CODE),
     "log": ("english", LOG),
+    "firm": ("english", "Ask AT&T about it; H&M has shops."),
     "plain": ("english", "INFO all is well, nothing to see"),
     "ist": ("turkish", "IŞIK evi KIZILTOPRAK semtinde, İSTANBUL."),
     "size": ("english", "The tank holds 1,250 l and the disk 10GB; orders by e-mail."),
@@ -130,6 +131,7 @@ CASES = [
     ("http request handler", ["code"], "<mark>HttpRequestHandler</mark>"),
     ("parseHTMLResponse", ["code"], "<mark>parseHTMLResponse</mark>"),
     ("parsehtmlresponse", ["code"], "<mark>parseHTMLResponse</mark>"),
+    ("H&M", ["firm"], None),
     ("ERROR", ["log"], "<mark>ERROR</mark> frobnicator"),
     ("frobnicator", ["log"], None),
     ('"disk quota exceeded"', ["log"], None),
@@ -159,6 +161,11 @@ def test_found_and_marked(
     if marked:
         composed = unicodedata.normalize("NFC", unescape(snippets[keys[0]]))
         assert unicodedata.normalize("NFC", marked) in composed
+
+
+@pytest.mark.parametrize("query", ["AT&T", "who is at&t"])
+def test_names_of_stop_words_joined_by_and(library: Database, query: str) -> None:
+    assert list(found(library, query)) == ["firm"]
 
 
 def test_compounds_meet_where_synonyms_say_so(library: Database) -> None:

@@ -25,6 +25,7 @@ from pgblend.plpy.lexical.words import index_parts
         ("os.path, me@example.com", ["me@example.com", "os.path"]),
         ("call(some_name, other)", ["some_name"]),
         ("ÄRGER_Größe", ["ärger_grösse"]),
+        ("AT&T, Q&A. C & A, ?a&b=1 x=1&y=2 R&&D &amp", ["at&t", "q&a"]),
         ("使用foo_bar函数", ["foo_bar"]),
         ("2021-11-03", ["2021-11-03"]),
         (
@@ -65,7 +66,7 @@ def test_found_in_any_sentence(name: str, around: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["-" * 10**6, "a-" * 10**6, "a." * 10**6, "_ " * 10**6, "(" * 10**6]
+    "text", ["-" * 10**6, "a-" * 10**6, "a." * 10**6, "_ " * 10**6, "(" * 10**6, "a&" * 10**6]
 )
 def test_linear(text: str) -> None:
     start = time.process_time()
