@@ -14,14 +14,8 @@ from typing import Any
 
 from pgblend.cli.base.child_process import FOLDER, child_environment, python_module
 from pgblend.cli.base.errors import UserError
-from pgblend.cli.documents.frames import (
-    Batch,
-    FrameBuffer,
-    Position,
-    read_position,
-    write_frame,
-    write_position,
-)
+from pgblend.cli.base.framed_json import FrameBuffer, write_frame
+from pgblend.cli.documents.batch import Batch, Position, read_position, write_position
 from pgblend.cli.documents.report import Problem
 from pgblend.cli.documents.source_file import SourceFile
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from pgblend.cli.base.framed_json import encode_json
 from pgblend.cli.documents.document import Document, storable_text
-from pgblend.cli.documents.frames import encode_json
 from pgblend.cli.documents.read_pictures import PICTURES_UNREAD
 from pgblend.cli.documents.sources import Candidate
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from pgblend.cli.base.errors import UserError
+from pgblend.cli.documents.batch import Batch
 from pgblend.cli.documents.discovery import TAKEN, USE_ROOT
-from pgblend.cli.documents.frames import Batch
 from pgblend.cli.documents.links import other_file
 from pgblend.cli.documents.parser_process import (
     Budget,

@@ -11,7 +11,7 @@ from typing import Self
 
 from pgblend.cli.base.database import Connection, connect, fetch_rows, translate
 from pgblend.cli.base.errors import UserError
-from pgblend.cli.documents.frames import Batch
+from pgblend.cli.documents.batch import Batch
 from pgblend.cli.documents.payload import CHUNK_COLUMNS
 from pgblend.cli.documents.settings import ChunkSettings
 from pgblend.cli.shards.places import ShardPlace, find_places

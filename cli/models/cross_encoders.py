@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pgblend.cli.models.errors import GatewayError, bad_answer
 from pgblend.cli.models.local_weights import LocalWeights, batches, find_model, onnx_file, unfit
+from pgblend.cli.models.model_process import Given
 from pgblend.cli.models.retry import CallDeadline
 from pgblend.plpy.models.answer import is_numbered
 
@@ -109,9 +110,9 @@ BATCH_SIZE = 8
 class CrossEncoder(LocalWeights):
     """A cross-encoder in a folder; `_score` gives the scores of one small batch."""
 
-    def __init__(self, name: str, folder: Path) -> None:
-        super().__init__(name)
-        self._folder = folder
+    def __init__(self, name: str, folder: str) -> None:
+        super().__init__(name, folder=folder)
+        self._folder = Path(folder)
 
     async def scores(self, query: str, documents: list[str]) -> list[float]:
         """Return each document's score in [0, 1]: one sigmoid, whatever the model's files say."""
@@ -121,11 +122,11 @@ class CrossEncoder(LocalWeights):
         for batch in batches(order, BATCH_SIZE):
             pairs = [(query, documents[index]) for index in batch]
             found = await self._ask(True, "_score", pairs)
-            for index, score in zip(batch, found, strict=True):
+            for index, score in zip(batch, found.value, strict=True):
                 scores[index] = score
         return scores
 
-    def _score(self, pairs: list[tuple[str, str]]) -> list[float]:
+    def _score(self, pairs: list[tuple[str, str]]) -> Given:
         raise NotImplementedError
 
 
@@ -148,7 +149,7 @@ class SentenceCrossEncoder(CrossEncoder):
             raise ValueError(f"{encoder.num_labels} labels where a reranker has 1")
         return encoder
 
-    def _score(self, pairs: list[tuple[str, str]]) -> list[float]:
+    def _score(self, pairs: list[tuple[str, str]]) -> Given:
         import torch
 
         scores = self._model.predict(
@@ -157,7 +158,7 @@ class SentenceCrossEncoder(CrossEncoder):
             show_progress_bar=False,
             activation_fn=torch.nn.Sigmoid(),
         )
-        return [float(score) for score in scores]
+        return Given([float(score) for score in scores])
 
 
 # Cross-encoders in a folder by onnxruntime.
@@ -182,8 +183,8 @@ class OnnxCrossEncoder(CrossEncoder):
             raise unfit(self._folder, f"{logits.size} labels where a reranker has 1")
         return opened
 
-    def _score(self, pairs: list[tuple[str, str]]) -> list[float]:
-        return [sigmoid(self._model.run(_OUTPUT, *pair)[0].item()) for pair in pairs]
+    def _score(self, pairs: list[tuple[str, str]]) -> Given:
+        return Given([sigmoid(self._model.run(_OUTPUT, *pair)[0].item()) for pair in pairs])
 
 
 class CrossEncoders:
@@ -201,7 +202,7 @@ class CrossEncoders:
         if encoder is None:
             folder = await asyncio.to_thread(find_model, self._folder, model)
             kind = OnnxCrossEncoder if onnx_file(folder) else SentenceCrossEncoder
-            encoder = self._known.setdefault(model, kind(model, folder))
+            encoder = self._known.setdefault(model, kind(model, str(folder)))
         try:
             async with asyncio.timeout(deadline.remaining):
                 return await encoder.scores(query, documents)

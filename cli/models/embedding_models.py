@@ -25,6 +25,7 @@ from pgblend.cli.models.local_weights import (
     thread_count,
     unfit,
 )
+from pgblend.cli.models.model_process import Given
 
 if TYPE_CHECKING:
     from pgblend.cli.models.onnx_library import OnnxFolder
@@ -82,15 +83,17 @@ class EmbeddingModel(LocalWeights):
         is_question = len(texts) <= QUESTION_TEXTS
         tokens = 0
         for batch in waiting:
-            encoded, count = await self._ask(
+            encoded = await self._ask(
                 is_question, "_encode", [texts[index] for index in batch], is_passage
             )
-            tokens += count
-            for index, vector in zip(batch, encoded, strict=True):
-                vectors[index] = vector
+            tokens += encoded.value
+            size = len(encoded.payload) // len(batch)
+            for place, index in enumerate(batch):
+                vectors[index] = encoded.payload[place * size :][:size]
         return tokens
 
-    def _encode(self, texts: list[str], is_passage: bool) -> tuple[list[bytes], int]:
+    def _encode(self, texts: list[str], is_passage: bool) -> Given:
+        """Give how many tokens were read, and the vectors' bytes one after the other."""
         raise NotImplementedError
 
 
@@ -103,9 +106,9 @@ class SentenceModel(EmbeddingModel):
     extra = "torch"
     batch_size = 4  # what a question may have to wait for
 
-    def __init__(self, name: str, folder: Path) -> None:
-        super().__init__(name)
-        self._folder = folder
+    def __init__(self, name: str, folder: str) -> None:
+        super().__init__(name, folder=folder)
+        self._folder = Path(folder)
 
     def _read(self) -> Any:
         self._one_at_a_time = threading.Lock()
@@ -119,7 +122,7 @@ class SentenceModel(EmbeddingModel):
         self.dimensions = len(warm_up)
         return model
 
-    def _encode(self, texts: list[str], is_passage: bool) -> tuple[list[bytes], int]:
+    def _encode(self, texts: list[str], is_passage: bool) -> Given:
         with self._one_at_a_time:
             encode = self._model.encode_document if is_passage else self._model.encode_query
             matrix = encode(
@@ -131,7 +134,7 @@ class SentenceModel(EmbeddingModel):
             most = self._model.max_seq_length
             read = self._model.tokenizer(texts, truncation=True, max_length=most)
         tokens = sum(len(ids) for ids in read["input_ids"])
-        return [row.tobytes() for row in matrix.astype("<f4")], tokens
+        return Given(tokens, matrix.astype("<f4").tobytes())
 
 
 # all-MiniLM-L6-v2 by onnxruntime: 8-bit weights from a package, its vocabulary from here.
@@ -164,9 +167,11 @@ class MiniLmModel(EmbeddingModel):
         _minilm_vector(loaded, "warm-up")  # the first call allocates
         return loaded
 
-    def _encode(self, texts: list[str], is_passage: bool) -> tuple[list[bytes], int]:
+    def _encode(self, texts: list[str], is_passage: bool) -> Given:
         encoded = [_minilm_vector(self._model, text) for text in texts]
-        return [vector for vector, _ in encoded], sum(tokens for _, tokens in encoded)
+        return Given(
+            sum(tokens for _, tokens in encoded), b"".join(vector for vector, _ in encoded)
+        )
 
 
 def _minilm_vector(loaded: _LoadedMinilm, text: str) -> tuple[bytes, int]:
@@ -246,11 +251,11 @@ class E5Model(EmbeddingModel):
         engine.query("warm-up")  # the first call allocates
         return engine
 
-    def _encode(self, texts: list[str], is_passage: bool) -> tuple[list[bytes], int]:
+    def _encode(self, texts: list[str], is_passage: bool) -> Given:
         cut = [_readable(text) for text in texts]
         vectors = [self._model.encode(text, is_query=not is_passage) for text in cut]
         tokens = sum(self._model.token_count(text, is_query=not is_passage) for text in cut)
-        return [vector.astype("<f4").tobytes() for vector in vectors], tokens
+        return Given(tokens, b"".join(vector.astype("<f4").tobytes() for vector in vectors))
 
 
 def cannot_run(processor: Path, machine: str) -> str | None:
@@ -311,9 +316,9 @@ class OnnxModel(EmbeddingModel):
     extra = "local"
     batch_size = 1  # one text needs no padding
 
-    def __init__(self, name: str, folder: Path) -> None:
-        super().__init__(name, thread_count())
-        self._folder = folder
+    def __init__(self, name: str, folder: str) -> None:
+        super().__init__(name, thread_count(), folder=folder)
+        self._folder = Path(folder)
 
     def _read(self) -> _Loaded:
         from pgblend.cli.models.onnx_library import open_onnx_folder
@@ -329,10 +334,11 @@ class OnnxModel(EmbeddingModel):
         self.dimensions = vector.size
         return loaded
 
-    def _encode(self, texts: list[str], is_passage: bool) -> tuple[list[bytes], int]:
+    def _encode(self, texts: list[str], is_passage: bool) -> Given:
         prompt = self._model.prompts[is_passage]
         encoded = [_vector(self._model, prompt + text) for text in texts]
-        return [vector.tobytes() for vector, _ in encoded], sum(tokens for _, tokens in encoded)
+        vectors = b"".join(vector.tobytes() for vector, _ in encoded)
+        return Given(sum(tokens for _, tokens in encoded), vectors)
 
 
 def _vector(loaded: _Loaded, text: str) -> tuple[NDArray[Any], int]:
@@ -389,7 +395,7 @@ class EmbeddingModels:
         if name not in self.known:
             folder = await asyncio.to_thread(find_model, self._folder, name, list(self.known))
             kind = OnnxModel if onnx_file(folder) else SentenceModel
-            self.known.setdefault(name, kind(name, folder))
+            self.known.setdefault(name, kind(name, str(folder)))
         return self.known[name]
 
     @property

@@ -31,8 +31,10 @@ class GatewayError(Exception):
         self.param = param
         self.retry_after = retry_after
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.status, self.code, self.message), self.__dict__
+    def fields(self) -> dict[str, Any]:
+        """Return what it is made of, to make it anew elsewhere."""
+        names = ("status", "code", "message", "param", "retry_after")
+        return {name: getattr(self, name) for name in names}
 
     @property
     def type(self) -> str:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from pgblend.cli.base.extras import how_to_install, missing
 from pgblend.cli.models.errors import GatewayError
-from pgblend.cli.models.model_process import ModelError, ModelProcess
+from pgblend.cli.models.model_process import Given, ModelError, ModelProcess
 
 # Where models of one's own are: a folder, else Hugging Face's cache on this machine.
 
@@ -85,24 +85,22 @@ _log = logging.getLogger(__name__)
 class LocalWeights:
     """What local models have in common.
 
-    The gateway's object asks its copy in a process of its own, which alone has the library: there
-    `_read` returns the library's object, and other methods use it.
+    The gateway's object asks another like it, in a process of its own, which alone has the library:
+    there `_read` returns the library's object, and other methods use it. `arguments` makes it.
     """
 
     extra: ClassVar[str]  # what to install
     dimensions: int | None = None  # of vectors, once it is loaded
 
-    def __init__(self, name: str, threads: int = 1) -> None:
+    def __init__(self, name: str, threads: int = 1, **arguments: str) -> None:
         self.name = name
+        self.arguments = {"name": name} | arguments
         self.threads = threads
         self._process: ModelProcess | None = None
-        self._loading: Future[int | None] | None = None
+        self._loading: Future[Given] | None = None
         self._starting = threading.Lock()
         self._model: Any = None
         self._state = "not_loaded"
-
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | dict.fromkeys(("_process", "_loading", "_starting"))
 
     @property
     def installed(self) -> bool:
@@ -137,8 +135,8 @@ class LocalWeights:
         if self._process is not None:
             self._process.close()
 
-    async def _ask(self, is_question: bool, method: str, *arguments: object) -> Any:
-        """Return what a method of the copy that is loaded gives."""
+    async def _ask(self, is_question: bool, method: str, *arguments: object) -> Given:
+        """Return what a method of the one that is loaded gives."""
         assert self._process is not None
         try:
             return await asyncio.wrap_future(self._process.call(is_question, method, *arguments))
@@ -147,11 +145,11 @@ class LocalWeights:
             message = f"{self.name} failed ({error.kind}): see the log"
             raise GatewayError(503, "local_model_failed", message, param="model") from error
 
-    def _start(self) -> Future[int | None]:
+    def _start(self) -> Future[Given]:
         """Start the process and the loading, unless they are under way."""
         with self._starting:
             if self._process is None or not self._process.running:
-                self._process = ModelProcess(self, self.threads)
+                self._process = ModelProcess(type(self), self.name, self.arguments, self.threads)
                 self._loading = None
             if self._loading is None or self._state == "failed":
                 self._state = "loading"
@@ -159,20 +157,20 @@ class LocalWeights:
                 self._loading.add_done_callback(self._note)
             return self._loading
 
-    def _load(self) -> int | None:
-        """Load the model, in its process; return its dimensions."""
+    def _load(self) -> Given:
+        """Load the model, in its process; give its dimensions."""
         self._model = self._read()
-        return self.dimensions
+        return Given(self.dimensions)
 
     def _read(self) -> Any:
         raise NotImplementedError
 
-    def _note(self, loading: Future[int | None]) -> None:
+    def _note(self, loading: Future[Given]) -> None:
         """Keep how loading ended, also where nobody waited for the end."""
         error = loading.exception()
         self._state = "failed" if error else "ready"
         if error is None:
-            self.dimensions = loading.result()
+            self.dimensions = loading.result().value
         else:
             self._log_failure(error)
 

@@ -35,7 +35,8 @@ from systems.blend import INDEX, PATIENT, SPACE, STAGE, VECTORS, batched
 from timing import backend_ms, milliseconds, summary
 
 from pgblend.cli.base.database import Connection, connect
-from pgblend.cli.documents.frames import Batch, encode_json
+from pgblend.cli.base.framed_json import encode_json
+from pgblend.cli.documents.batch import Batch
 from pgblend.cli.documents.payload import chunk_row, document_row
 from pgblend.cli.documents.store import store
 from pgblend.cli.operate.cluster import Cluster

@@ -18,10 +18,10 @@ import figures
 from timing import backend_ms
 
 from pgblend.cli.base.database import Connection, connect
+from pgblend.cli.documents.batch import Batch
 from pgblend.cli.documents.chunking import split_document
 from pgblend.cli.documents.discovery import discover
 from pgblend.cli.documents.document import ParseError
-from pgblend.cli.documents.frames import Batch
 from pgblend.cli.documents.language import language_finder
 from pgblend.cli.documents.payload import document_payload
 from pgblend.cli.documents.settings import ChunkSettings, FieldMap

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from pgblend.cli.documents.frames import Batch
+from pgblend.cli.documents.batch import Batch
 from pgblend.cli.documents.payload import chunk_row, document_row
 from pgblend.cli.documents.store import StoreOutcome, store
 

@@ -7,8 +7,8 @@ import psycopg
 import pytest
 
 from pgblend.cli.base.database import connect
-from pgblend.cli.documents.frames import Batch as CopyBatch
-from pgblend.cli.documents.frames import encode_json
+from pgblend.cli.base.framed_json import encode_json
+from pgblend.cli.documents.batch import Batch as CopyBatch
 from pgblend.cli.documents.payload import chunk_row, document_row
 from pgblend.cli.documents.store import StoreOutcome
 from pgblend.cli.documents.store import store as store_batch

@@ -68,7 +68,7 @@ class Engine:
 def test_texts_are_cut_and_have_no_nul(is_passage: bool) -> None:
     model, engine = E5Model("local/x"), Engine()
     model._model = engine
-    vectors, tokens = model._encode(["a\0b", "x" * (MOST_CHARACTERS + 5)], is_passage)
+    given = model._encode(["a\0b", "x" * (MOST_CHARACTERS + 5)], is_passage)
     assert engine.given == [("a b", not is_passage), ("x" * MOST_CHARACTERS, not is_passage)]
-    assert [np.frombuffer(one, "<f4").tolist() for one in vectors] == [[1, 3], [1, MOST_CHARACTERS]]
-    assert tokens == 3 + MOST_CHARACTERS + (0 if is_passage else 2)
+    assert np.frombuffer(given.payload, "<f4").tolist() == [1, 3, 1, MOST_CHARACTERS]
+    assert given.value == 3 + MOST_CHARACTERS + (0 if is_passage else 2)

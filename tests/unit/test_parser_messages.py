@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from pgblend.cli.base.framed_json import read_frame, write_frame
 from pgblend.cli.documents import parser
-from pgblend.cli.documents.frames import read_frame, write_frame
 from pgblend.cli.documents.settings import ChunkSettings, ParserConfig
 
 

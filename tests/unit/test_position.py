@@ -4,7 +4,7 @@ import tempfile
 
 import pytest
 
-from pgblend.cli.documents.frames import read_position, write_position
+from pgblend.cli.documents.batch import read_position, write_position
 
 
 @pytest.mark.parametrize("label", ["a.md", "", "na\u00efve\udcff\ud800.md", "x" * 100])

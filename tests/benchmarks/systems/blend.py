@@ -9,7 +9,7 @@ from corpora import Corpus, Document, Question
 from sqlalchemy.exc import DBAPIError
 
 from pgblend.cli.base.database import Connection, connect
-from pgblend.cli.documents.frames import Batch
+from pgblend.cli.documents.batch import Batch
 from pgblend.cli.documents.payload import chunk_row, document_row
 from pgblend.cli.documents.store import store
 from pgblend.migrations import runner

@@ -1,12 +1,10 @@
-"""Messages between the run and its parsing processes, and files that wait on disk."""
+"""What a run and its parsing processes share: batches on disk, and a note of what is read."""
 
-import json
 import os
 import struct
 import tempfile
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import IO, Any
 
 # Documents between parser and database: in memory while they are small, else in a file.
 
@@ -92,61 +90,3 @@ def read_position(file: int) -> Position:
     data = os.pread(file, _HEAD.size + 4 * _LONGEST_LABEL, 0)
     place, seconds, length = _HEAD.unpack_from(data)
     return Position(place, seconds, data[_HEAD.size :][:length])
-
-
-_LENGTHS = struct.Struct(">II")
-# json.dumps would make an encoder each time.
-encode_json = json.JSONEncoder(ensure_ascii=False).encode
-
-
-def write_frame(
-    stream: IO[bytes], message: dict[str, Any], payload: bytes = b"", flush: bool = True
-) -> None:
-    """Write one message, and with it bytes that nobody but the last reader looks into."""
-    data = encode_json(message).encode("utf-8", "surrogatepass")
-    stream.write(_LENGTHS.pack(len(data), len(payload)) + data + payload)
-    if flush:
-        stream.flush()
-
-
-def read_frame(stream: IO[bytes]) -> dict[str, Any] | None:
-    """Read one message; None at the end of the stream, also in the middle of a message.
-
-    Bytes that came with it are its "payload".
-    """
-    head = stream.read(_LENGTHS.size)
-    if len(head) < _LENGTHS.size:
-        return None
-    length, payload_length = _LENGTHS.unpack(head)
-    data = stream.read(length + payload_length)
-    return _message(data, length) if len(data) == length + payload_length else None
-
-
-class FrameBuffer:
-    """Puts messages together from what has come of them."""
-
-    def __init__(self) -> None:
-        self._data = bytearray()
-
-    def add(self, data: bytes) -> None:
-        """Add what came next."""
-        self._data += data
-
-    def take(self) -> dict[str, Any] | None:
-        """Return the first message and let it go; None where not all of it is there."""
-        if len(self._data) < _LENGTHS.size:
-            return None
-        length, payload_length = _LENGTHS.unpack_from(self._data)
-        end = _LENGTHS.size + length + payload_length
-        if len(self._data) < end:
-            return None
-        data = bytes(self._data[_LENGTHS.size : end])
-        del self._data[:end]
-        return _message(data, length)
-
-
-def _message(data: bytes, length: int) -> dict[str, Any]:
-    message: dict[str, Any] = json.loads(data[:length])
-    if len(data) > length:
-        message["payload"] = data[length:]
-    return message
