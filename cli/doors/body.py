@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import reduce
 from math import inf
 from operator import getitem
@@ -14,6 +14,7 @@ from jsonschema_rs import ValidationError, ValidationErrorKind, validator_for
 from pgblend.cli.base.parameters import parse_json
 from pgblend.cli.doors.problems import Problem
 from pgblend.cli.doors.schemas import DEFAULT_ROWS, Schema
+from pgblend.cli.models.fields import first_error, place_of
 from pgblend.cli.search.statements import SearchRequest
 from pgblend.plpy.base.catalog import CATALOG
 from pgblend.plpy.base.nearest import nearest_told
@@ -114,8 +115,8 @@ def checker(schema: Schema, whole: str, hint: str) -> Callable[[Any], dict[str, 
         if not validator.is_valid(given):
             given = as_meant(given, schema)
         if not validator.is_valid(given):
-            wrong = min(validator.iter_errors(given), key=_told_late)
-            place = _place(wrong.instance_path) or whole
+            wrong = first_error(validator, given)
+            place = place_of(wrong.instance_path) or whole
             message = f"{place}: {_message(wrong, given, schema)}"
             raise Problem(400, "invalid-request", message[:_MOST_SHOWN], hint=hint)
         checked: dict[str, Any] = dict(given)
@@ -128,12 +129,6 @@ def checker(schema: Schema, whole: str, hint: str) -> Callable[[Any], dict[str, 
     return check
 
 
-def _told_late(wrong: ValidationError) -> tuple[int, bool]:
-    """Return how late an error is told: a wrong name before the required one that it stands for."""
-    is_name = isinstance(wrong.kind, ValidationErrorKind.AdditionalProperties)
-    return len(wrong.instance_path), not is_name
-
-
 def _message(wrong: ValidationError, given: Any, schema: Any) -> str:
     """Return what is wrong with a value; of an unknown name, which are the nearest to it."""
     if isinstance(wrong.kind, ValidationErrorKind.AdditionalProperties):
@@ -143,12 +138,6 @@ def _message(wrong: ValidationError, given: Any, schema: Any) -> str:
         return f"there is no {name[:_MOST_NAME]!r}: {told}"
     is_huge = reduce(getitem, wrong.instance_path, given) in (inf, -inf)
     return "the number is out of range" if is_huge else wrong.message
-
-
-def _place(path: Sequence[str | int]) -> str:
-    """Return where a value stands: name.name[0]."""
-    steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
-    return "".join(steps).removeprefix(".")
 
 
 def _parsed(text: str) -> tuple[Any, str | None]:

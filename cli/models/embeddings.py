@@ -21,7 +21,30 @@ from pgblend.cli.models.retry import CallDeadline
 
 MAX_INPUTS = 2048  # as OpenAI
 MAX_DIMENSIONS = 65_536
-_FIELDS = {"model", "input", "dimensions", "encoding_format", "input_type", "timeout_ms", "user"}
+_read = fields.reader(
+    ["model", "input"],
+    {
+        "model": fields.MODEL,
+        "input": {
+            "type": ["string", "array"],
+            "minLength": 1,
+            "minItems": 1,
+            "maxItems": MAX_INPUTS,
+            "items": fields.TEXT,
+            "codes": {
+                "": "invalid_input",
+                "minLength": "empty_input",
+                "minItems": "empty_input",
+                "maxItems": "too_many_inputs",
+            },
+        },
+        "dimensions": fields.whole_number(1, MAX_DIMENSIONS),
+        "encoding_format": {"enum": ["float", "base64", None]},
+        "input_type": {"enum": ["query", "passage", None]},
+        "timeout_ms": fields.TIMEOUT,
+        "user": {},
+    },
+)
 
 
 @dataclass(frozen=True)
@@ -38,51 +61,16 @@ class EmbeddingsRequest:
 
 def parse_embeddings_request(body: bytes) -> EmbeddingsRequest:
     """Return the checked call, or raise a GatewayError that names the offending field."""
-    given = fields.json_object(body, _FIELDS)
+    given = _read(body)
+    texts = given["input"]
     return EmbeddingsRequest(
-        fields.model_name(given.get("model")),
-        _texts(given.get("input")),
-        fields.whole_number(given.get("dimensions"), "dimensions", 1, MAX_DIMENSIONS),
-        _encoding_format(given.get("encoding_format")),
-        _is_passage(given.get("input_type")),
-        fields.timeout_ms(given.get("timeout_ms")),
+        given["model"],
+        [texts] if isinstance(texts, str) else texts,
+        given.get("dimensions"),
+        given.get("encoding_format", "float"),
+        given.get("input_type") == "passage",
+        given.get("timeout_ms"),
     )
-
-
-def _texts(value: object) -> list[str]:
-    if isinstance(value, str):
-        return [fields.text(value, "input")]
-    if not isinstance(value, list):
-        message = "`input` must be a string or a list of strings"
-        raise fields.bad("invalid_input", message, "input")
-    if not value:
-        message = "`input` is an empty list: send at least one text"
-        raise fields.bad("empty_input", message, "input")
-    if len(value) > MAX_INPUTS:
-        message = f"`input` has {len(value)} texts: send at most {MAX_INPUTS} in one call"
-        raise fields.bad("too_many_inputs", message, "input")
-    return [fields.text(item, f"input[{index}]") for index, item in enumerate(value)]
-
-
-def _encoding_format(value: object) -> Literal["float", "base64"]:
-    match value:
-        case None | "float":
-            return "float"
-        case "base64":
-            return "base64"
-    message = "`encoding_format` must be 'float' or 'base64'"
-    raise fields.bad("invalid_encoding_format", message, "encoding_format")
-
-
-def _is_passage(value: object) -> bool:
-    """Return whether the texts are passages, to be found, and no questions."""
-    match value:
-        case None | "query":
-            return False
-        case "passage":
-            return True
-    message = "`input_type` must be 'query' or 'passage'"
-    raise fields.bad("invalid_input_type", message, "input_type")
 
 
 class Embedder:

@@ -95,7 +95,23 @@ def _read(text: str, model: str, count: int) -> list[float]:
 # What a caller may send to /v1/rerank: the fields of Cohere and Jina.
 
 MAX_DOCUMENTS = 1000
-_FIELDS = {"documents", "model", "query", "return_documents", "timeout_ms", "top_n"}
+_read_call = fields.reader(
+    ["documents", "model", "query"],
+    {
+        "documents": {
+            "type": "array",
+            "minItems": 1,
+            "maxItems": MAX_DOCUMENTS,
+            "items": fields.TEXT,
+            "codes": {"": "invalid_documents", "maxItems": "too_many_documents"},
+        },
+        "model": fields.MODEL,
+        "query": fields.TEXT,
+        "return_documents": {},
+        "timeout_ms": fields.TIMEOUT,
+        "top_n": fields.whole_number(1, MAX_DOCUMENTS),
+    },
+)
 
 
 @dataclass(frozen=True)
@@ -111,21 +127,9 @@ class RerankRequest:
 
 def parse_rerank_request(body: bytes) -> RerankRequest:
     """Return the checked call, or raise a GatewayError that names the offending field."""
-    given = fields.json_object(body, _FIELDS)
-    documents = given.get("documents")
-    if not isinstance(documents, list) or not documents:
-        message = "`documents` must be a list of at least one text"
-        raise fields.bad("invalid_documents", message, "documents")
-    if len(documents) > MAX_DOCUMENTS:
-        message = f"`documents` has {len(documents)} texts: send at most {MAX_DOCUMENTS}"
-        raise fields.bad("too_many_documents", message, "documents")
-    return RerankRequest(
-        fields.model_name(given.get("model")),
-        fields.text(given.get("query"), "query"),
-        [fields.text(item, f"documents[{index}]") for index, item in enumerate(documents)],
-        fields.whole_number(given.get("top_n"), "top_n", 1, MAX_DOCUMENTS),
-        fields.timeout_ms(given.get("timeout_ms")),
-    )
+    given = _read_call(body)
+    asked = given["model"], given["query"], given["documents"]
+    return RerankRequest(*asked, given.get("top_n"), given.get("timeout_ms"))
 
 
 Answer = dict[str, Any]

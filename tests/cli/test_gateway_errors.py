@@ -273,7 +273,7 @@ def test_a_local_model_that_is_late_is_spared_questions_but_not_batches(
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))  # of the model's process
     services = Services(Policy(timeout_seconds=60, breaker_failures=1))
-    held = HeldModel(tmp_path / "let_go")
+    held = HeldModel(str(tmp_path / "let_go"))
     services.embedder.local.known = {held.name: held}
 
     async def run() -> list[httpx.Response]:
