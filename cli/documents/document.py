@@ -3,7 +3,6 @@
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time
 from email.utils import parsedate_to_datetime, parsedate_tz
@@ -230,17 +229,50 @@ _KEYS = (
     *("date", "datum", "fecha", "published", "publishedat", "publishedon", "datepublished"),
     *("pubdate", "publishdate", "publicationdate", "issued"),
     *("modified", "modifiedat", "updated", "updatedat", "lastmod", "lastmodified", "lastupdated"),
-    *("lastedited", "lasteditedtime", "datemodified", "moddate"),
-    *("created", "createdat", "createdtime", "creationdate", "datecreated"),
+    *("lastmodifiedat", "lastupdatedat", "lastedited", "lasteditedtime", "lasteditedat"),
+    *("modifiedon", "updatedon", "datemodified", "dateupdated", "moddate", "revdate"),
+    *("modificationdate", "created", "createdat", "createdon", "createdtime", "creationdate"),
+    "datecreated",
 )
 # A day as people write it, at the start of a text; what comes after it is a time of that day.
-_WRITTEN = {
-    r"\d{4}[/.]\d{1,2}[/.]\d{1,2}": ("%Y/%m/%d", "%Y.%m.%d"),
-    r"\d{1,2}\.\s?\d{1,2}\.\s?\d{4}": ("%d.%m.%Y",),
-    r"\d{1,2}\s[a-z]+\s\d{4}": ("%d %B %Y", "%d %b %Y"),
-    r"[a-z]+\s\d{1,2}\s\d{4}": ("%B %d %Y", "%b %d %Y"),
+_WRITTEN = (
+    re.compile(r"(?P<year>\d{4})([/.])(?P<month>\d{1,2})\2(?P<day>\d{1,2})(?!\d)"),
+    re.compile(r"(?P<day>\d{1,2})\.\s?(?P<month>\d{1,2})\.\s?(?P<year>\d{4})(?!\d)"),
+    re.compile(
+        r"(?P<day>\d{1,2})(?:\.|st|nd|rd|th|er|º)?\s(?:de\s)?(?P<month>[^\W\d_]+)\.?,?"
+        r"\s(?:de\s)?(?P<year>\d{4})(?!\d)"
+    ),
+    re.compile(
+        r"(?P<month>[^\W\d_]+)\.?\s(?P<day>\d{1,2})(?:st|nd|rd|th)?,?\s(?P<year>\d{4})(?!\d)"
+    ),
+)
+# Months in English, German, French, Spanish, Italian, Portuguese and Dutch, as they are and short.
+_MONTHS = {
+    name: number
+    for number, names in enumerate(
+        (
+            "january jan januar jänner janvier janv enero ene gennaio gen janeiro januari",
+            "february feb februar février févr fév febrero febbraio fevereiro fev februari",
+            "march mar märz mär mrz mars marzo março maart mrt",
+            "april apr avril avr abril abr aprile",
+            "may mai mayo maggio mag maio mei",
+            "june jun juni juin junio giugno giu junho",
+            "july jul juli juillet juil julio luglio lug julho",
+            "august aug août aoû agosto ago augustus",
+            "september sep sept septembre septiembre settembre set setembro",
+            "october oct oktober okt octobre octubre ottobre ott outubro out",
+            "november nov novembre noviembre novembro",
+            "december dec dezember dez décembre déc diciembre dic dicembre dezembro",
+        ),
+        1,
+    )
+    for name in names.split()
 }
-_DAY_OF_WEEK = re.compile(r"^(mon|tues?|wed(nes)?|thu(rs)?|fri|sat(ur)?|sun)(day)?\b[\s,.]*", re.I)
+_DAY_OF_WEEK = re.compile(
+    r"^[^\W\d_]+(?:-feira)?[\s,.]+(?:(?:den|dem|le|el)\s)?(?=\d|[^\W\d_]+\.?\s\d)"
+)
+# As Org has it: <2026-01-31 Sat 12:00>.
+_OF_ORG = re.compile(r"[<\[](\d{4}-\d\d-\d\d)(?: [^\W\d_]+\.?)?(?: (\d\d:\d\d))?")
 # As PDF has it: D:20260131120000+01'00'.
 _OF_PDF = re.compile(r"D:(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(Z|[+-]\d\d'?\d\d)?")
 
@@ -260,7 +292,7 @@ def _known(values: Iterable[Any]) -> list[datetime]:
 
 
 def moment_of(value: Any) -> datetime | None:
-    """Return the moment that a text tells: of ISO 8601, of mail, of PDF, or a written day.
+    """Return the moment that a text tells: of ISO 8601, mail, PDF or Org, or a written day.
 
     In UTC without a zone.
     """
@@ -288,6 +320,8 @@ def _read(text: str) -> datetime | None:
             shift = datetime.strptime(zone.replace("'", ""), "%z").utcoffset()
             moment -= shift or moment - moment
         return moment
+    if of_org := _OF_ORG.match(text):
+        text = " ".join(filter(None, of_org.groups()))
     if re.match(r"\d{4}-\d\d-\d\d", text):
         return datetime.fromisoformat(re.sub(r"\s(?=([+-]\d\d:?\d\d|Z)$)", "", text))
     # A bare year or number is no date of a mail.
@@ -297,14 +331,14 @@ def _read(text: str) -> datetime | None:
 
 def _written_day(text: str) -> datetime | None:
     """Return a day that a text begins with: 3 April 2012, April 3rd, 2012, 3.4.2012, 2012/4/3."""
-    words = _DAY_OF_WEEK.sub("", text.lower())
-    words = re.sub(r"(?<=\d)(st|nd|rd|th)\b|,|(?<=[a-z])\.|(?<=\bsep)t\b\.?", "", words)
-    for pattern, ways in _WRITTEN.items():
-        if found := re.match(rf"{pattern}(?!\d)", words):
-            day = re.sub(r"(?<=\.)\s", "", found[0])
-            for way in ways:
-                with suppress(ValueError):
-                    return datetime.strptime(day, way)
+    words = text.lower()
+    for written in (words, _DAY_OF_WEEK.sub("", words)):
+        for pattern in _WRITTEN:
+            if found := pattern.match(written):
+                month = found["month"]
+                number = int(month) if month.isdigit() else _MONTHS.get(month)
+                if number:
+                    return datetime(int(found["year"]), number, int(found["day"]))
     return None
 
 

@@ -70,10 +70,13 @@ class LineText:
         )
 
 
-# reStructuredText: as it is written, with its headings, and the files told that it takes in.
+# reStructuredText: as it is written, with its headings and what the fields below its title say,
+# and the files told that it takes in.
 
 _LINE = re.compile(r"([!-/:-@\[-`{-~])\1+")
 _INCLUDED = re.compile(r"^\s*\.\. (?:include|literalinclude)::\s*(\S+)")
+_FIELD = re.compile(r"^:([A-Za-z][\w -]*):[ \t]+(\S.*)$")
+_FIELDS = frozenset(("author", "category", "date", "description", "keywords", "modified"))
 
 
 def parse_rst(data: bytes) -> Document:
@@ -81,9 +84,13 @@ def parse_rst(data: bytes) -> Document:
     lines = decode(data).split("\n")
     text = LineText()
     kinds: list[str] = []
+    is_head = True  # fields, and before them the title
     for number, line in enumerate(lines):
         if match := _INCLUDED.match(line):
             text.tell_file(match[1])
+        about = _FIELD.match(line) if is_head else None
+        if about and about[1].lower() in _FIELDS:
+            text.metadata.setdefault(about[1].lower(), about[2].strip())
         below = lines[number + 1].rstrip() if number + 1 < len(lines) else ""
         title, above = line.strip(), lines[number - 1].rstrip() if number else ""
         is_title = bool(title and _LINE.fullmatch(below)) and len(below) >= len(title)
@@ -91,6 +98,7 @@ def parse_rst(data: bytes) -> Document:
             kind = below[0] * (2 if above == below else 1)
             kinds += [kind] if kind not in kinds else []
             text.headings.append((number, 1 + kinds.index(kind), title))
+        is_head = is_head and bool(not title or about or is_title or _LINE.fullmatch(title))
         text.lines.append(line)
     document = text.document()
     return replace(document, links=find_links(document.text))
@@ -286,6 +294,8 @@ class _AsciidocReader:
         ):
             key = "author" if _AUTHOR.match(line) else "revision"
             self.text.metadata.setdefault(key, line.strip())
+            if day := re.search(r"\d{4}-\d\d-\d\d", line) if key == "revision" else None:
+                self.text.metadata.setdefault("revdate", day[0])
             return True
         return is_comment or bool(_BLOCK_ATTRIBUTES.match(line)) or line.strip() == "+"
 

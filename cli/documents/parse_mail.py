@@ -456,7 +456,8 @@ def mail_addresses(people: str) -> list[str]:
 def mail_time(message: EmailMessage) -> str:
     """Return when a mail was sent, in UTC, or first received; empty where it does not say so."""
     received = [str(value).rpartition(";")[2] for value in message.get_all("Received", ())]
-    moments = map(moment_of, (header(message, "Date"), *reversed(received)))
+    told = header(message, "Date"), *reversed(received), header(message, "Delivery-Date")
+    moments = map(moment_of, told)
     return next((moment.isoformat() for moment in moments if moment), "")
 
 

@@ -25,6 +25,18 @@ from pgblend.cli.documents.document import Document, Message, moment_of, own_dat
         ("31.1.2026", (2026, 1, 31)),
         ("31. 01. 2026", (2026, 1, 31)),
         ("2026/01/31", (2026, 1, 31)),
+        ("31. Januar 2026", (2026, 1, 31)),
+        ("Samstag, den 31. Jänner 2026", (2026, 1, 31)),
+        ("5 Mär 2026", (2026, 3, 5)),
+        ("Do, 5 Mär 2026 10:00:00 +0100", (2026, 3, 5)),
+        ("1er février 2026", (2026, 2, 1)),
+        ("jeudi 5 mars 2026", (2026, 3, 5)),
+        ("31 de enero de 2026", (2026, 1, 31)),
+        ("lunedì 5 ottobre 2026", (2026, 10, 5)),
+        ("sexta-feira, 30 de janeiro de 2026", (2026, 1, 30)),
+        ("5 maart 2026", (2026, 3, 5)),
+        ("<2026-01-31 Sat>", (2026, 1, 31)),
+        ("[2026-01-31 Sa 12:00]", (2026, 1, 31, 12)),
     ],
 )
 def test_moments(value: object, expected: tuple[int, ...]) -> None:
@@ -35,7 +47,7 @@ def test_moments(value: object, expected: tuple[int, ...]) -> None:
     "value",
     [
         *("", None, "soon", "2026", 2026, "2026-13-01", "D:99999999", ["2026-01-31"], "9" * 200),
-        *("1/2/2026", "31.2.2026", "May 2026", "12 apples 2026", "1.2.20265"),
+        *("1/2/2026", "31.2.2026", "May 2026", "12 apples 2026", "1.2.20265", "31. Februar 2026"),
     ],
 )
 def test_what_is_no_moment(value: object) -> None:
@@ -47,7 +59,15 @@ def test_which_of_several_dates_counts() -> None:
     assert own_date(Document(metadata=told)) == datetime(2021, 1, 1, tzinfo=UTC)
     assert own_date(Document(metadata={**told, "date": "2022-01-01"})).year == 2022  # type: ignore[union-attr]
     assert own_date(Document(metadata={"author": "2020-01-01"})) is None
-    for name in ("publishDate", "pub_date", "Datum", "Last edited time", "published-on"):
+    names = (
+        "publishDate",
+        "pub_date",
+        "Datum",
+        "Last edited time",
+        "published-on",
+        "last_modified_at",
+    )
+    for name in names:
         assert own_date(Document(metadata={name: "2026-01-31"})) == datetime(
             2026, 1, 31, tzinfo=UTC
         )

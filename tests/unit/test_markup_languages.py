@@ -1,7 +1,11 @@
 """LaTeX, AsciiDoc and Org: the text with its headings; macros and marks are no words."""
 
+from collections.abc import Callable
+from datetime import UTC, datetime
+
 import pytest
 
+from pgblend.cli.documents.document import Document, own_date
 from pgblend.cli.documents.light_markup import parse_asciidoc, parse_org, parse_rst
 from pgblend.cli.documents.parse_latex import parse_latex
 
@@ -184,3 +188,22 @@ def test_restructuredtext_has_headings():
         *(("Tides", 1), ("Neap", 2), ("High", 3), ("Ebb", 2)),
     ]
     assert all(source[each.offset :].startswith(each.text) for each in headings)
+
+
+@pytest.mark.parametrize(
+    ("parse", "source"),
+    [
+        (parse_rst, "Title\n=====\n\n:author: Ann\n:date: 2026-01-31\n\nText\n"),
+        (parse_asciidoc, "= Title\nAnn <a@x.org>\nv1.0, 2026-01-31: draft\n\nText\n"),
+        (parse_asciidoc, "= Title\n:revdate: 2026-01-31\n\nText\n"),
+        (parse_org, "#+TITLE: Title\n#+DATE: <2026-01-31 Sat>\n\nText\n"),
+    ],
+)
+def test_a_text_tells_its_date(parse: Callable[[bytes], Document], source: str) -> None:
+    assert own_date(parse(source.encode())) == datetime(2026, 1, 31, tzinfo=UTC)
+
+
+def test_fields_further_down_are_text() -> None:
+    document = parse_rst(b"Title\n=====\n\nText\n\n:date: 2026-01-31\n")
+    assert own_date(document) is None
+    assert document.metadata == {}
