@@ -22,6 +22,7 @@ from pgblend.plpy.lexical.forms import (
     changes,
     grouped,
     humps,
+    normal,
     odd_signs,
     small_form,
     unicode_form,
@@ -66,11 +67,11 @@ class Form(NamedTuple):
 
     def composed(self) -> "Form":
         """Return the compatibility form: sign by sign where that is all, else with their marks."""
-        whole = unicodedata.normalize("NFKC", self.text)
-        odd = [one for one in set(self.text) if unicodedata.normalize("NFKC", one) != one]
+        whole = normal(self.text)
+        odd = [one for one in set(self.text) if normal(one) != one]
         if odd:
             signs = f"[{''.join(map(re.escape, odd))}]"
-            form = self.changed(signs, lambda one: [(1, unicodedata.normalize("NFKC", one))])
+            form = self.changed(signs, lambda one: [(1, normal(one))])
             if form.text == whole:
                 return form
         return self.changed(_RUN, _composed)
@@ -149,46 +150,49 @@ def places_with_forms(texts: Sequence[str], seam: str, config: str) -> set[int]:
     The seam is of no word.
     """
     page = seam.join(texts)
-    odd = odd_signs(page)
-    found = {place for place, text in enumerate(texts) if any(one in text for one in odd)}
+    found: set[int] = set()
+    if odd := odd_signs(page):
+        is_odd = re.compile(f"[{''.join(map(re.escape, odd))}]").search
+        found.update(place for place, text in enumerate(texts) if is_odd(text))
     ends = list(accumulate(len(text) + len(seam) for text in texts))
     return found.union(bisect_right(ends, at) for at in changes(page, config))
 
 
 class PlacedPage:
-    """The forms of texts joined by a seam, which stays; most texts are their own form."""
+    """The forms of texts, joined by a seam, a line's end, beyond which no form looks.
+
+    Most texts are their own form, and go first; the others are brought into their form as one.
+    """
 
     def __init__(self, texts: Sequence[str], seam: str, config: str) -> None:
-        self.forms: list[Form | None] = [None] * len(texts)
-        for place in places_with_forms(texts, seam, config):
-            self.forms[place] = placed_form(texts[place], config)
-        parts = [form.text if form else text for form, text in zip(self.forms, texts, strict=True)]
-        self.text = seam.join(parts)
-        self.starts, self.text_starts = (
-            list(accumulate((len(one) + len(seam) for one in some), initial=0))
-            for some in (parts, texts)
-        )
+        odd = places_with_forms(texts, seam, config)
+        order = sorted(range(len(texts)), key=odd.__contains__)  # stable
+        sizes = [len(text) + len(seam) for text in texts]
+        places = list(accumulate(sizes, initial=0))
+        self.starts = list(accumulate((sizes[one] for one in order), initial=0))
+        self.shifts = [places[one] - start for one, start in zip(order, self.starts, strict=False)]
+        self.begin = self.starts[len(texts) - len(odd)]
+        self.text = seam.join([texts[one] for one in order])
+        self.form: Form | None = None
+        if odd:
+            self.form = placed_form(self.text[self.begin :], config)
+            self.text = self.text[: self.begin] + self.form.text
 
     def in_text(self, hits: Sequence[Hit]) -> Sequence[Hit]:
-        """Return where hits in the forms, in order, stand in the joined texts, in order.
+        """Return where hits in the forms stand in the joined texts, in order.
 
         Those that go from one text into the next are left out.
         """
-        if not any(self.forms):
+        form, begin = self.form, self.begin
+        if form is None:
             return hits
         found: set[Hit] = set()
-        one, start, stop, shift = -1, 0, 0, 0
-        form: Form | None = None
-        for begin, end, which in hits:
-            while begin >= stop:
-                one += 1
-                form, start, stop = self.forms[one], self.starts[one], self.starts[one + 1]
-                shift = self.text_starts[one]
-            if end < stop:
-                first, last = begin - start, end - start
-                if form:
-                    first, last = form.begins[first], form.ends[last - 1]
-                found.add((shift + first, shift + last, which))
+        for first, end, which in hits:
+            if first >= begin:
+                first, end = begin + form.begins[first - begin], begin + form.ends[end - begin - 1]
+            place = bisect_right(self.starts, first) - 1
+            if end < self.starts[place + 1]:
+                found.add((first + self.shifts[place], end + self.shifts[place], which))
         return sorted(found)
 
 
@@ -201,14 +205,21 @@ def _apart(found: str) -> Pieces:
 
 
 def _composed(run: str) -> Pieces:
-    """Return the letters of a run, each with its marks, in compatibility form."""
+    """Return the signs of a run in compatibility form, a letter with its marks where they join."""
     clusters: list[str] = []
     for one in run:
         if clusters and _goes_on(one):
             clusters[-1] += one
         else:
             clusters.append(one)
-    return [(len(one), unicodedata.normalize("NFKC", one)) for one in clusters]
+    pieces: list[tuple[int, str]] = []
+    for cluster in clusters:
+        whole, signs = normal(cluster), list(map(normal, cluster))
+        if "".join(signs) == whole:
+            pieces += [(1, sign) for sign in signs]
+        else:
+            pieces.append((len(cluster), whole))
+    return pieces
 
 
 def _goes_on(one: str) -> bool:

@@ -15,7 +15,7 @@ from pgblend.plpy.search.query import Query
 from pgblend.plpy.search.store import StorePort, shown_snippets
 
 _FIRST = 10
-_CURSOR = ("score", "document_id", "chunk_index", "depth")
+_CURSOR = '"cursor": {{"score": {!r}, "document_id": {}, "chunk_index": {}, "depth": {}}}'
 _as_json = json.JSONEncoder(check_circular=False).encode
 
 
@@ -82,7 +82,7 @@ def page_rows(query: Query, pool: Pool, store: StorePort, log: Log) -> list[Row]
             context_after=None,
             arms=_as_json(of_item),
             degraded=log.degraded,
-            details=_as_json(of_details),
+            details=of_details,
         )
         for place, (item, relevance, text, of_item, of_details) in enumerate(
             zip(page.items, page.relevances, shown, arms, details, strict=True), 1
@@ -121,10 +121,8 @@ def with_text_around(query: Query, store: StorePort, rows: list[Row]) -> list[Ro
     ]
 
 
-def page_details(
-    query: Query, pool: Pool, shown: Sequence[Passage | None]
-) -> list[dict[str, Json]]:
-    """Return the details of each row; `shown` are the rows' texts."""
+def page_details(query: Query, pool: Pool, shown: Sequence[Passage | None]) -> list[str]:
+    """Return the details of each row as JSON; `shown` are the rows' texts."""
     page, ranking, stored = pool.page, pool.ranking, pool.stored
     fused, settings = pool.fused, query.settings
     copies: list[list[dict[str, Json]]] = [[] for _ in page.items]
@@ -135,24 +133,25 @@ def page_details(
     if settings.dedup == "near" and ranking.dropped:
         near = near_copies(page.items, fused, ranking.dropped, stored.known_texts)
         copies = [exact + others for exact, others in zip(copies, near, strict=True)]
-    of_all = details_of_all(query, pool)
+    of_all = _as_json(details_of_all(query, pool))[:-1]  # what all have is written once
     keys = pool.keys(page.items, ranking.points)
     changes = pool.ruled.changes if pool.ruled else {}
-    answers = [answered(item, pool) for item in page.items]
-    return [
+    has_questions = any(one.question for one in pool.lists)
+    own: list[dict[str, Json]] = [
         {
-            **of_all,
             **({"recency": fused.recency[item]} if fused.recency else {}),
             **({"language": fused.language[item]} if fused.language else {}),
             **(pool.places.of(chunk_id) if pool.places else {}),
             **({"rules": changes[item]} if item in changes else {}),
-            **({"answers": questions} if questions else {}),
-            "cursor": dict(zip(_CURSOR, (*key, settings.candidate_depth), strict=True)),
+            **({"answers": found} if has_questions and (found := answered(item, pool)) else {}),
             **({"copies": of_item} if of_item else {}),
         }
-        for item, chunk_id, key, of_item, questions in zip(
-            page.items, chunk_ids, keys, copies, answers, strict=True
-        )
+        for item, chunk_id, of_item in zip(page.items, chunk_ids, copies, strict=True)
+    ]
+    cursors = (_CURSOR.format(*key, settings.candidate_depth) for key in keys)
+    return [
+        f"{of_all}, {cursor}{f', {_as_json(more)[1:]}' if more else '}'}"
+        for cursor, more in zip(cursors, own, strict=True)
     ]
 
 

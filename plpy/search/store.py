@@ -87,6 +87,7 @@ class Highlights:
         lexical, fuzzy = named.get("lexical"), named.get("fuzzy")
         self.query = query
         self.meanings = lexical.meanings if lexical else {}
+        self.known: dict[tuple[str, tuple[str, ...]], Sought] = {}
         self.notes = {}
         if fuzzy:
             notes = map(fuzzy.notes.get, count(1))
@@ -98,8 +99,11 @@ class Highlights:
 
     def sought(self, passage: Passage) -> Sought:
         """Return what a passage was found by."""
-        meaning = self.meanings.get(passage.text_search_config)
-        return Sought(self.query, self.corrections(passage.chunk_id), meaning)
+        config = passage.text_search_config
+        key = config, self.corrections(passage.chunk_id) if self.notes else ()
+        if key not in self.known:
+            self.known[key] = Sought(self.query, key[1], self.meanings.get(config))
+        return self.known[key]
 
 
 def shown_snippets(

@@ -7,6 +7,7 @@ from html import unescape
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pgblend.plpy.lexical.placed import PlacedPage
 from pgblend.plpy.lexical.snippets import MOST, Sought, page_snippets, spaced_words
 from support.fake_database import FakeDatabase
 
@@ -127,3 +128,43 @@ def test_a_configuration_that_is_gone() -> None:
     sought = [Sought('"red fox" cat', ("fox",))]
     assert page_snippets(gone, ["a red fox"], sought, ["gone"]) == ["a red fox"]
     assert page_snippets(gone, [""], sought, [""]) == [""]
+
+
+PIECES = (
+    *WORDS,
+    "parseHTML",
+    "10GB",
+    "1,250",
+    "node.js",
+    "e\u0301t",
+    "ﬁx",
+    "x\u200by",
+    "\u1112\u1161",
+    "\x1b[1mred",
+)
+
+
+@given(
+    texts=st.lists(
+        st.lists(st.sampled_from(PIECES), min_size=1, max_size=8).map(" ".join), max_size=6
+    ),
+    config=st.sampled_from(("english", "german", "turkish", "polish")),
+)
+def test_forms_of_a_page_are_placed_as_each_alone(texts: list[str], config: str) -> None:
+    page, found, at = PlacedPage(texts, "\n", config), [], 0
+    for text in texts:
+        alone = PlacedPage([text], "\n", config)
+        found += [(at + start, at + end) for start, end, _ in alone.in_text(hits_in(alone))]
+        at += len(text) + 1
+    assert [(start, end) for start, end, _ in page.in_text(hits_in(page))] == found
+
+
+def hits_in(page: PlacedPage) -> list[tuple[int, int, int]]:
+    """Take each word of a form for a hit."""
+    return [(*word.span(), 0) for word in re.finditer(r"\S+", page.text)]
+
+
+def test_one_composed_letter_leaves_the_marks_of_others_where_they_are() -> None:
+    page = PlacedPage(["e\u0301t ไทยนี้"], "\n", "simple")
+    at = page.text.index("ี")
+    assert page.in_text([(at, at + 1, 0)]) == [(8, 9, 0)]
