@@ -1,15 +1,37 @@
 -- Refuse what lesser roles made where others would read or run it: our schemas, and what is in them;
 -- for a superuser also routines and operators that ours would call, with names of pg_catalog or of the
 -- extensions', and types that fit better. None comes in the rest of the transaction.
+-- A session is a superuser's whatever role it has taken, since whoever's code runs there may leave the
+-- role. The role that a database's owner has all sessions take is nobody's own choice.
 DO $planted$
 DECLARE
     former CONSTANT text := pg_catalog.current_setting('search_path');
     usual CONSTANT name[] := pg_catalog.current_schemas(false);
+    caller name := CURRENT_USER;
+    is_superuser boolean;
     ours oid[];
     looked_into oid[];
     found text;
 BEGIN
     SET LOCAL search_path = pg_catalog, pg_temp;
+    is_superuser := EXISTS (
+        SELECT FROM pg_roles AS r WHERE r.rolname IN (CURRENT_USER, SESSION_USER) AND r.rolsuper);
+    IF CURRENT_USER <> SESSION_USER AND EXISTS (
+        SELECT FROM pg_db_role_setting AS s
+        CROSS JOIN unnest(s.setconfig) AS c (setting)
+        WHERE s.setrole = 0 AND s.setdatabase = (
+                SELECT b.oid FROM pg_database AS b WHERE b.datname = current_database())
+            AND c.setting ~* '^(role|session_authorization)=')
+    THEN
+        IF is_superuser THEN
+            RAISE EXCEPTION 'whoever connects to this database becomes %: a superuser''s session would '
+                'run code of others, which may take the superuser''s rights again', CURRENT_USER
+                USING ERRCODE = 'insufficient_privilege',
+                HINT = format('ALTER DATABASE %I RESET role; single roles may still be given one: '
+                    'ALTER ROLE ... SET role', current_database());
+        END IF;
+        caller := SESSION_USER;
+    END IF;
     LOCK TABLE pg_proc, pg_operator IN SHARE ROW EXCLUSIVE MODE;
     ours := array_remove(ARRAY[to_regnamespace('blend'), to_regnamespace('pgblend'),
         to_regnamespace('pgblend_data')]::oid[], NULL);
@@ -26,7 +48,8 @@ BEGIN
         ON s.classid = o.classid AND s.objid = o.objid AND s.deptype = 'o' AND s.dbid = (
             SELECT b.oid FROM pg_database AS b WHERE b.datname = current_database())
     INNER JOIN pg_roles AS r
-        ON s.refobjid = r.oid AND NOT r.rolsuper AND r.rolname <> CURRENT_USER
+        ON s.refobjid = r.oid AND NOT r.rolsuper
+            AND (is_superuser OR r.rolname <> caller)
     CROSS JOIN LATERAL pg_identify_object(o.classid, o.objid, 0) AS i
     -- The readers of attached tables belong to the tables' owners (_ensure_reader).
     WHERE NOT EXISTS (
@@ -58,7 +81,7 @@ BEGIN
             HINT = 'Expected a plain table of one column, without rules, triggers or policies: see who '
                 'made it, and drop it.';
     END IF;
-    IF (SELECT r.rolsuper FROM pg_roles AS r WHERE r.rolname = CURRENT_USER) THEN
+    IF is_superuser THEN
         looked_into := ours || ARRAY(
             SELECT e.extnamespace FROM pg_extension AS e
             WHERE e.extname IN ('vector', 'pg_trgm', 'plpython3u')

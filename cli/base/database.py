@@ -177,7 +177,10 @@ _PREPARE: LiteralString = """
             FROM unnest(%(usual)s::name[]) WITH ORDINALITY AS u (name, place)
             INNER JOIN pg_namespace AS n ON n.nspname = u.name
             WHERE u.name <> 'pg_catalog' AND (
-                current_setting('is_superuser') = 'off' OR NOT EXISTS (
+                NOT EXISTS (
+                    SELECT FROM pg_roles AS r
+                    WHERE r.rolname IN (SESSION_USER, CURRENT_USER) AND r.rolsuper
+                ) OR NOT EXISTS (
                     SELECT FROM (
                         SELECT n.nspowner AS oid
                         UNION ALL SELECT a.grantee FROM aclexplode(n.nspacl) AS a

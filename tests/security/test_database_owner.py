@@ -142,6 +142,54 @@ def test_the_search_path_that_the_owner_sets_is_not_a_superuser_s(
             assert not is_superuser(admin), arguments
 
 
+# Leaves the role that the owner had the session take: what is left is who logged in.
+LEAVES = EVIL.replace("BEGIN\n", "BEGIN\n        PERFORM set_config('role', 'none', false);\n", 1)
+
+
+@pytest.mark.parametrize("made", [*MADE, "a path"])
+def test_a_superuser_does_not_become_the_owner_by_a_setting_of_the_database(
+    new_database: Callable[..., str], made: str
+) -> None:
+    url = new_database()
+    with owned(url, LEAVES + MADE.get(made, PATH)) as admin:
+        database = sql.Identifier(admin.info.dbname)
+        admin.execute(f"SET ROLE {OWNER}")
+        for setting in ("search_path = evil, pg_catalog, public, blend", f"role = {OWNER}"):
+            admin.execute(sql.SQL("ALTER DATABASE {} SET {}").format(database, sql.SQL(setting)))  # type: ignore[arg-type]
+        admin.execute("RESET ROLE")
+        for arguments in (*COMMANDS, ["status"], ["config", "get", "limits"]):
+            result = CliRunner().invoke(cli, ["--database-url", url, *arguments])
+            assert not is_superuser(admin), arguments
+            assert f"whoever connects to this database becomes {OWNER}" in result.output
+        admin.execute(sql.SQL("ALTER DATABASE {} RESET role").format(database))
+        # Whoever chose the role is a superuser as before.
+        as_owner = psycopg.conninfo.make_conninfo(url, options=f"-c role={OWNER}")
+        for arguments in COMMANDS:
+            CliRunner().invoke(cli, ["--database-url", as_owner, *arguments])
+            assert not is_superuser(admin), arguments
+
+
+def test_who_becomes_the_owner_by_a_setting_of_the_database_runs_none_of_its_code(
+    new_database: Callable[..., str],
+) -> None:
+    url = new_database()
+    with owned(url, "SELECT") as admin:
+        database = sql.Identifier(admin.info.dbname)
+        admin.execute(f"CREATE ROLE pgblend_visitor LOGIN PASSWORD 'x' IN ROLE {OWNER}")
+        try:
+            admin.execute(
+                f"GRANT CREATE ON DATABASE {admin.info.dbname} TO {OWNER}; SET ROLE {OWNER};"
+                f"{MADE['all schemas'].replace('evil.rise()', 'current_user::text')}; RESET ROLE"
+            )  # type: ignore[call-overload]
+            admin.execute(sql.SQL("ALTER DATABASE {} SET role = {}").format(database, sql.SQL(OWNER)))
+            visitor = psycopg.conninfo.make_conninfo(url, user="pgblend_visitor", password="x")
+            result = CliRunner().invoke(cli, ["--database-url", visitor, "migrate", "status"])
+            assert "belongs to others, no superusers: schema " in result.output
+        finally:
+            admin.execute(sql.SQL("ALTER DATABASE {} RESET role").format(database))
+            admin.execute("DROP ROLE pgblend_visitor")
+
+
 def test_a_table_of_another_shape_is_refused_whoever_owns_it(
     new_database: Callable[..., str],
 ) -> None:
