@@ -6,7 +6,9 @@ is for programs that have connections of their own.
 
 import logging
 import re
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from importlib.resources import files
 from typing import Any, LiteralString, TypeAlias
 
@@ -163,6 +165,17 @@ MINIMUM_VECTOR_VERSION = (0, 8)
 # Before it, parallel HNSW builds overran a buffer, and vacuum could damage an index.
 SOUND_VECTOR_VERSION = (0, 8, 4)
 CONNECT_TIMEOUT_SECONDS = 10
+# What a statement whose limit is over may still take to end.
+_GRACE_SECONDS = 5.0
+_LIMIT: LiteralString = """
+    SELECT l.milliseconds,
+        pg_catalog.set_config('statement_timeout', l.milliseconds::text, false)
+    FROM pg_catalog.pg_settings AS s
+    CROSS JOIN LATERAL (
+        SELECT least(nullif(s.setting, '0')::integer, %(most)s::integer)
+    ) AS l (milliseconds)
+    WHERE s.name = 'statement_timeout'
+"""
 
 # Whoever owns the database sets its search_path: nothing is looked up along that at first.
 _USUAL: LiteralString = "SELECT pg_catalog.current_schemas(false)"
@@ -267,6 +280,34 @@ def prepare(connection: Connection, *, check: bool = True) -> None:
 def open_database(option: str | None, *, check: bool = True) -> Connection:
     """Connect to the database that `resolve_database_url` chooses."""
     return connect(resolve_database_url(option), check=check)
+
+
+def same_url(connection: Connection) -> str:
+    """Return what opens another session like this one."""
+    return make_conninfo(connection.info.dsn, password=connection.info.password or None)
+
+
+@contextmanager
+def ended_after(connection: Connection, seconds: float) -> Iterator[None]:
+    """Limit each statement meanwhile, which may run code of others.
+
+    Such code may go on after a limit of the server's: then another session ends this one. A lower
+    limit of the session's own holds.
+    """
+    limit = fetch_value(connection, _LIMIT, {"most": int(seconds * 1000)})
+    watch = threading.Timer(limit / 1000 + _GRACE_SECONDS, _end, [connection])
+    watch.daemon = True
+    watch.start()
+    try:
+        yield
+    finally:
+        watch.cancel()
+
+
+def _end(connection: Connection) -> None:
+    """Have the server end a session, whatever it does."""
+    with suppress(psycopg.Error), psycopg.connect(same_url(connection), autocommit=True) as other:
+        other.execute("SELECT pg_catalog.pg_terminate_backend(%s)", [connection.info.backend_pid])
 
 
 def fetch_rows(

@@ -3,13 +3,22 @@
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
 
 import psycopg
 
-from pgblend.cli.base.database import Connection, connect, fetch_rows, fetch_value, translate
+from pgblend.cli.base.database import (
+    Connection,
+    connect,
+    ended_after,
+    fetch_rows,
+    fetch_value,
+    same_url,
+    translate,
+)
 from pgblend.cli.base.errors import ExitCode, UserError
 from pgblend.cli.base.extras import missing, require
 from pgblend.cli.embed.client import GatewayClient, GatewayUnavailableError
@@ -28,24 +37,34 @@ _STALE = "SELECT t.table_name, t.anew FROM pgblend._stale_tables() AS t"
 _FILL = "SELECT blend.fill_table(%(table)s::text, 500, %(anew)s::boolean)"
 
 
-def fill_stale(connection: Connection, stopping: threading.Event) -> Iterator[tuple[str, int]]:
-    """Fill each table that is to be filled, batch by batch; yield its name and how many rows.
+# For a batch: reading rows runs code of their table's owner.
+_FILL_SECONDS = 120.0
+
+
+def stale_tables(connection: Connection) -> list[tuple[str, bool]]:
+    """Name the tables that are to be filled, and whether with all rows anew."""
+    if not fetch_value(connection, _MAY_FILL):
+        return []
+    return [(row["table_name"], row["anew"]) for row in fetch_rows(connection, _STALE)]
+
+
+def fill_table(url: str, table: str, stopping: threading.Event, *, anew: bool) -> int:
+    """Fill a table batch by batch, in a session of its own; return how many rows it looked at.
 
     Where a writer stands in the way the rest is left for the next time.
     """
-    if not fetch_value(connection, _MAY_FILL):
-        return
-    for row in fetch_rows(connection, _STALE):
-        total, anew = 0, row["anew"]
-        try:
-            while not stopping.is_set() and (
-                count := fetch_value(connection, _FILL, {"table": row["table_name"], "anew": anew})
-            ):
-                total, anew = total + count, False
-        except (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected):
-            continue
-        if total:
-            yield row["table_name"], total
+    total = 0
+    with (
+        connect(url, application_name="pgblend worker") as connection,
+        suppress(psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected),
+    ):
+        while not stopping.is_set():
+            with ended_after(connection, _FILL_SECONDS):
+                count = fetch_value(connection, _FILL, {"table": table, "anew": anew})
+            if not count:
+                break
+            total, anew = total + count, False
+    return total
 
 
 # How long to leave a model alone that does not answer.
@@ -311,8 +330,20 @@ class Worker:
         if now < self._fills_at:
             return
         self._fills_at = now + _TABLES_SECONDS
-        for table, rows in fill_stale(connection, self._stopping):
-            self._say(f"filled the attached table {table}: looked at {rows:,} rows")
+        for table, anew in stale_tables(connection):
+            backoff = self.backoff(f"table {table}")
+            if not backoff.is_over():
+                continue
+            try:
+                rows = fill_table(same_url(connection), table, self._stopping, anew=anew)
+            except (UserError, psycopg.Error) as error:  # other tables, and vectors, go on
+                problem = translate(error) or error
+                self._say(f"the attached table {table} cannot be filled: {problem}")
+                backoff.fail()
+                continue
+            backoff.succeed()
+            if rows:
+                self._say(f"filled the attached table {table}: looked at {rows:,} rows")
 
     def calibrate(self, connection: Connection) -> None:
         """Fit relevance anew where judgements or passages have changed by enough, now and then."""

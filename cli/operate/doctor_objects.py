@@ -2,9 +2,19 @@
 
 import shlex
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from pgblend.cli.base.database import Connection, fetch_rows, fetch_value
+import psycopg
+
+from pgblend.cli.base.database import (
+    Connection,
+    connect,
+    ended_after,
+    fetch_rows,
+    fetch_value,
+    same_url,
+)
 from pgblend.cli.base.revision import how_to_upgrade
 from pgblend.cli.documents.language import CONFIGURATIONS
 from pgblend.cli.operate.doctor_checks import Check
@@ -100,12 +110,7 @@ _WRITABLE_SCHEMAS = """
     ORDER BY 1, 2
 """
 # Reading an attached table runs code of its owner, which may take for ever.
-_TIME_LIMIT = """
-    SELECT pg_catalog.set_config('statement_timeout', least(
-        nullif(s.setting, '0')::integer, 120000)::text, true)
-    FROM pg_catalog.pg_settings AS s WHERE s.name = 'statement_timeout'
-"""
-_CANCELLED = "57014"
+_MOST_SECONDS = 120.0
 _LEXICAL_INDEXES = "SELECT * FROM blend.lexical_status()"
 _MAY_READ_INDEX = "SELECT pg_catalog.pg_has_role('pgblend_reader', 'USAGE')"
 _UNSOUND = ("error", "uninitialized")
@@ -236,16 +241,23 @@ def _attached_vectors(connection: Connection) -> list[dict[str, Any]]:
     return fetch_rows(connection, "SELECT * FROM blend.attached_vectors()")
 
 
+@contextmanager
+def _limited(connection: Connection) -> Iterator[Connection]:
+    """Yield a session of its own, which may be ended."""
+    with (
+        connect(same_url(connection), application_name="pgblend doctor") as reading,
+        ended_after(reading, _MOST_SECONDS),
+    ):
+        yield reading
+
+
 def attached_tables(connection: Connection) -> Iterator[Check]:
     """Check that attached tables are followed: columns, triggers, rows and documents."""
     try:
-        with connection.transaction():
-            connection.execute(_TIME_LIMIT)
-            problems = fetch_rows(connection, "SELECT * FROM blend.check_attached_tables()")
-            vectors = _attached_vectors(connection)
-    except Exception as error:
-        if getattr(error, "sqlstate", None) != _CANCELLED:
-            raise
+        with _limited(connection) as reading:
+            problems = fetch_rows(reading, "SELECT * FROM blend.check_attached_tables()")
+            vectors = _attached_vectors(reading)
+    except psycopg.OperationalError:
         yield Check(
             "attached tables",
             "problem",
@@ -318,12 +330,9 @@ def lexical_index(connection: Connection) -> Iterator[Check]:
         yield Check("lexical index", "skipped", "not checked", mend)
         return
     try:
-        with connection.transaction():
-            connection.execute(_TIME_LIMIT)
-            rows = fetch_rows(connection, _LEXICAL_INDEXES)
-    except Exception as error:
-        if getattr(error, "sqlstate", None) != _CANCELLED:
-            raise
+        with _limited(connection) as reading:
+            rows = fetch_rows(reading, _LEXICAL_INDEXES)
+    except psycopg.OperationalError:
         mend = "see yourself, where nothing ends it: pgblend reindex --status"
         yield Check("lexical index", "skipped", "reading all of it did not end in time", mend)
         return

@@ -119,9 +119,17 @@ BEGIN
         RAISE EXCEPTION 'embeddings have % dimensions: expected one number', dimensions
             USING ERRCODE = '22023', HINT = 'Take all from one embedding space.';
     END IF;
+    -- Vectors of the pool alone become text, one by one: a cancel ends it between two.
     RETURN QUERY SELECT m.* FROM pgblend._mmr_select(
         coalesce(scores, '{}'),
-        coalesce(embeddings::text[], array_fill(NULL::text, ARRAY[n])),
+        ARRAY(
+            SELECT CASE WHEN r.standing <= pool THEN r.embedding::text END
+            FROM (
+                SELECT i.place, i.embedding,
+                    row_number() OVER (ORDER BY i.score DESC, i.place) AS standing
+                FROM unnest(scores, embeddings) WITH ORDINALITY AS i (score, embedding, place)
+            ) AS r
+            ORDER BY r.place),
         lambda, pool, result_limit) AS m;
 END;
 $function$;

@@ -104,3 +104,51 @@ def test_a_policy_that_sleeps_does_not_hold_doctor(committed: Database, app: Dat
     url = make_conninfo(committed.url, options="-c statement_timeout=3000")
     result = CliRunner().invoke(cli, ["--database-url", url, "doctor"])
     assert "attached tables: reading their keys did not end in time" in result.output
+
+
+# Sleeps on when it is told to stop, as `EXCEPTION WHEN OTHERS` does not.
+STAYS = """
+    CREATE FUNCTION app.stays() RETURNS boolean LANGUAGE plpgsql AS $$
+    BEGIN
+        LOOP
+            BEGIN
+                PERFORM pg_sleep(600);
+            EXCEPTION WHEN query_canceled THEN NULL;
+            END;
+        END LOOP;
+    END $$;
+    CREATE POLICY stays ON app.t USING (app.stays());
+    ALTER TABLE app.t FORCE ROW LEVEL SECURITY, ENABLE ROW LEVEL SECURITY
+"""
+
+
+def test_nor_does_one_that_catches_the_end_of_its_time(committed: Database, app: Database) -> None:
+    committed.rows(ATTACH)
+    app.rows(STAYS)
+    url = make_conninfo(committed.url, options="-c statement_timeout=1000")
+    result = CliRunner().invoke(cli, ["--database-url", url, "doctor"])
+    assert "attached tables: reading their keys did not end in time" in result.output
+    assert "embedding queue" in result.output  # the checks after it
+    left = committed.rows("SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep'")
+    assert left == []
+
+
+@pytest.mark.parametrize("policy", ["raises", "stays"])
+def test_a_table_that_cannot_be_filled_stops_no_vectors_of_others(
+    committed: Database, app: Database, policy: str
+) -> None:
+    committed.rows(ATTACH)
+    committed.rows("SELECT add_collection('other')")
+    committed.rows("SELECT ingest_document('other', 'a.md', 'A', 'Something of others.')")
+    app.rows(
+        STAYS
+        if policy == "stays"
+        else "CREATE POLICY raises ON app.t USING (1 / (tableoid::integer - tableoid::integer) = 0);"
+        " ALTER TABLE app.t FORCE ROW LEVEL SECURITY, ENABLE ROW LEVEL SECURITY"
+    )
+    committed.rows("UPDATE pgblend_data.attached_table SET filled = false, filled_to = NULL")
+    url = make_conninfo(committed.url, options="-c statement_timeout=1000")
+    result = CliRunner().invoke(cli, ["--database-url", url, "worker", "--once"])
+    assert result.exit_code == 0, result.output
+    assert "the attached table app.t cannot be filled: " in result.stderr
+    assert committed.rows("SELECT FROM pgblend_data.embedding_queue") == []
