@@ -167,6 +167,13 @@ def context_document(request: Mapping[str, Any]) -> dict[str, Any]:
     questions = request.get("questions") or ()
     fixed = _prompt_tokens(request, questions) if request["format"] == "messages" else 0
     settings["max_tokens"] -= fixed
+    if overheads and settings["max_tokens"] <= min(overheads.values()):
+        around = fixed + min(overheads.values())
+        raise UserError(
+            f"max_tokens is {request['settings']['max_tokens']}: what stands around a passage alone "
+            f"has {around} tokens",
+            f"Say at least {around + 100}.",
+        )
     assembled = assemble_context(hits, request["chunks"], settings, overheads)
     parts = context_parts(assembled, hits, documents, settings["context_order"])
     coverage = {

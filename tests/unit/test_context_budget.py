@@ -12,6 +12,7 @@ from pgblend.cli.documents.document import Document
 from pgblend.cli.documents.settings import ChunkSettings
 from pgblend.cli.documents.token_spans import piece_tokens
 from pgblend.plpy.answers.render import context_document
+from pgblend.plpy.base.session import UserError
 from pgblend.plpy.lexical.split import text_pieces
 
 ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=300)
@@ -98,6 +99,16 @@ def test_tokens_of_pieces_add_up(text: str, data: st.DataObject) -> None:
     assert true <= sum(tokens[first:last]) <= true + more
 
 
+@pytest.mark.parametrize("shape", ["json", "markdown", "messages"])
+def test_a_budget_that_nothing_fits_into_is_an_error(shape: str) -> None:
+    chunks = document_chunks(["Deploy on Monday."], (400, 80, 40))
+    with pytest.raises(UserError) as problem:
+        ask(chunks, [0], shape, max_tokens=1)
+    assert str(problem.value).startswith("max_tokens is 1: ")
+    assert str(problem.value).endswith(" tokens")
+    assert ask([], [], "json", max_tokens=1)["parts"] == []
+
+
 def test_pieces_are_lines_and_parts_of_long_ones() -> None:
     assert text_pieces("") == []
     assert text_pieces("one\n\n\ntwo\nthree") == [0, 6, 10]
@@ -119,7 +130,8 @@ def test_no_budget_is_exceeded(
     chunks = document_chunks(texts, sizes, ["code", "doc", "signature"])
     order = data.draw(st.permutations(range(len(chunks))))
     shape = data.draw(st.sampled_from(["json", "markdown", "messages"]))
-    most = data.draw(st.integers(250 if shape == "messages" else 1, 900))  # a prompt takes some
+    least = {"json": 2, "markdown": 120, "messages": 400}[shape]  # what stands around takes some
+    most = data.draw(st.integers(least, 900))
     of_file = data.draw(st.none() | st.integers(1, 400))
     of_part = data.draw(st.none() | st.integers(1, 200))
     around = data.draw(st.sampled_from([0, 40, 500]))
