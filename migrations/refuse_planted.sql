@@ -1,8 +1,8 @@
--- Refuse what lesser roles made where others would read or run it: our schemas, and what is in them;
--- for a superuser also routines and operators that ours would call, with names of pg_catalog or of the
--- extensions', and types that fit better. None comes in the rest of the transaction.
--- A session is a superuser's whatever role it has taken, since whoever's code runs there may leave the
--- role. The role that a database's owner has all sessions take is nobody's own choice.
+-- Refuse what lesser roles made where others would read or run it: our schemas, and what is in
+-- them; for a superuser also routines and operators that ours would call, with names of pg_catalog
+-- or of the extensions', and types that fit better. None comes in the rest of the transaction.
+-- A session is a superuser's whatever role it has taken, since whoever's code runs there may leave
+-- the role. The role that a database's owner has all sessions take is nobody's own choice.
 DO $planted$
 DECLARE
     former CONSTANT text := pg_catalog.current_setting('search_path');

@@ -4,7 +4,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from pgblend.plpy.answers.assemble import assemble_context
@@ -167,13 +167,7 @@ def context_document(request: Mapping[str, Any]) -> dict[str, Any]:
     questions = request.get("questions") or ()
     fixed = _prompt_tokens(request, questions) if request["format"] == "messages" else 0
     settings["max_tokens"] -= fixed
-    if overheads and settings["max_tokens"] <= min(overheads.values()):
-        around = fixed + min(overheads.values())
-        raise UserError(
-            f"max_tokens is {request['settings']['max_tokens']}: what stands around a passage alone "
-            f"has {around} tokens",
-            f"Say at least {around + 100}.",
-        )
+    _check_room(settings["max_tokens"], fixed, overheads.values())
     assembled = assemble_context(hits, request["chunks"], settings, overheads)
     parts = context_parts(assembled, hits, documents, settings["context_order"])
     coverage = {
@@ -218,6 +212,16 @@ def _prompt_tokens(request: Mapping[str, Any], questions: Sequence[str]) -> int:
             f"Say at least {fixed + 100}, or take a shorter question.",
         )
     return int(fixed)
+
+
+def _check_room(most: int, fixed: int, overheads: Collection[int]) -> None:
+    """Raise 22023 where `most` tokens, beside those of a prompt, hold no passage."""
+    if overheads and most <= min(overheads):
+        around = fixed + min(overheads)
+        raise UserError(
+            f"max_tokens is {fixed + most}: what stands around a passage alone has {around} tokens",
+            f"Say at least {around + 100}.",
+        )
 
 
 def _overhead(document: Mapping[str, Any], shape: str) -> int:

@@ -143,7 +143,7 @@ def test_a_table_that_cannot_be_filled_stops_no_vectors_of_others(
     app.rows(
         STAYS
         if policy == "stays"
-        else "CREATE POLICY raises ON app.t USING (1 / (tableoid::integer - tableoid::integer) = 0);"
+        else "CREATE POLICY raises ON app.t USING (1 / (id - id) = 0);"
         " ALTER TABLE app.t FORCE ROW LEVEL SECURITY, ENABLE ROW LEVEL SECURITY"
     )
     committed.rows("UPDATE pgblend_data.attached_table SET filled = false, filled_to = NULL")

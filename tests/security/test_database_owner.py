@@ -181,7 +181,9 @@ def test_who_becomes_the_owner_by_a_setting_of_the_database_runs_none_of_its_cod
                 f"GRANT CREATE ON DATABASE {admin.info.dbname} TO {OWNER}; SET ROLE {OWNER};"
                 f"{MADE['all schemas'].replace('evil.rise()', 'current_user::text')}; RESET ROLE"
             )  # type: ignore[call-overload]
-            admin.execute(sql.SQL("ALTER DATABASE {} SET role = {}").format(database, sql.SQL(OWNER)))
+            admin.execute(
+                sql.SQL("ALTER DATABASE {} SET role = {}").format(database, sql.SQL(OWNER))
+            )
             visitor = psycopg.conninfo.make_conninfo(url, user="pgblend_visitor", password="x")
             result = CliRunner().invoke(cli, ["--database-url", visitor, "migrate", "status"])
             assert "belongs to others, no superusers: schema " in result.output

@@ -15,7 +15,7 @@ def _refused(db: Database, statement: str, planted: str) -> None:
     assert said.sqlstate == "42501"
     named = f"a superuser would run code of others: {planted} of {ROLE}"
     assert str(said.message_primary).replace("public.", "") == named
-    assert "ALTER … SET SCHEMA" in str(said.message_hint)
+    assert "ALTER ... SET SCHEMA" in str(said.message_hint)
 
 
 @pytest.mark.parametrize("planted", PLANTED)
