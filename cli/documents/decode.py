@@ -154,7 +154,43 @@ _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
+# What browsers and mail programs take for some names: encodings that hold these and more.
+_TAKEN_FOR = {
+    "iso8859-1": "cp1252",
+    "iso8859-9": "cp1254",
+    "iso8859-11": "cp874",
+    "tis-620": "cp874",
+    "gb2312": "gb18030",
+    "gbk": "gb18030",
+    "big5": "big5hkscs",
+    "euc_kr": "cp949",
+    "shift_jis": "cp932",
+}
+# Names that Python does not know.
+_OTHER_NAMES = {
+    "iso-8859-8-i": "iso8859-8",
+    "iso-8859-8-e": "iso8859-8",
+    "iso-8859-6-i": "iso8859-6",
+    "iso-8859-6-e": "iso8859-6",
+    "dos-874": "cp874",
+    "x-sjis": "cp932",
+    "x-gbk": "gb18030",
+    "x-euc-jp": "euc_jp",
+    "x-mac-roman": "mac_roman",
+    "x-mac-cyrillic": "mac_cyrillic",
+    "x-cp1250": "cp1250",
+    "x-cp1251": "cp1251",
+    "x-cp1252": "cp1252",
+    "unicode-1-1-utf-8": "utf-8",
+    "unicode-1-1-utf-7": "utf-7",
+    "utf8mb4": "utf-8",
+}
+# Their bytes are those of plain letters, or have no look of their own.
+_NOT_TOLD_BY_BYTES = ("iso2022", "hz", "utf-7", "utf-16", "utf-32")
+# Of so many letters beyond ASCII one may be broken.
+_BROKEN_SHARE = 10
 _HTML_CHARSET = re.compile(rb"""<meta[^>]+charset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
+_XML_ENCODING = re.compile(rb"""\s*<\?xml[^>]+encoding\s*=\s*["']([\w.:-]+)""")
 _META_BYTES = 4096
 _UTF16_BYTES = 4096
 _SLICE_BYTES = 1 << 20
@@ -164,12 +200,13 @@ class DoubtfulEncoding(UserWarning):
     """A text's encoding was guessed, and another one is as likely."""
 
 
-def decode(data: bytes, *, html: bool = False) -> str:
+def decode(data: bytes, *, html: bool = False, declared: str = "") -> str:
     """Decode a text file with line ends as \\n; refuse binary data and unknown encodings.
 
-    A guess that is not sure is a warning, DoubtfulEncoding.
+    `declared` names the encoding as a mail does; a page may name its own. A guess that is not sure
+    is a warning, DoubtfulEncoding, and so are bytes that are broken.
     """
-    encoding, errors = _encoding_of(data, html)
+    encoding, errors = _encoding_of(data, html, declared)
     text = data.decode(encoding, errors)
     _refuse_nul(text, 0)
     return text.replace("\r\n", "\n").replace("\r", "\n")
@@ -177,7 +214,7 @@ def decode(data: bytes, *, html: bool = False) -> str:
 
 def text_lines(data: bytes) -> Iterator[str]:
     """Decode a text file as `decode` does, line by line, so that nobody holds its text."""
-    encoding, errors = _encoding_of(data, html=False)
+    encoding, errors = _encoding_of(data, html=False, declared="")
     place = 0
     for line in io.TextIOWrapper(io.BytesIO(data), encoding, errors):
         _refuse_nul(line, place)
@@ -202,17 +239,20 @@ def is_binary(data: bytes) -> bool:
     return control > 0 and (b"\x00" in data or control > len(data) // 100)
 
 
-def _encoding_of(data: bytes, html: bool) -> tuple[str, str]:
+def _encoding_of(data: bytes, html: bool, declared: str) -> tuple[str, str]:
     """Return the encoding, and what becomes of bytes that it does not know."""
     encoding = _unicode_encoding(data)
     if encoding:
         _check(data, encoding)
         return encoding, "strict"
-    if _is_utf8(data):
+    named = known_encoding(declared) or (_declared_encoding(data) if html else None)
+    if named and named.startswith(_NOT_TOLD_BY_BYTES) and _reads(data, named):
+        return named, "strict"
+    if _reads(data, "utf-8"):
         return "utf-8", "strict"
-    declared = _declared_encoding(data) if html else None
-    if declared:
-        return declared, "replace"
+    for encoding in filter(None, ("utf-8", named)):
+        if _is_mostly(data, encoding):
+            return encoding, "replace"
     guess = guess_encoding(data)
     if guess is None:
         raise ParseError("its encoding was not recognised: save it as UTF-8")
@@ -222,9 +262,26 @@ def _encoding_of(data: bytes, html: bool) -> tuple[str, str]:
     return guess.encoding, "replace"
 
 
-def _is_utf8(data: bytes) -> bool:
+def _is_mostly(data: bytes, encoding: str) -> bool:
+    """Whether bytes are a text in an encoding but for a few; that some are broken is a warning."""
+    decoder = codecs.getincrementaldecoder(encoding)("replace")
+    others = broken = 0
+    for start in range(0, len(data), _SLICE_BYTES):
+        end = start + _SLICE_BYTES
+        text = decoder.decode(data[start:end], final=end >= len(data))
+        broken += text.count("\ufffd")
+        others += len(text) - len(text.encode("ascii", "ignore"))
+    if broken * _BROKEN_SHARE > others:
+        return False
+    if broken:
+        message = f"{broken:,} of its letters are no {encoding}, and read as \ufffd: save it anew"
+        warnings.warn(message, DoubtfulEncoding, stacklevel=2)
+    return True
+
+
+def _reads(data: bytes, encoding: str) -> bool:
     try:
-        _read_through(data, "utf-8")
+        _read_through(data, encoding)
     except UnicodeDecodeError:
         return False
     return True
@@ -268,11 +325,18 @@ def _check(data: bytes, encoding: str) -> None:
 
 def _declared_encoding(data: bytes) -> str | None:
     """Read the encoding out of a page's <meta>; None where there is none that Python knows."""
-    match = _HTML_CHARSET.search(data[:_META_BYTES])
-    if not match:
-        return None
+    head = data[:_META_BYTES]
+    match = _HTML_CHARSET.search(head) or _XML_ENCODING.match(head)
+    return known_encoding(match.group(1).decode("ascii", errors="ignore")) if match else None
+
+
+def known_encoding(name: str) -> str | None:
+    """Return Python's encoding of a name in a mail or a page; None where it has none."""
+    name = name.strip(" \t\"'").lower()
     try:
-        codec = codecs.lookup(match.group(1).decode("ascii", errors="ignore"))
-    except LookupError:
+        codec = codecs.lookup(_OTHER_NAMES.get(name, name))
+    except (LookupError, ValueError):
         return None
-    return codec.name if codec._is_text_encoding else None
+    if not codec._is_text_encoding or codec.name == "ascii":
+        return None
+    return _TAKEN_FOR.get(codec.name, codec.name)

@@ -10,6 +10,9 @@ from importlib import import_module
 from typing import Any
 
 _SLICE_CHARACTERS = 1 << 20
+# What is said of files within files that stay unread.
+FILE_WITHIN = "a file within the file, which is not read"
+SAVE_IT = "save it as a file of its own"
 # NUL and lone surrogates can come out of escapes, and PostgreSQL stores neither.
 _UNSTORABLE = {0: "\ufffd"} | dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
 

@@ -3,15 +3,14 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from pgblend.cli.documents.document import LeftOut
+from pgblend.cli.documents.document import FILE_WITHIN, SAVE_IT, LeftOut
+from pgblend.cli.documents.formula import formula_text
 from pgblend.cli.documents.number_format import general, shown
 from pgblend.cli.documents.office_file import Package, local_name
 from pgblend.cli.documents.text_builder import TableRows, TextBuilder, cell_text, row_text
 
 R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
-EMBEDDED = "a file within the file, which is not read"
-SAVE_IT = "save it as a file of its own"
 _MOST_POINTS = 100_000
 # Fields whose text counts slides and pages.
 _COUNTED = ("slidenum",)
@@ -34,7 +33,7 @@ def add_drawings(builder: TextBuilder, package: Package, part: str, element: Any
         elif name.lower() in ("oleobj", "oleobject", "altchunk"):
             relation = relations.get(child.get(f"{R}id", ""))
             if relation is not None and package.has(relation.part):
-                told = LeftOut(relation.part, EMBEDDED, SAVE_IT)
+                told = LeftOut(relation.part, FILE_WITHIN, SAVE_IT)
                 if told not in builder.left_out:
                     builder.left_out.append(told)
 
@@ -47,8 +46,8 @@ def _paragraph(paragraph: Any) -> str:
             parts += [text.text or "" for text in child.iter(f"{A}t")]
         elif name == "br":
             parts.append("\n")
-        elif name not in ("pPr", "endParaRPr", "fld"):  # a formula
-            parts += [each.text or "" for each in child.iter() if local_name(each) == "t"]
+        elif name not in ("pPr", "endParaRPr", "fld"):
+            parts += [formula_text(each) for each in child.iter() if local_name(each) == "oMath"]
     return "".join(parts)
 
 

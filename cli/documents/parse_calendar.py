@@ -1,13 +1,22 @@
 """iCalendar: appointments, tasks and notes, each under its summary."""
 
 import re
+from collections.abc import Iterator
 from datetime import date, datetime
 from typing import Any
 
 from icalendar import Calendar, Component
 
 from pgblend.cli.documents.decode import decode
-from pgblend.cli.documents.document import Document, ParseError, storable_text, storable_value
+from pgblend.cli.documents.document import (
+    FILE_WITHIN,
+    SAVE_IT,
+    Document,
+    LeftOut,
+    ParseError,
+    storable_text,
+    storable_value,
+)
 from pgblend.cli.documents.text_builder import TextBuilder
 
 _KINDS = frozenset(("VEVENT", "VTODO", "VJOURNAL"))
@@ -53,7 +62,19 @@ def parse_calendar(data: bytes) -> Document:
         text=builder.text(),
         metadata=storable_value(metadata),
         headings=tuple(builder.headings),
+        left_out=tuple(LeftOut(name, FILE_WITHIN, SAVE_IT) for name in _files(entries)),
     )
+
+
+def _files(entries: list[Component]) -> Iterator[str]:
+    """Yield the names of files that are within entries, as bytes."""
+    for entry in entries:
+        values = entry.get("ATTACH")
+        for value in values if isinstance(values, list) else [values]:
+            params = getattr(value, "params", {})
+            if params.get("ENCODING") == "BASE64":
+                name = params.get("FILENAME") or params.get("X-FILENAME") or "an attached file"
+                yield storable_text(str(name))
 
 
 def _about(entry: Component) -> str:

@@ -13,6 +13,7 @@ from pgblend.cli.documents.document import (
 )
 from pgblend.cli.documents.docx_numbers import BULLET, ListNumbers
 from pgblend.cli.documents.drawing_text import add_drawings
+from pgblend.cli.documents.formula import formula_text
 from pgblend.cli.documents.office_file import Package, local_name, open_package
 from pgblend.cli.documents.text_builder import (
     TableRows,
@@ -29,7 +30,7 @@ PAGE_BREAK = "\f"
 # Properties, deleted text, the former places of moved text, and how signs are pronounced.
 _SKIPPED = frozenset(("pPr", "rPr", "del", "moveFrom", "instrText", "delText", "sectPr", "rt"))
 _BREAKS = ("br", "cr")
-# A few of the fonts of signs show letters: Greek ones of Symbol.
+# A few of the fonts of signs show letters, Greek ones of Symbol, or boxes that people tick.
 _SYMBOL = dict(
     zip(
         range(0x61, 0x7B),
@@ -38,6 +39,10 @@ _SYMBOL = dict(
         strict=True,
     )
 )
+
+_TICKS = {0x6F: "\u2610", 0xA8: "\u2610", 0xFD: "\u2612", 0xFE: "\u2611"}
+_TICKS |= {0xFB: "\u2717", 0xFC: "\u2713", 0xE0: "\u2192"}
+_SIGNS = {"Symbol": _SYMBOL, "Wingdings": _TICKS}
 
 
 def is_skipped(element: Any) -> bool:
@@ -81,6 +86,24 @@ def drop_hidden(root: Any, styles: frozenset[str]) -> bool:
     return found
 
 
+def drop_instructions(root: Any) -> None:
+    """Take out what stands within a field before its result: fields that it is made from."""
+    open_fields: list[list[Any] | None] = []
+    for element in list(root.iter(f"{W}fldChar", f"{W}t")):
+        kind = element.get(f"{W}fldCharType")
+        if kind == "begin":
+            open_fields.append([])
+        elif kind is None:
+            instruction = next((each for each in open_fields if each is not None), None)
+            if instruction is not None:
+                instruction.append(element)
+        elif open_fields:
+            for text in open_fields.pop() or ():
+                text.text = ""
+            if kind == "separate":
+                open_fields.append(None)
+
+
 def _is_on(sign: Any) -> bool:
     return sign.get(f"{W}val", "1") not in ("0", "false", "off")
 
@@ -111,6 +134,8 @@ def _collect(element: Any, parts: list[str], boxes: list[Any], numbers: ListNumb
         name = local_name(child)
         if name == "txbxContent":
             boxes.append(child)
+        elif name == "oMath":
+            parts.append(formula_text(child))
         elif len(child) and name != "ffData":
             if name == "p" and numbers is not None:
                 number = numbers.next(child.find(f"{W}pPr"))
@@ -140,14 +165,18 @@ def _shown(element: Any, name: str) -> str:
         code = element.get(f"{W}char", "")
         is_hex = len(code) == 4 and all(each in "0123456789ABCDEFabcdef" for each in code)
         letter = int(code, 16) & 0xFF if is_hex else 0
-        return _SYMBOL.get(letter, "") if element.get(f"{W}font") == "Symbol" else ""
+        return _SIGNS.get(element.get(f"{W}font", ""), {}).get(letter, "")
     if name in ("p", "tc"):
         return "\n"
     return _chosen(element) if name == "ffData" else ""
 
 
 def _chosen(field: Any) -> str:
-    """Return what a form's list shows; its other fields have their text beside them."""
+    """Return what a form's list or box shows; its other fields have their text beside them."""
+    for box in field.iter(f"{W}checkBox"):
+        checked, default = box.find(f"{W}checked"), box.find(f"{W}default")
+        stated = checked if checked is not None else default
+        return "\u2612" if stated is not None and _is_on(stated) else "\u2610"
     for choices in field.iter(f"{W}ddList"):
         entries = [each.get(f"{W}val", "") for each in choices.iter(f"{W}listEntry")]
         result = choices.find(f"{W}result")
@@ -181,7 +210,7 @@ def parse_docx(data: bytes) -> Document:
         reader = _WordReader(package, main, {} if styles is None else _heading_levels(styles))
         reader.numbers = ListNumbers(_part(package, main, "numbering"), styles)
         reader.hidden = hidden_styles(styles)
-        reader.drop_hidden(root)
+        reader.drop_unseen(root)
         reader.read_blocks(body)
         for kind in _NOTES:
             for note in package.related(main, kind):
@@ -224,13 +253,14 @@ class _WordReader:
         """Read another part of the package: notes, comments."""
         root = self._package.xml(part)
         if root is not None:
-            self.drop_hidden(root)
+            self.drop_unseen(root)
             before, self._part = self._part, part
             self.read_blocks(root, paged=False)
             self._part = before
 
-    def drop_hidden(self, root: Any) -> None:
-        """Take out what a reader does not see; that there is some is told."""
+    def drop_unseen(self, root: Any) -> None:
+        """Take out what a reader does not see; that there is hidden text is told."""
+        drop_instructions(root)
         if drop_hidden(root, self.hidden):
             self._package.leave_out("hidden text", _NOT_SHOWN, _SHOW_IT)
 

@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass, field
 
+from lxml.html import fragment_fromstring
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from pgblend.cli.documents.document import (
@@ -13,6 +14,7 @@ from pgblend.cli.documents.document import (
     stated_title,
     top_heading,
 )
+from pgblend.cli.documents.formula import formula_text
 from pgblend.cli.documents.html_page import (
     Furniture,
     button_name,
@@ -39,6 +41,9 @@ _UNNESTED_NAMES = (
     "area base br col embed hr img input link meta source track wbr p li dt dd tr td th thead "
     "tbody tfoot option optgroup colgroup"
 )
+_FORMULAS = frozenset(("math", "m:math", "mml:math"))
+# KaTeX, MathJax and MediaWiki draw each formula a second time, hidden from screen readers.
+_DRAWN_FORMULAS = frozenset(("span", "img", "svg"))
 _DROPPED = frozenset(_DROPPED_NAMES.split())
 _BLOCKS = frozenset(_BLOCK_NAMES.split())
 # Blocks that stand apart by a blank line; the others begin on a new line.
@@ -331,6 +336,9 @@ def _write(root: LexborNode, writer: _Writer) -> None:
             continue
         if _is_left_out(node, tag, writer):
             continue
+        if tag in _FORMULAS:
+            _write_formula(node, writer)
+            continue
         if tag in _HEADINGS:
             writer.break_line(2)
             heading_start = writer.position()
@@ -346,6 +354,14 @@ def _write(root: LexborNode, writer: _Writer) -> None:
         stack.extend((child, False) for child in reversed(_children(node, tag, writer)))
 
 
+def _write_formula(node: LexborNode, writer: _Writer) -> None:
+    """Write a formula in one line; some are set on a line of their own."""
+    is_apart = node.attributes.get("display") == "block"
+    writer.break_line(is_apart)
+    writer.write(formula_text(fragment_fromstring(node.html or "<math></math>")))
+    writer.break_line(is_apart)
+
+
 def _is_left_out(node: LexborNode, tag: str, writer: _Writer) -> bool:
     """Whether an element is not seen, or is not what the page is about."""
     if tag in _DROPPED:
@@ -354,6 +370,8 @@ def _is_left_out(node: LexborNode, tag: str, writer: _Writer) -> bool:
         return is_control(node.text())
     if tag == "title":
         return not names_drawing(node)
+    if tag in _DRAWN_FORMULAS and node.attributes.get("aria-hidden") == "true":
+        return node.parent is not None and node.parent.css_first("math") is not None
     if tag not in _FURNITURE or writer.depth > _DEEPEST_MENU:
         return False
     return writer.furniture.has(node, tag, is_above=not writer.headings)

@@ -1,10 +1,12 @@
 """Mail: one message of a file, with its headers, its text and what is attached to it."""
 
+import base64
 import binascii
 import email
 import email.policy
 import mimetypes
 import re
+import warnings
 from contextlib import suppress
 from dataclasses import dataclass, field
 from email.errors import MessageError
@@ -15,7 +17,7 @@ from pathlib import PurePath
 
 from striprtf.striprtf import rtf_to_text
 
-from pgblend.cli.documents.decode import decode
+from pgblend.cli.documents.decode import DoubtfulEncoding, decode
 from pgblend.cli.documents.document import (
     Attached,
     Contents,
@@ -37,9 +39,20 @@ _SIGNATURES = frozenset(
 )
 _TNEF = frozenset(("application/ms-tnef", "application/vnd.ms-tnef"))
 # What is shown where it stands; other texts (calendars, tables) are files.
-_SHOWN = frozenset(
-    ("text/plain", "text/html", "text/enriched", "text/richtext", "text/rtf", "text/markdown")
+_PAGES = frozenset(("text/html", "text/x-amp-html", "text/watch-html"))
+_SHOWN = _PAGES | frozenset(
+    ("text/plain", "text/enriched", "text/richtext", "text/rtf", "text/markdown")
 )
+_SHOWN |= {"text/rfc822-headers"}
+# What servers and programs say about a mail, as fields.
+_REPORTS = frozenset(
+    f"message/{what}"
+    for name in ("delivery-status", "disposition-notification", "headers")
+    for what in (name, f"global-{name}")
+) | {"message/feedback-report", "message/tracking-status"}
+# What macOS keeps beside a file.
+_BESIDE_FILES = "application/applefile"
+_INVITATION = "invitation.ics"
 _LONGEST_NAME = 200
 _MOST_DEPTH = 50
 # A plain part that has fewer of the words of the HTML part says less than that.
@@ -119,9 +132,15 @@ class MailParts:
 
 
 def mail_parts(message: RawPart) -> MailParts:
-    """Return the parts of a mail."""
+    """Return the parts of a mail; an invitation that is also attached as a file comes once."""
     parts = MailParts()
     _add(parts, message, 0)
+    named = {each.data.strip() for each in parts.attached if each.name != _INVITATION}
+    parts.attached = [
+        each
+        for each in parts.attached
+        if each.name != _INVITATION or each.data.strip() not in named
+    ]
     return parts
 
 
@@ -146,7 +165,7 @@ def _add(parts: MailParts, part: RawPart, depth: int) -> None:
 
 def _add_message(parts: MailParts, part: RawPart, kind: str) -> None:
     """Add a part that is a mail, or says something about one."""
-    if kind == "message/delivery-status":
+    if kind in _REPORTS:
         parts.add_text("\n\n".join(_fields(each) for each in _children(part)))
     elif kind == "message/external-body":
         address = part.get_param("url") or part.get_param("name") or "elsewhere"
@@ -160,7 +179,7 @@ def _add_message(parts: MailParts, part: RawPart, kind: str) -> None:
 def _add_leaf(parts: MailParts, part: RawPart, kind: str) -> None:
     """Add what holds no parts: a text that is shown in its place, or a file."""
     name = file_name(part)
-    if kind in _SIGNATURES:
+    if kind in _SIGNATURES or kind == _BESIDE_FILES:
         return
     if kind in _TNEF or name.lower() == "winmail.dat":
         _add_tnef(parts, part_bytes(part))
@@ -182,7 +201,7 @@ def _add_alternatives(parts: MailParts, part: RawPart, depth: int) -> None:
     for child in _children(part):
         one = MailParts()
         _add(one, child, depth + 1)
-        is_html = any(each.get_content_type() == "text/html" for each in child.walk())
+        is_html = any(each.get_content_type() in _PAGES for each in child.walk())
         found.append((is_html, one))
     plain = next((one for is_html, one in found if not is_html and one.texts), None)
     rich = next((one for is_html, one in reversed(found) if is_html and one.texts), None)
@@ -239,6 +258,10 @@ def _attach_mail(parts: MailParts, part: RawPart) -> None:
     """Add a mail within the mail, under its subject; a part of headers alone is one as well."""
     children = _children(part)
     data = children[0].as_bytes() if children else part_bytes(part)
+    if children and str(part.get("Content-Transfer-Encoding", "")).strip().casefold() == "base64":
+        with suppress(ParseError, ValueError):  # a standard forbids it, and programs do it
+            inner = read_mail(base64.b64decode(data))
+            children, data = [inner], inner.as_bytes()
     subject = str(children[0].get("Subject", "")) if children else ""
     name = file_name(part) or re.sub(r"[/\\:]+", " ", subject).strip()[: _LONGEST_NAME - 4]
     if not name.lower().endswith(".eml"):
@@ -273,7 +296,7 @@ def file_name(part: RawPart) -> str:
 
 def _name_by_type(part: RawPart, kind: str) -> str:
     if kind == "text/calendar":
-        return "invitation.ics"
+        return _INVITATION
     return f"{part.get_content_maintype()}{mimetypes.guess_extension(kind) or ''}"
 
 
@@ -315,7 +338,7 @@ def unflowed(text: str, joins: bool) -> str:
 
 def shown_text(text: str, kind: str) -> str:
     """Return a text without the marks of its kind."""
-    if kind == "text/html":
+    if kind in _PAGES:
         return parse_html(text)[0]
     if kind == "text/rtf":
         return str(rtf_to_text(text, errors="replace"))
@@ -326,12 +349,14 @@ def shown_text(text: str, kind: str) -> str:
 
 def decoded(part: RawPart) -> str:
     """Decode a part by its charset; one that is missing, unknown or wrong is guessed."""
-    data = part_bytes(part)
     charset = str(part.get_content_charset() or "")
-    if charset and charset not in ("us-ascii", "ascii"):
-        with suppress(LookupError, ValueError):
-            return data.decode(charset)
-    return decode(data, html=part.get_content_type() == "text/html")
+    is_html = part.get_content_type() == "text/html"
+    data = part_bytes(part)
+    try:
+        return decode(data, html=is_html, declared=charset)
+    except ParseError as error:
+        warnings.warn(str(error), DoubtfulEncoding, stacklevel=2)
+        return data.decode("utf-8", "replace")
 
 
 def part_bytes(part: RawPart) -> bytes:

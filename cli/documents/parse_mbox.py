@@ -26,6 +26,8 @@ from pgblend.cli.documents.parse_mail import (
 Open = Callable[[], BinaryIO]
 
 _LONGEST_HEADERS = 1 << 20
+# How a folder of UW-IMAP and Pine begins.
+_NO_MAIL = "FOLDER INTERNAL DATA"
 MAX_MAIL_BYTES = 64 << 20
 _ID_DIGITS = 32
 _ANSWER = re.compile(r"^\s*((re|aw|sv|antw|fw|fwd|wg)(\[\d+\])?:\s*)+", re.IGNORECASE)
@@ -66,13 +68,16 @@ def _index(opened: Open) -> Iterator[Entry]:
             data = stream.read(min(end - start, _LONGEST_HEADERS))
             head = re.split(rb"\r?\n\r?\n", data, maxsplit=1)[0]
             mail = email.message_from_bytes(head, policy=email.policy.default)
+            subject = header(mail, "Subject")
+            if subject.endswith(_NO_MAIL):
+                continue
             references = _ID.findall(f"{header(mail, 'References')} {header(mail, 'In-Reply-To')}")
             yield Entry(
                 start,
                 end,
                 header(mail, "Message-ID"),
                 tuple(references),
-                header(mail, "Subject"),
+                subject,
                 mail_time(mail),
             )
 

@@ -1,12 +1,20 @@
 """OpenDocument texts and presentations: what they show, with comments, notes and charts."""
 
 import posixpath
+import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from pgblend.cli.documents.document import Document, ParseError, stated_title, storable_text
+from pgblend.cli.documents.document import (
+    SAVE_IT,
+    Document,
+    ParseError,
+    stated_title,
+    storable_text,
+)
+from pgblend.cli.documents.formula import formula_text
 from pgblend.cli.documents.office_file import local_name, open_archive, parse_xml, read_member
 from pgblend.cli.documents.text_builder import (
     TableRows,
@@ -22,15 +30,21 @@ _DRAWING = "{urn:oasis:names:tc:opendocument:xmlns:drawing:1.0}"
 _OFFICE = "{urn:oasis:names:tc:opendocument:xmlns:office:1.0}"
 _STYLE = "{urn:oasis:names:tc:opendocument:xmlns:style:1.0}"
 _PRESENTATION = "{urn:oasis:names:tc:opendocument:xmlns:presentation:1.0}"
-_HREF = "{http://www.w3.org/1999/xlink}href"
+HREF = "{http://www.w3.org/1999/xlink}href"
 _IMAGE, _OBJECT, _PAGE = f"{_DRAWING}image", f"{_DRAWING}object", f"{_DRAWING}page"
+_MATH = "{http://www.w3.org/1998/Math/MathML}math"
+_NOTE = f"{_TEXT}note"
 _COMMENT = f"{_OFFICE}annotation"
+# What stands beside the text: it comes after the paragraph that it is about.
+_BESIDE = (_COMMENT, _NOTE)
 _ROW = f"{_TABLE}table-row"
 _BLOCKS = (f"{_TEXT}h", f"{_TEXT}p", _ROW)
 # Deleted while changes were tracked: kept in the file, shown to nobody.
 _DELETED = f"{_TEXT}tracked-changes"
 _HEADS = tuple(f"{_STYLE}{name}" for name in ("header", "header-first", "footer", "footer-first"))
-_UNSEEN = frozenset(("annotation", "tracked-changes", "title", "desc"))
+_UNSEEN = frozenset(("annotation", "note", "tracked-changes", "title", "desc", "ruby-text"))
+_LETTER = re.compile(r"[^\W\d_]{2}")
+NO_OBJECT = "an object of another program"
 _METADATA = {
     "creator": "author",
     "initial-creator": "author",
@@ -47,14 +61,15 @@ def parse_opendocument(data: bytes) -> Document:
     """Read a text or a presentation: headings, paragraphs, tables; slides are pages."""
     with _opened(data) as (archive, content, others):
         builder = TextBuilder()
+        _set_formulas(archive, content)
         tables: dict[Any, tuple[TableRows, int]] = {}
-        for element in content.iter(*_BLOCKS, _IMAGE, _OBJECT, _PAGE, _COMMENT):
+        for element in content.iter(*_BLOCKS, _IMAGE, _OBJECT, _PAGE, *_BESIDE):
             if next(element.iterancestors(_DELETED), None) is None:
                 _add(builder, archive, element, tables)
         for part in others:
-            for text in _heads(part):
+            for text in running_lines(part):
                 builder.add(text)
-        about = _about([content, *others])
+        about = metadata_of([content, *others])
     for rows, end in tables.values():
         builder.tables += filter(None, [rows.table(end)])
     text = builder.text()
@@ -83,7 +98,10 @@ def _add(
         _add_object(builder, archive, element)
     elif element.tag == _COMMENT:
         _add_comment(builder, element)
-    elif next(element.iterancestors(*_BLOCKS, _COMMENT), None) is None:
+    elif element.tag == _NOTE:
+        said = (_joined(each) for each in element.iter(f"{_TEXT}note-body"))
+        builder.add("\n".join(said).strip())
+    elif next(element.iterancestors(*_BLOCKS, *_BESIDE), None) is None:
         if element.tag == _ROW:
             _add_row(builder, element, tables)
         else:
@@ -99,16 +117,42 @@ def _opened(data: bytes) -> Iterator[tuple[zipfile.ZipFile | None, Any, list[Any
     with open_archive(data) as archive:
         if b"encryption-data" in read_member(archive, "META-INF/manifest.xml"):
             raise ParseError("it is encrypted and needs a password")
-        others = []
-        for name in ("styles.xml", "meta.xml"):
+        yield archive, parse_xml(read_member(archive, "content.xml")), beside_content(archive)
+
+
+def beside_content(archive: zipfile.ZipFile) -> list[Any]:
+    """Return what an archive has beside its content, as far as it can be read."""
+    found = []
+    for name in ("styles.xml", "meta.xml"):
+        with suppress(ParseError):
+            found.append(parse_xml(read_member(archive, name)))
+    return found
+
+
+def _set_formulas(archive: zipfile.ZipFile | None, content: Any) -> None:
+    """Put each formula, an object of its own, as text where it stands; its picture is no other."""
+    for element in list(content.iter(_OBJECT)):
+        formula = next(element.iter(_MATH), None)
+        name = posixpath.normpath(element.get(HREF, "."))
+        if formula is None and archive is not None and name != ".":
             with suppress(ParseError):
-                others.append(parse_xml(read_member(archive, name)))
-        yield archive, parse_xml(read_member(archive, "content.xml")), others
+                root = parse_xml(read_member(archive, f"{name}/content.xml"))
+                formula = root if root.tag == _MATH else None
+        if formula is None:
+            continue
+        frame = element.getparent()
+        for other in frame:
+            if other is not element:
+                other.clear()
+        element.clear()
+        element.text = f" {formula_text(formula)} "
+        if next(element.iterancestors(*_BLOCKS), None) is None:
+            element.tag = f"{_TEXT}p"
 
 
 def _add_object(builder: TextBuilder, archive: zipfile.ZipFile | None, element: Any) -> None:
     """Add a picture, or the words and figures of a chart or formula within the document."""
-    name = posixpath.normpath(element.get(_HREF, "")) if element.get(_HREF) else ""
+    name = posixpath.normpath(element.get(HREF, "")) if element.get(HREF) else ""
     if archive is None or not name or not builder.asks_first(name):
         return
     if element.tag == _IMAGE:
@@ -116,12 +160,16 @@ def _add_object(builder: TextBuilder, archive: zipfile.ZipFile | None, element: 
             builder.add_picture(read_member(archive, name))
         return
     try:
-        inner = parse_xml(read_member(archive, f"{name}/content.xml"))
+        builder.add(object_words(archive, name))
     except ParseError:
-        builder.leave_out(name, "an object of another program", "save it as a file beside it")
-        return
+        builder.leave_out(name, NO_OBJECT, SAVE_IT)
+
+
+def object_words(archive: zipfile.ZipFile, name: str) -> str:
+    """Return the words and figures of a chart within an archive; ParseError where it is none."""
+    inner = parse_xml(read_member(archive, f"{name}/content.xml"))
     said = [" ".join(_joined(each).split()) for each in inner.iter(f"{_TEXT}p")]
-    builder.add(row_text([text for text in said if text]))
+    return row_text([text for text in said if text])
 
 
 def _add_comment(builder: TextBuilder, element: Any) -> None:
@@ -155,13 +203,14 @@ def _add_block(builder: TextBuilder, element: Any) -> None:
         builder.add(_joined(element).strip("\n"))
 
 
-def _heads(part: Any) -> list[str]:
+def running_lines(part: Any) -> list[str]:
     """Return what stands at the head or foot of each page, once."""
     found = (_joined(each).split() for each in part.iter(*_HEADS))
-    return list(dict.fromkeys(" ".join(words) for words in found if words))
+    said = dict.fromkeys(" ".join(words) for words in found)
+    return [text for text in said if _LETTER.search(text)]
 
 
-def _about(parts: list[Any]) -> dict[str, Any]:
+def metadata_of(parts: Sequence[Any]) -> dict[str, Any]:
     """Return what the document's metadata say."""
     found: dict[str, Any] = {}
     for meta in (meta for part in parts for meta in part.iter(f"{_OFFICE}meta")):

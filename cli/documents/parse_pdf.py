@@ -12,6 +12,8 @@ import pypdfium2 as pdfium
 import pypdfium2.raw as raw
 
 from pgblend.cli.documents.document import (
+    FILE_WITHIN,
+    SAVE_IT,
     Document,
     Heading,
     LeftOut,
@@ -24,7 +26,7 @@ from pgblend.cli.documents.document import (
 )
 from pgblend.cli.documents.office_file import local_name, parse_xml
 from pgblend.cli.documents.pdf_layout import find_tables
-from pgblend.cli.documents.pdf_page import ATTACHED, SAVE_IT, joined, read_page
+from pgblend.cli.documents.pdf_page import joined, own_hyphens, read_page
 from pgblend.cli.documents.text_builder import TextBuilder
 
 # XFA: forms within a PDF whose labels and values are XML, not pages.
@@ -246,18 +248,19 @@ def _read(pdf: pdfium.PdfDocument, data: bytes) -> Document:
         pages[0] += [(text, 0.5) for text in form_lines]
     texts, running = without_running(pages)
     del pages
+    hyphened = own_hyphens(texts)
     builder = TextBuilder()
     starts: list[int] = []
     scanned: list[Picture] = []
     for index, lines in enumerate(texts):
         builder.start_page(index + 1)
-        starts.append(builder.add(joined(lines)))
+        starts.append(builder.add(joined(lines, hyphened)))
         if index in scans:
             picture = _page_picture(data, index)
             scanned.append(Picture(builder.length, picture, index + 1))
     text = builder.text()
     info = pdf.get_metadata_dict()
-    left_out += [LeftOut(name, ATTACHED, SAVE_IT) for name in _attached(pdf)]
+    left_out += [LeftOut(name, FILE_WITHIN, SAVE_IT) for name in _attached(pdf)]
     return Document(
         title=stated_title(info.get("Title", "")),
         text=text,

@@ -1,17 +1,26 @@
 """Spreadsheets by sheet and row."""
 
 import io
+import posixpath
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, time
+from functools import partial
 from typing import Any
 from zipfile import is_zipfile
 
 from lxml import etree
 from python_calamine import CalamineError, CalamineWorkbook
 
-from pgblend.cli.documents.document import Document, LeftOut, ParseError, Place
+from pgblend.cli.documents.document import (
+    SAVE_IT,
+    Document,
+    LeftOut,
+    ParseError,
+    Place,
+    stated_title,
+)
 from pgblend.cli.documents.number_format import general
 from pgblend.cli.documents.office_file import (
     OLE_MAGIC,
@@ -20,6 +29,14 @@ from pgblend.cli.documents.office_file import (
     open_archive,
     open_package,
     read_member,
+)
+from pgblend.cli.documents.parse_opendocument import (
+    HREF,
+    NO_OBJECT,
+    beside_content,
+    metadata_of,
+    object_words,
+    running_lines,
 )
 from pgblend.cli.documents.text_builder import Sheet, TextBuilder, table_document, table_parts
 from pgblend.cli.documents.xlsx_sheets import MAIN, let_go, xlsx_sheets
@@ -33,8 +50,8 @@ _CELLS = (f"{_TABLE}table-cell", f"{_TABLE}covered-table-cell")
 _LAST_COLUMN, _LAST_ROW = 16_384, 1_048_576
 
 
-def ods_sheets(archive: zipfile.ZipFile) -> Iterator[Sheet]:
-    """Yield the sheets in order; each is read to its end before the next."""
+def ods_sheets(archive: zipfile.ZipFile, lines: Sequence[str] = ()) -> Iterator[Sheet]:
+    """Yield the sheets in order, each read to its end before the next; then `lines` of pages."""
     if b"encryption-data" in read_member(archive, "META-INF/manifest.xml"):
         raise ParseError("it is encrypted and needs a password")
     with archive.open("content.xml") as stream:
@@ -49,16 +66,23 @@ def ods_sheets(archive: zipfile.ZipFile) -> Iterator[Sheet]:
         try:
             for event, element in events:
                 if event == "start" and element.tag == f"{_TABLE}table":
-                    reader = _SheetReader(element.get(f"{_TABLE}name", ""), events)
+                    reader = _SheetReader(element.get(f"{_TABLE}name", ""), events, archive)
                     yield Sheet(reader.name, reader.rows(), reader.add_beside)
         except etree.XMLSyntaxError as error:
             raise ParseError(f"not valid XML: {error.msg}") from None
+    yield Sheet("", iter(()), partial(_add_lines, lines))
+
+
+def _add_lines(lines: Sequence[str], builder: TextBuilder) -> None:
+    builder.add("\n".join(lines))
 
 
 class _SheetReader:
     """Reads on up to the end of a table; what stands beside its cells is added after it."""
 
-    def __init__(self, name: str, events: Any) -> None:
+    def __init__(self, name: str, events: Any, archive: zipfile.ZipFile) -> None:
+        self._archive = archive
+        self._objects: list[tuple[int, str]] = []
         self.name = name
         self._events = events
         self._beside: list[tuple[int, str]] = []
@@ -104,11 +128,20 @@ class _SheetReader:
         text = "\n".join(map(_paragraph, element.iter(f"{_TEXT}p"))).strip()
         if text:
             self._beside.append((row, text))
+        names = (posixpath.normpath(each.get(HREF, ".")) for each in element.iter("{*}object"))
+        self._objects += [(row, name) for name in names if name != "."]
 
     def add_beside(self, builder: TextBuilder) -> None:
         """Add comments and drawings."""
         for row, text in self._beside:
             builder.places.append(Place(builder.add(text), sheet=self.name, row=row))
+        for row, name in self._objects:
+            try:
+                start = builder.add(object_words(self._archive, name))
+            except ParseError:
+                builder.leave_out(name, NO_OBJECT, SAVE_IT)
+            else:
+                builder.places.append(Place(start, sheet=self.name, row=row))
 
 
 def _paragraph(paragraph: Any) -> str:
@@ -134,7 +167,7 @@ _ZIP_MAGIC = b"PK"
 _OLDEST = (b"\x09\x00", b"\x09\x02", b"\x09\x04", b"\x09\x08")
 _BINARY = "xl/workbook.bin"
 _BINARY_FORMATS = "numbers stand as they are stored, without percent, currency and leading zeros"
-_SAVE_IT = "save it as .xlsx"
+_AS_XLSX = "save it as .xlsx"
 _ODS = "content.xml"
 
 
@@ -152,14 +185,23 @@ def _parts(data: bytes) -> Iterator[Document]:
         raise ParseError("no readable spreadsheet: it begins as none does")
     names = _members(data)
     if _ODS in names:
-        with open_archive(data) as archive:
-            yield from table_parts(ods_sheets(archive))
+        yield from _ods_parts(data)
     elif _BINARY in names:
-        told = LeftOut("formats of numbers", _BINARY_FORMATS, _SAVE_IT)
+        told = LeftOut("formats of numbers", _BINARY_FORMATS, _AS_XLSX)
         for part in table_parts(_calamine_sheets(data)):
             yield replace(part, left_out=(*part.left_out, told))
     else:
         yield from _package_parts(data)
+
+
+def _ods_parts(data: bytes) -> Iterator[Document]:
+    with open_archive(data) as archive:
+        beside = beside_content(archive)
+        lines = [line for part in beside for line in running_lines(part)]
+        about = metadata_of(beside)
+        title = stated_title(about.pop("title", ""))
+        for part in table_parts(ods_sheets(archive, lines)):
+            yield replace(part, title=title, metadata=dict(about))
 
 
 def _members(data: bytes) -> list[str]:
@@ -174,13 +216,13 @@ def _members(data: bytes) -> list[str]:
 def _package_parts(data: bytes) -> Iterator[Document]:
     with open_package(data, MAIN) as package:
         properties = package.properties()
-        properties.pop("title", "")
+        title = stated_title(properties.pop("title", ""))
         told = 0
         for part in table_parts(xlsx_sheets(package)):
             found = package.left_out[told:]
             told = len(package.left_out)
             left_out = (*found, *part.left_out)
-            yield replace(part, metadata=dict(properties), left_out=left_out)
+            yield replace(part, title=title, metadata=dict(properties), left_out=left_out)
 
 
 def _old_sheets(data: bytes) -> Iterator[Sheet]:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise, takewhile
 from statistics import median
 
@@ -215,11 +215,21 @@ def _lines(pieces: Sequence[PdfPiece]) -> list[list[PdfPiece]]:
     """Put pieces that are neighbours in one line together again."""
     lines: list[list[PdfPiece]] = []
     for piece in pieces:
-        if lines and lines[-1][-1].line == piece.line:
+        before = lines[-1][-1] if lines else None
+        if before and before.line == piece.line:
             lines[-1].append(piece)
+        elif before and _goes_on_with(before, piece):
+            lines[-1].append(replace(piece, text=f" {piece.text.lstrip()}"))
         else:
             lines.append([piece])
     return lines
+
+
+def _goes_on_with(before: PdfPiece, piece: PdfPiece) -> bool:
+    """Whether a piece is of the line before: PDFium breaks lines where one has a single letter."""
+    is_short = min(len(before.text.strip()), len(piece.text.strip())) == 1
+    is_level = abs(before.middle - piece.middle) < min(before.height, piece.height) / 2
+    return is_short and is_level and piece.left >= before.right
 
 
 def _columns(pieces: list[PdfPiece], most: int) -> list[list[PdfPiece]]:

@@ -1,21 +1,25 @@
 """A PDF's page: its lines in reading order, what was typed into forms, whether it is a scan."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from ctypes import c_double, c_ushort
 from dataclasses import replace
 from itertools import pairwise
+from math import pi
 from typing import Any
 
 import pypdfium2 as pdfium
 import pypdfium2.raw as raw
 
-from pgblend.cli.documents.document import LeftOut
+from pgblend.cli.documents.document import FILE_WITHIN, SAVE_IT, LeftOut
 from pgblend.cli.documents.pdf_layout import PdfPiece, in_order
 
 # PDFium's mark for a hyphen at a line's end, after which it joined the word.
 _JOINED = re.compile("(?<=[\ufffe\x02])")
-_LINE_HYPHEN = re.compile("[\ufffe\x02](.?)", re.DOTALL)
+_LINE_HYPHEN = re.compile("([\\w-]*)[\ufffe\x02](\\w*)")
+_DIVIDED = re.compile("([\\w-]*\\w)[\ufffe\x02]\n?(\\w+)")
+_COMPOUND = re.compile(r"\w+(?:-\w+)*")
 _LETTER_HYPHEN = re.compile(r"[^\W\d_][-\u00ad]\s*$")
 _SPACES = re.compile(r"[ \t\r]+$")
 # A gap between two columns is wider, in points.
@@ -24,6 +28,8 @@ _WIDE_GAP = 7
 _SCANNED_SHARE = 0.5
 _MOST_STAMP = 300
 _MOST_PIECES = 5000
+# So many tell how a page's text lies.
+_SAMPLED_LETTERS = 200
 _MOST_ANNOTATIONS = 5000
 _MOST_OPTIONS = 1000
 _TYPED = (raw.FPDF_FORMFIELD_TEXTFIELD, raw.FPDF_FORMFIELD_COMBOBOX, raw.FPDF_FORMFIELD_LISTBOX)
@@ -35,8 +41,6 @@ _WITH_LETTERS = (raw.FPDF_PAGEOBJ_TEXT, raw.FPDF_PAGEOBJ_FORM)
 _FLATTENED = raw.FLATTEN_SUCCESS
 _HIDDEN = 2 | 32
 _PASSWORD = 1 << 13
-ATTACHED = "a file within the file, which is not read"
-SAVE_IT = "save it as a file of its own"
 
 
 class PdfPage:
@@ -63,8 +67,7 @@ def read_page(pdf: pdfium.PdfDocument, index: int, left_out: list[LeftOut]) -> P
             if not are_drawn or not _is_among(piece, pieces):
                 _put(lines, piece)
         texts = [
-            ("".join(piece.text for piece in line).strip(), line[0].middle / turn.height)
-            for line in lines
+            ("".join(piece.text for piece in line).strip(), turn.level(line[0])) for line in lines
         ]
         texts = [line for line in texts if line[0]]
         is_scan = sum(len(text) for text, _ in texts) <= _MOST_STAMP and _is_picture(page)
@@ -73,27 +76,67 @@ def read_page(pdf: pdfium.PdfDocument, index: int, left_out: list[LeftOut]) -> P
     return PdfPage(texts, is_scan)
 
 
-def joined(lines: list[str]) -> str:
-    """Return lines as a text; words that were divided between two are whole again."""
+def joined(lines: list[str], hyphened: frozenset[str] = frozenset()) -> str:
+    """Return lines as a text; words that were divided between two are whole again.
+
+    Those that are `hyphened` keep their hyphen.
+    """
     text = "\n".join(lines).replace("\ufffe\n", "\ufffe").replace("\x02\n", "\x02")
-    return _LINE_HYPHEN.sub(_join, text).strip()
+    return _LINE_HYPHEN.sub(lambda match: _whole(match, hyphened), text).strip()
 
 
-def _join(match: re.Match[str]) -> str:
+def own_hyphens(pages: Sequence[Sequence[str]]) -> frozenset[str]:
+    """Return the words that lines end within and whose hyphen is their own, as the text tells.
+
+    It has them so elsewhere, and not more often without; or they have another hyphen, and the parts
+    beside this one are words of it.
+    """
+    texts = ["\n".join(lines) for lines in pages]
+    divided = {
+        (left.casefold(), right.casefold())
+        for text in texts
+        for left, right in _DIVIDED.findall(text)
+    }
+    counts = _counts(texts) if divided else Counter[str]()
+    return frozenset(f"{left}-{right}" for left, right in divided if _is_own(left, right, counts))
+
+
+def _counts(texts: Sequence[str]) -> Counter[str]:
+    """Count the whole words of texts, and the parts of those with hyphens."""
+    counts: Counter[str] = Counter()
+    for text in texts:
+        words = _COMPOUND.findall(_DIVIDED.sub(" ", text.casefold()))
+        counts.update(words)
+        counts.update(part for word in words if "-" in word for part in word.split("-"))
+    return counts
+
+
+def _is_own(left: str, right: str, counts: Counter[str]) -> bool:
+    with_hyphen, without = counts[f"{left}-{right}"], counts[f"{left}{right}"]
+    if with_hyphen or without or "-" not in left:
+        return with_hyphen > without
+    part = left.rpartition("-")[2]
+    return not counts[part + right] and counts[part] > 0 and counts[right] > 0
+
+
+def _whole(match: re.Match[str], hyphened: frozenset[str]) -> str:
     """Join a word that was divided; before a capital or a digit the hyphen is the word's own."""
-    after = match.group(1)
-    return f"-{after}" if after.isupper() or after.isdigit() else after
+    before, after = match.groups()
+    is_own = after[:1].isupper() or after[:1].isdigit()
+    is_own = is_own or f"{before}-{after}".casefold() in hyphened
+    return f"{before}-{after}" if is_own else before + after
 
 
 class _Turn:
-    """Turns places of a page so that it stands upright, as it is shown."""
+    """Turns places of a page so that most of its text stands upright, however it is shown."""
 
     def __init__(self, page: pdfium.PdfPage) -> None:
         left, bottom, right, top = page.get_mediabox()
         self._origin = (left, bottom)
         self._size = (right - left, top - bottom)
-        self._quarters = page.get_rotation() // 90 % 4
-        self.height = max(self._size[self._quarters % 2 == 0], 1)
+        self._shown = page.get_rotation() // 90 % 4
+        self._quarters = _direction(page, self._shown)
+        self.height = self._turned_size()[1]
 
     def box(
         self, left: float, bottom: float, right: float, top: float
@@ -104,9 +147,38 @@ class _Turn:
         (left, right), (bottom, top) = (sorted(pair) for pair in zip(first, second, strict=True))
         return left, bottom, right, top
 
-    def _point(self, x: float, y: float) -> tuple[float, float]:
+    def level(self, piece: PdfPiece) -> float:
+        """Return how high a piece stands on the page as shown: 0 at its foot, 1 at its head."""
+        size = self._turned_size()
+        more = (self._shown - self._quarters) % 4
+        _, height = _turned((piece.left + piece.right) / 2, piece.middle, size, more)
+        return height / max(size[more % 2 == 0], 1)
+
+    def _turned_size(self) -> tuple[float, float]:
         width, height = self._size
-        return ((x, y), (y, width - x), (width - x, height - y), (height - y, x))[self._quarters]
+        return (max(height, 1), width) if self._quarters % 2 else (width, max(height, 1))
+
+    def _point(self, x: float, y: float) -> tuple[float, float]:
+        return _turned(x, y, self._size, self._quarters)
+
+
+def _turned(x: float, y: float, size: tuple[float, float], quarters: int) -> tuple[float, float]:
+    width, height = size
+    return ((x, y), (y, width - x), (width - x, height - y), (height - y, x))[quarters]
+
+
+def _direction(page: pdfium.PdfPage, shown: int) -> int:
+    """Return by how many quarters a page is turned until most of its text stands upright."""
+    text_page = page.get_textpage()
+    try:
+        count = text_page.count_chars()
+        step = max(count // _SAMPLED_LETTERS, 1)
+        angles = (raw.FPDFText_GetCharAngle(text_page, place) for place in range(0, count, step))
+        found = Counter(round(-2 * angle / pi) % 4 for angle in angles if angle >= 0)
+    finally:
+        text_page.close()
+    quarters, times = found.most_common(1)[0] if found else (shown, 0)
+    return quarters if 2 * times > found.total() else shown
 
 
 _Box = tuple[float, float, float, float]
@@ -242,7 +314,7 @@ def _note_text(form: Any, note: Any, left_out: list[LeftOut]) -> str | None:
         return _field_value(form, note) if form else ""
     contents = _string(raw.FPDFAnnot_GetStringValue, note, b"Contents")
     if kind == raw.FPDF_ANNOT_FILEATTACHMENT:
-        left_out.append(LeftOut(contents or "an attached file", ATTACHED, SAVE_IT))
+        left_out.append(LeftOut(contents or "an attached file", FILE_WITHIN, SAVE_IT))
         return None
     return contents
 
@@ -306,7 +378,11 @@ def _mark_hyphens(lines: list[list[PdfPiece]]) -> None:
         drawn[line[0].line] = drawn.get(line[0].line, 0) + 1
     for line, after in pairwise(lines):
         last = line[-1]
-        is_cut = drawn[last.line] > 1 and after[0].left < last.right and after[0].text[:1].islower()
+        is_cut = (
+            drawn.get(last.line, 0) > 1
+            and after[0].left < last.right
+            and after[0].text[:1].islower()
+        )
         if is_cut and _LETTER_HYPHEN.search(last.text):
             line[-1] = replace(last, text=last.text.rstrip()[:-1] + "\ufffe")
 

@@ -325,11 +325,11 @@ def _add_name(builder: TextBuilder, sheet: Sheet) -> None:
     sheet.add_beside(beside)
     if beside.length or beside.pictures:
         name = storable_text(sheet.name)
-        start = builder.add(name)
+        start = builder.add(name) if name else builder.length
         builder.breaks.append(start)
-        builder.headings.append(Heading(start, 1, name))
+        builder.headings += [Heading(start, 1, name)] if name else []
         row = beside.places[0].row if beside.places else 1
-        builder.places.append(Place(start, sheet=name, row=row))
+        builder.places.append(Place(start, sheet=name or None, row=row))
 
 
 class _SheetRows:

@@ -1,5 +1,6 @@
 """Sheets of Excel's files from before 2007: what the cells show, and their comments."""
 
+import struct
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -11,6 +12,12 @@ from pgblend.cli.documents.document import Place
 from pgblend.cli.documents.number_format import BUILT_IN, shown, shown_text
 from pgblend.cli.documents.text_builder import Sheet, TextBuilder
 
+_OBJECT_RECORD = 0x5D
+# Comments, which are read, and the arrows beside cells that offer values.
+_NOTES_AND_ARROWS = (0x19, 0x14)
+_DRAWN = "drawn over the cells of an old file, which is not read"
+_AS_XLSX = "save it as .xlsx"
+
 
 def xls_sheets(data: bytes) -> Iterator[Sheet]:
     """Yield the sheets in order."""
@@ -19,6 +26,20 @@ def xls_sheets(data: bytes) -> Iterator[Sheet]:
         sheet = book.sheet_by_name(name)
         yield Sheet(name, _rows(book, sheet), partial(_add_comments, sheet))
         book.unload_sheet(name)
+    yield Sheet("", iter(()), partial(_tell_drawings, bytes(book.mem)))
+
+
+def _tell_drawings(stream: bytes, builder: TextBuilder) -> None:
+    """Tell that there are charts, text boxes or pictures, each an object of a record of its own."""
+    place = 0
+    while place + 4 <= len(stream):
+        kind, size = struct.unpack_from("<HH", stream, place)
+        if kind == _OBJECT_RECORD and size >= 6:
+            (what,) = struct.unpack_from("<H", stream, place + 8)
+            if what not in _NOTES_AND_ARROWS:
+                builder.leave_out("charts, text boxes and pictures", _DRAWN, _AS_XLSX)
+                return
+        place += 4 + size
 
 
 def _rows(book: Any, sheet: Any) -> Iterator[tuple[int, list[str]]]:

@@ -10,12 +10,13 @@ from typing import Any
 
 from lxml import etree
 
-from pgblend.cli.documents.document import ParseError, Place
+from pgblend.cli.documents.document import FILE_WITHIN, SAVE_IT, ParseError, Place
 from pgblend.cli.documents.drawing_text import A, R, add_drawings, shape_text
 from pgblend.cli.documents.number_format import BUILT_IN, shown, shown_text
 from pgblend.cli.documents.office_file import Package, local_name
 from pgblend.cli.documents.text_builder import Sheet, TextBuilder
 
+_BESIDE = ("drawing", "legacyDrawing", "headerFooter", "dataValidation", "oleObject")
 MAIN = "xl/workbook.xml"
 _S = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 _REFERENCE = re.compile(r"([A-Z]{1,3})(\d{1,7})")
@@ -108,11 +109,14 @@ class _XlsxReader:
         self._without_values = 0
         self._print_lines: list[str] = []
         self._drawings: list[str] = []
+        self._old_drawings: list[str] = []
+        self._embedded: list[str] = []
+        self._hints: list[tuple[int, str]] = []
 
     def rows(self) -> Iterator[tuple[int, list[str]]]:
         """Yield each row's number and cells, from the sheet's first column on."""
         number = 0
-        tags = [f"{{*}}{name}" for name in ("dimension", "row", "drawing", "headerFooter")]
+        tags = [f"{{*}}{name}" for name in ("dimension", "row", *_BESIDE)]
         with self._package.open(self._part) as stream:
             elements = _streamed(stream, tags)
             try:
@@ -136,6 +140,13 @@ class _XlsxReader:
             self._first_column = _column(match[1]) if match else 0
         elif name == "drawing":
             self._drawings.append(element.get(f"{R}id", "") or _any_id(element))
+        elif name == "legacyDrawing":
+            self._old_drawings.append(element.get(f"{R}id", "") or _any_id(element))
+        elif name == "oleObject":
+            self._embedded.append(element.get(f"{R}id", "") or _any_id(element))
+        elif name == "dataValidation":
+            cells = element.get("sqref") or element.findtext("{*}sqref") or ""
+            self._hints += _comment(cells, _hint(element))
         else:
             for text in element.iter():
                 words = " ".join(_PRINT_CODE.sub(" ", text.text or "").split())
@@ -187,9 +198,13 @@ class _XlsxReader:
     def add_beside(self, builder: TextBuilder) -> None:
         """Add comments, drawings and the heads and feet of printed pages, after the last row."""
         row = 1
-        for row, text in sorted(self._comments()):
-            builder.places.append(Place(builder.add(text), sheet=self._name, row=row))
         relations = self._package.relations(self._part)
+        beside = [*self._comments(), *self._hints, *self._controls(relations)]
+        for row, text in sorted(dict.fromkeys(beside)):
+            builder.places.append(Place(builder.add(text), sheet=self._name, row=row))
+        for name in dict.fromkeys(self._embedded):
+            if relation := relations.get(name):
+                builder.leave_out(relation.part, FILE_WITHIN, SAVE_IT)
         for name in self._drawings:
             if relation := relations.get(name):
                 self._add_drawing(builder, relation.part)
@@ -214,6 +229,19 @@ class _XlsxReader:
                 if not seen[comment.get("ref", "")]:
                     text = "".join(_rich_text(e) for e in comment if local_name(e) == "text")
                     yield from _comment(comment.get("ref", ""), text)
+
+    def _controls(self, relations: dict[str, Any]) -> Iterator[tuple[int, str]]:
+        """Yield what buttons, boxes and labels on a sheet say, with their rows."""
+        for relation in filter(None, map(relations.get, self._old_drawings)):
+            for shape in _elements(self._package, relation.part, "shape"):
+                data = next(shape.iterchildren("{*}ClientData"), None)
+                box = next(shape.iterchildren("{*}textbox"), None)
+                if data is None or box is None or data.get("ObjectType") == "Note":
+                    continue  # notes are comments, which have a part of their own
+                place = (data.findtext("{*}Anchor") or "").split(",")
+                row = _whole(place[2].strip(), 0) if len(place) > 2 else 0
+                if text := " ".join(" ".join(box.itertext()).split()):
+                    yield row + 1, text
 
     def _add_drawing(self, builder: TextBuilder, part: str) -> None:
         root = self._package.xml(part)
@@ -274,6 +302,15 @@ def _elements(package: Package, part: str, name: str) -> Iterator[Any]:
     for element in () if root is None else root.iter():
         if local_name(element) == name:
             yield element
+
+
+def _hint(element: Any) -> str:
+    """Return what Excel says about a cell while one types into it, and what it offers."""
+    said = [element.get(name, "") for name in ("promptTitle", "prompt", "errorTitle", "error")]
+    if element.get("type") == "list":
+        offered = element.findtext("{*}formula1") or ""
+        said += [offered.strip('"').replace(",", ", ")] if offered.startswith('"') else []
+    return ". ".join(filter(None, said))
 
 
 def _comment(cell: str, text: str) -> Iterator[tuple[int, str]]:

@@ -17,6 +17,7 @@ NAMESPACES = " ".join(
         "xdr": "http://schemas.openxmlformats.org/drawingml/2006/spreadsheetDrawing",
         "mc": "http://schemas.openxmlformats.org/markup-compatibility/2006",
         "wps": "http://schemas.microsoft.com/office/word/2010/wordprocessingShape",
+        "m": "http://schemas.openxmlformats.org/officeDocument/2006/math",
         "v": "urn:schemas-microsoft-com:vml",
         "o": "urn:schemas-microsoft-com:office:office",
         "r": _R,

@@ -1,5 +1,6 @@
 """Messages: how they are grouped, and what the exports of Slack, Linear and mail give."""
 
+import base64
 import json
 import zipfile
 from email.message import EmailMessage
@@ -12,7 +13,7 @@ from pgblend.cli.base.tokens import count_tokens
 from pgblend.cli.documents.chunking import group_messages, split_document
 from pgblend.cli.documents.document import Message, ParseError
 from pgblend.cli.documents.parse_linear import find_issues, parse_linear
-from pgblend.cli.documents.parse_mail import parse_mail
+from pgblend.cli.documents.parse_mail import contents, parse_mail
 from pgblend.cli.documents.parse_mbox import parse_mbox
 from pgblend.cli.documents.parse_slack import (
     is_export_archive,
@@ -387,3 +388,81 @@ def test_a_signed_text_without_an_end_stays(text):
     # Its lines might be parted in many ways: 60 took longer than anybody waits.
     mail = f"From: a@b.example\nSubject: s\n\n{text}The weir."
     assert parse_mail(mail.encode()).text.endswith("The weir.")
+
+
+HEAD = "From: Ann <ann@kontor.example>\nSubject: The yard\nMIME-Version: 1.0\n"
+
+
+def sent(kind, *parts):
+    """A mail of several parts, each its headers and its text."""
+    head = f"{HEAD}Content-Type: multipart/{kind}; boundary=B\n\n"
+    return (head + "".join(f"--B\n{part}\n" for part in parts) + "--B--\n").encode()
+
+
+def part(kind, text, more=""):
+    return f"Content-Type: {kind}\n{more}\n{text}"
+
+
+def names_of(data):
+    return [each.name for each in contents(data).files]
+
+
+CALENDAR = "BEGIN:VCALENDAR\nBEGIN:VEVENT\nSUMMARY:Launch\nEND:VEVENT\nEND:VCALENDAR"
+INVITED = [
+    part("text/plain", "You are invited."),
+    part("text/calendar; method=REQUEST", CALENDAR),
+    part("text/calendar; name=invite.ics", CALENDAR),
+]
+OTHER_FORMS = [
+    part("text/plain", "Three replies."),
+    part("text/x-amp-html", "<p>Three replies.</p>"),
+    part("text/watch-html", "<b>Three</b>"),
+    part("text/html", "<p>Three replies.</p>"),
+]
+SAID = "Feedback-Type: abuse\nUser-Agent: Mill/1"
+FORWARDED = base64.b64encode(b"Subject: An offer\n\nUntil Whitsun.").decode()
+
+
+@pytest.mark.parametrize(
+    ("data", "text", "names"),
+    [
+        (sent("mixed", *INVITED), "You are invited.", ["invite.ics"]),
+        (sent("alternative", *OTHER_FORMS), "Three replies.", []),
+        (sent("alternative", OTHER_FORMS[1]), "Three replies.", []),
+        (sent("report", part("message/feedback-report", SAID)), SAID, []),
+        (sent("report", part("message/disposition-notification", SAID)), SAID, []),
+        (sent("report", part("text/rfc822-headers", "Subject: Lost")), "Subject: Lost", []),
+        (
+            sent("mixed", part("message/rfc822", FORWARDED, "Content-Transfer-Encoding: base64\n")),
+            "",
+            ["An offer.eml"],
+        ),
+        (
+            sent(
+                "appledouble",
+                part("application/applefile; name=a.csv", "x"),
+                part("text/csv; name=a.csv", "fern,3"),
+            ),
+            "",
+            ["a.csv"],
+        ),
+        (f"{HEAD}Content-Type: text/plain; charset=utf-8\n\nA\0b".encode(), "A\ufffdb", []),
+    ],
+    ids=[
+        *("invitation", "other forms", "another form alone", "complaint", "receipt", "headers"),
+        *("mail in base64", "resource fork", "NUL"),
+    ],
+)
+def test_what_programs_put_into_mails(data, text, names):
+    assert parse_mail(data).text == text
+    assert names_of(data) == names
+
+
+def test_what_a_program_keeps_in_an_mbox_is_no_mail(tmp_path):
+    path = tmp_path / "pine.mbox"
+    path.write_text(
+        "From MAILER Mon May  4 12:00:00 2026\n"
+        "Subject: DON'T DELETE THIS MESSAGE -- FOLDER INTERNAL DATA\n\nNone of yours.\n\n"
+        "From a@b Mon May  4 12:00:00 2026\nSubject: Hello\nFrom: Ann <a@b>\n\nThe cooper.\n"
+    )
+    assert [each.read().title for each in parse_mbox(path)] == ["Hello"]

@@ -103,6 +103,30 @@ def test_html_charset_that_is_none_falls_back_to_detection(name):
     assert "Äpfel" in decode(page.encode("cp1252"), html=True)
 
 
+@pytest.mark.parametrize(
+    ("declared", "encoding", "text"),
+    [
+        ("iso-8859-1", "cp1252", "The \u201cquoted\u201d word \u2014 it costs 5 \u20ac"),
+        ("gb2312", "gbk", "\u6731\u9555\u57fa\u603b\u7406"),
+        ("ks_c_5601-1987", "cp949", "\ud68c\uc758 \ubdc1"),
+        ("iso-8859-8-i", "iso8859-8", "\u05e9\u05dc\u05d5\u05dd"),
+        ("iso-2022-jp", "iso2022_jp", "\u5929\u6c17"),
+        ("utf-8", "cp1252", "Die \u00c4pfel im S\u00fcden sind gr\u00f6\u00dfer als die im Norden"),
+        ("iso-8859-1", "utf-8", "Die \u00c4pfel im S\u00fcden"),
+    ],
+)
+def test_an_encoding_is_what_browsers_take_it_for(declared, encoding, text):
+    assert decode(text.encode(encoding), declared=declared) == text
+    page = f'<meta charset="{declared}"><p>{text}'
+    assert decode(page.encode(encoding), html=True) == page
+
+
+def test_a_text_with_a_few_broken_letters_is_read_and_told():
+    text = "Die \u00c4pfel im S\u00fcden sind gr\u00f6\u00dfer. " * 5
+    with pytest.warns(DoubtfulEncoding, match="1 of its letters are no utf-8"):
+        assert decode(text.encode() + b"caf\xe9 au lait") == f"{text}caf\ufffd au lait"
+
+
 def test_line_ends_become_newlines():
     assert decode(b"a\r\nb\rc\n") == "a\nb\nc\n"
 

@@ -184,3 +184,40 @@ def test_real_columns_are_in_order(shared_data: Path, name: str, sentences: list
     places = [" ".join(text.split()).find(sentence) for sentence in sentences]
     assert -1 not in places
     assert places == sorted(places)
+
+
+def test_a_row_whose_cells_are_single_letters_is_one_line() -> None:
+    rows = [
+        Print(left, 700 - 14 * n, 10, text)
+        for n in range(8)
+        for left, text in ((60, f"Rivet {n}"), (200, f"{n}"), (300, f"{n}2.50"), (400, "A"))
+    ]
+    text = parse_pdf(written_pdf([rows])).text
+    assert text.split("\n") == [f"Rivet {n} {n} {n}2.50 A" for n in range(8)]
+
+
+@pytest.mark.parametrize("shown", [0, 90, 180, 270])
+@pytest.mark.parametrize("drawn", [0, 90, 180, 270])
+def test_text_is_read_upright_however_its_page_is_turned(shown: int, drawn: int) -> None:
+    lines = [f"line{n} of the sheet with words" for n in range(1, 9)]
+    places = [(150, 650 - 14 * n, line) for n, line in enumerate(lines)]
+    data = written_pdf([[Print(x, y, 10, line) for x, y, line in places]])
+    turns = {90: "0 1 -1 0", 180: "-1 0 0 -1", 270: "0 -1 1 0", 0: "1 0 0 1"}
+    for x, y, _ in places:
+        at = {0: (x, y), 90: (800 - y, x), 180: (600 - x, 800 - y), 270: (y - 100, 600 - x)}
+        left, low = at[drawn]
+        move = f"{x:g} {y:g} Td".encode()
+        data = data.replace(move, f"{turns[drawn]} {left:g} {low:g} Tm".encode())
+    data = data.replace(b"/MediaBox", f"/Rotate {shown} /MediaBox".encode())
+    assert parse_pdf(data).text.split("\n") == lines
+
+
+def test_a_hyphen_that_belongs_to_a_word_stays() -> None:
+    lines = ["The well-known mill is a well-", "known one, its state-of-the-", "art wheel of"]
+    lines += ["non-nar-", "cotic art too. Hyphen-", "ation is known, hyphenation is used. A co-"]
+    prints = [Print(60, 700 - 14 * n, 10, line) for n, line in enumerate([*lines, "operation."])]
+    text = " ".join(parse_pdf(written_pdf([prints])).text.split())
+    assert text == (
+        "The well-known mill is a well-known one, its state-of-the-art wheel of non-narcotic art "
+        "too. Hyphenation is known, hyphenation is used. A cooperation."
+    )

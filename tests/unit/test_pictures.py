@@ -335,7 +335,7 @@ def test_notes_and_frames_of_an_odt_are_read_once() -> None:
             "<t:p>twice</t:p></d:text-box></d:frame></t:p>"
         )
     )
-    assert document.text == "text1\na note\n goes on\n\nin a frame\n\ntwice"
+    assert document.text == "text goes on\n\na note\n\nin a frame\n\ntwice"
 
 
 def test_pictures_of_a_spreadsheet_come_after_the_rows_of_their_sheet() -> None:

@@ -2,6 +2,7 @@
 
 import io
 import re
+import struct
 import subprocess
 import sys
 import zipfile
@@ -17,6 +18,8 @@ from pgblend.cli.documents.number_format import general, shown, shown_text
 from pgblend.cli.documents.parse_csv import parse_csv
 from pgblend.cli.documents.parse_spreadsheet import parse_spreadsheet
 from pgblend.cli.documents.settings import ChunkSettings
+from pgblend.cli.documents.text_builder import TextBuilder
+from pgblend.cli.documents.xls_sheets import _tell_drawings
 from support.office_files import package, root
 
 DAY = 45987.6543  # 26 November 2025, 15:42:12
@@ -163,10 +166,57 @@ def test_threads_of_comments_are_read_once() -> None:
     assert document.text.split() == ["5", "A1:", "Why?"]
 
 
-def ods(content: str) -> bytes:
+def test_what_cells_say_when_one_types_and_what_controls_say() -> None:
+    names = 'xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"'
+    check = (
+        '<dataValidations><dataValidation type="list" sqref="D8" promptTitle="Hue" prompt="Pick"'
+        ' error="No hue"><formula1>"Red,Umber"</formula1></dataValidation></dataValidations>'
+    )
+    shape = (
+        '<v:shape><v:textbox><div>{}</div></v:textbox><x:ClientData ObjectType="{}">'
+        "<x:Anchor>1, 0, 4, 0, 2, 0, 5, 0</x:Anchor></x:ClientData></v:shape>"
+    )
+    drawn = shape.format("Press <b>here</b>", "Button") + shape.format("a comment", "Note")
+    document = parse_spreadsheet(
+        sheet(
+            '<row r="1"><c r="A1"><v>5</v></c></row>',
+            f'{check}<legacyDrawing {names} r:id="v"/><oleObjects>'
+            f'<oleObject {names} r:id="o"/><oleObject {names} r:id="o"/></oleObjects>',
+            relations={"v": "vmlDrawing xl/old.xml", "o": "package xl/inner.xml"},
+            old=f'<x xmlns:v="urn:v" xmlns:x="urn:x">{drawn}</x>',
+            inner="<x/>",
+        )
+    )
+    assert document.text == "5\n\nPress here\n\nD8: Hue. Pick. No hue. Red, Umber"
+    assert [place.row for place in document.places] == [1, 5, 8]
+    assert [each.part for each in document.left_out] == ["xl/inner.xml"]
+
+
+def test_a_workbook_has_the_title_that_its_author_gave() -> None:
+    stream = io.BytesIO()
+    with Workbook(stream) as book:
+        book.set_properties({"title": "Book of sums"})
+        book.add_worksheet().write(0, 0, "x")
+    assert parse_spreadsheet(stream.getvalue()).title == "Book of sums"
+
+
+def test_what_old_files_have_over_their_cells_is_told(shared_data: Path) -> None:
+    plain = (shared_data / "docs" / "good" / "mid_test.xls").read_bytes()
+    assert parse_spreadsheet(plain).left_out == ()
+    for what, told in ((0x05, ["charts, text boxes and pictures"]), (0x19, [])):
+        builder = TextBuilder()
+        note = struct.pack("<HHHHHH", 0x5D, 8, 0x15, 4, 0x19, 1)
+        _tell_drawings(note + struct.pack("<HHHHHH", 0x5D, 8, 0x15, 4, what, 2), builder)
+        assert [each.part for each in builder.left_out] == told
+
+
+def ods(content: str, **parts: str) -> bytes:
     spaces = " ".join(
         f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"'
-        for name in ("office", "table", "text", "draw")
+        for name in ("office", "table", "text", "draw", "style")
+    )
+    spaces += (
+        ' xmlns:xlink="http://www.w3.org/1999/xlink" xmlns:dc="http://purl.org/dc/elements/1.1/"'
     )
     data = package("content.xml", {"META-INF/manifest.xml": "<x/>"}, {})
     stream = io.BytesIO(data)
@@ -176,6 +226,8 @@ def ods(content: str) -> bytes:
             f"<office:document-content {spaces}><office:body><office:spreadsheet>{content}"
             "</office:spreadsheet></office:body></office:document-content>",
         )
+        for name, text in parts.items():
+            archive.writestr(f"{name}.xml", f"<x {spaces}>{text}</x>")
     return stream.getvalue()
 
 
@@ -194,6 +246,23 @@ def test_cells_of_opendocument_have_the_text_that_they_show() -> None:
     document = parse_spreadsheet(ods(f"<table:table table:name='T'>{rows}</table:table>"))
     assert document.text == "7,5 % |  |  | a b\n00123\n00123\n\nAsk Ann"
     assert [place.row for place in document.places] == [1, 1048576, 1048577, 1]
+
+
+def test_beside_the_cells_of_opendocument_are_charts_and_heads_of_pages() -> None:
+    frame = '<draw:frame><draw:object xlink:href="./{}"/></draw:frame>'
+    cell = f"<table:table-cell><text:p>x</text:p>{frame.format('Chart')}{frame.format('Gone')}"
+    row = f"<table:table-row>{cell}</table:table-cell></table:table-row>"
+    document = parse_spreadsheet(
+        ods(
+            f"<table:table table:name='T'>{row}</table:table>",
+            styles="<style:header><text:p>Mill Ltd</text:p></style:header>",
+            meta="<office:meta><dc:title>Sums</dc:title><dc:creator>Ann</dc:creator></office:meta>",
+            **{"Chart/content": "<text:p>Yield</text:p><text:p>12</text:p>"},
+        )
+    )
+    assert document.text == "x\n\nYield | 12\n\nMill Ltd"
+    assert (document.title, document.metadata) == ("Sums", {"author": "Ann"})
+    assert [each.part for each in document.left_out] == ["Gone"]
 
 
 def chunks(document: Document) -> list[dict[str, object]]:

@@ -1,6 +1,7 @@
 """Word: what people see of a file, whichever of its relatives it is, and however damaged."""
 
 import io
+import re
 import zipfile
 
 import pytest
@@ -262,3 +263,56 @@ def test_refusals_say_why_in_words(data: bytes, message: str) -> None:
     with pytest.raises(ParseError, match=message) as error:
         parse_docx(data)
     assert "0x" not in str(error.value)
+
+
+FIELD = '<w:r><w:fldChar w:fldCharType="{}"/></w:r>'
+SAID = "<w:r><w:t>{}</w:t></w:r>"
+
+
+def field(instruction: str, result: str) -> str:
+    parts = (FIELD.format("begin"), instruction, FIELD.format("separate"), SAID.format(result))
+    return "".join(parts) + FIELD.format("end")
+
+
+def test_of_a_field_its_result_is_read() -> None:
+    nested = field(field("<w:r><w:instrText>MERGEFIELD</w:instrText></w:r>", "within"), "Dear Ann")
+    unclosed = FIELD.format("begin") + SAID.format("still here")
+    body = f"<w:p>{nested}</w:p><w:p>{unclosed}</w:p>"
+    assert lines(read(body)) == ["Dear Ann", "still here"]
+
+
+@pytest.mark.parametrize(
+    ("field", "shown"),
+    [
+        ("<w:checkBox><w:default w:val='0'/><w:checked/></w:checkBox>", "\u2612"),
+        ("<w:checkBox><w:default w:val='0'/></w:checkBox>", "\u2610"),
+    ],
+)
+def test_boxes_that_people_tick(field: str, shown: str) -> None:
+    box = f"<w:r><w:fldChar><w:ffData>{field}</w:ffData></w:fldChar></w:r>"
+    sign = '<w:r><w:sym w:font="Wingdings" w:char="F0FE"/></w:r>'
+    text = f"<w:p>{box}{SAID.format(' agreed ')}{sign}</w:p>"
+    assert lines(read(text)) == [f"{shown} agreed \u2611"]
+
+
+LETTER = "<m:r><m:t>{}</m:t></m:r>"
+SUM = "<m:nary><m:naryPr><m:chr m:val='\u2211'/></m:naryPr>{}</m:nary>"
+
+
+@pytest.mark.parametrize(
+    ("formula", "text"),
+    [
+        ("<m:f><m:num>a</m:num><m:den>b+c</m:den></m:f>", "a/(b+c)"),
+        ("<m:sSup><m:e>10</m:e><m:sup>6</m:sup></m:sSup>", "10^6"),
+        ("<m:sSub><m:e>x</m:e><m:sub>i,j</m:sub></m:sSub>", "x_i,j"),
+        ("<m:rad><m:deg/><m:e>y</m:e></m:rad>", "\u221ay"),
+        ("<m:d><m:e>a</m:e><m:e>b</m:e></m:d>", "(a|b)"),
+        (SUM.format("<m:sub>i=1</m:sub><m:sup>n</m:sup><m:e>k</m:e>"), "\u2211_(i=1)^n k"),
+        ("<m:m><m:mr><m:e>1</m:e><m:e>2</m:e></m:mr><m:mr><m:e>3</m:e></m:mr></m:m>", "1, 2; 3"),
+        ("<m:func><m:fName>sin</m:fName><m:e>x</m:e></m:func>", "sin x"),
+    ],
+)
+def test_formulas_are_read_in_one_line(formula: str, text: str) -> None:
+    said = re.sub(r"(?<=>)([^<>]+)(?=<)", lambda match: LETTER.format(match[1]), formula)
+    body = f"<w:p>{SAID.format('So ')}<m:oMath>{said}</m:oMath>{SAID.format(' it is')}</w:p>"
+    assert lines(read(body)) == [f"So {text} it is"]
