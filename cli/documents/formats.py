@@ -39,7 +39,7 @@ MARKDOWN, HTML, JSON, JSONL, TEXT = (
 IMAGE = "image/*"
 # Exports of messages: a file gives many documents.
 SLACK, LINEAR, MBOX = "application/x-slack-export", "application/x-linear", "application/mbox"
-_EXPORT_VERSIONS = {LINEAR: 7, MBOX: 8, SLACK: 7}
+_EXPORT_VERSIONS = {LINEAR: 7, MBOX: 9, SLACK: 7}
 EXPORT_TYPES = {SLACK: "SLACK", LINEAR: "LINEAR", MBOX: "EMAIL"}
 PREFIXES = {SLACK: "slack", LINEAR: "linear", MBOX: "mail"}
 SNIFFED_BYTES = 8192
@@ -160,13 +160,13 @@ _FORMATS = (
         version=7,
         before=TEXT,
     ),
-    Format(HTML, "HTML", ".html .htm .xhtml", _parse_html, version=10),
+    Format(HTML, "HTML", ".html .htm .xhtml", _parse_html, version=11),
     Format(
         "text/x-tex",
         "LATEX",
         ".tex .latex .ltx",
         _lazy("parse_latex", "parse_latex"),
-        version=8,
+        version=9,
         before=TEXT,
     ),
     Format(
@@ -174,7 +174,7 @@ _FORMATS = (
         "ASCIIDOC",
         ".adoc .asciidoc",
         _lazy("light_markup", "parse_asciidoc"),
-        version=7,
+        version=8,
         before=TEXT,
     ),
     Format("text/x-rst", "RST", ".rst", _lazy("light_markup", "parse_rst"), version=7, before=TEXT),
@@ -187,7 +187,7 @@ _FORMATS = (
         ".pdf",
         _lazy("parse_pdf", "parse_pdf"),
         extra="documents",
-        version=9,
+        version=10,
     ),
     Format(
         f"{_OFFICE}wordprocessingml.document",
@@ -195,7 +195,7 @@ _FORMATS = (
         ".docx .docm .dotx .dotm",
         _lazy("parse_docx", "parse_docx"),
         extra="documents",
-        version=7,
+        version=8,
     ),
     Format(
         f"{_OFFICE}presentationml.presentation",
@@ -203,7 +203,7 @@ _FORMATS = (
         ".pptx .pptm .potx .potm .ppsx .ppsm",
         _lazy("parse_slides", "parse_slides"),
         extra="documents",
-        version=7,
+        version=8,
     ),
     Format(
         f"{_OFFICE}spreadsheetml.sheet",
@@ -211,7 +211,7 @@ _FORMATS = (
         ".xlsx .xlsm .xltx .xltm .xlam .xlsb .xls .xlt .ods .ots",
         _lazy("parse_spreadsheet", "parse_spreadsheet"),
         extra="documents",
-        version=9,
+        version=10,
     ),
     Format("text/csv", "CSV", ".csv .tsv", _lazy("parse_csv", "parse_csv"), version=9),
     Format(
@@ -219,7 +219,7 @@ _FORMATS = (
         "EMAIL",
         ".eml .emlx",
         _lazy("parse_mail", "parse_mail"),
-        version=8,
+        version=9,
         before=TEXT,
     ),
     Format(OUTLOOK, "EMAIL", ".msg", _lazy("parse_outlook", "parse_outlook"), version=8),
@@ -236,22 +236,23 @@ _FORMATS = (
         "HTML",
         ".mht .mhtml",
         _lazy("parse_mht", "parse_mht"),
-        version=9,
+        version=10,
         before=TEXT,
     ),
-    Format("application/epub+zip", "EPUB", ".epub", _lazy("parse_epub", "parse_epub"), version=9),
+    Format("application/epub+zip", "EPUB", ".epub", _lazy("parse_epub", "parse_epub"), version=10),
     Format(
         "application/vnd.oasis.opendocument.text",
         "ODT",
         ".odt .ott .fodt",
         _lazy("parse_opendocument", "parse_opendocument"),
-        version=7,
+        version=8,
     ),
     Format(
         "application/vnd.oasis.opendocument.presentation",
         "ODP",
         ".odp .otp .fodp",
         _lazy("parse_opendocument", "parse_opendocument"),
+        version=7,
     ),
     Format(
         IMAGE,
@@ -278,7 +279,7 @@ _FORMATS = (
         ".css .scss .less .toml .yaml .yml .ini .cfg .conf .proto .graphql .tf .cmake .gradle .mk "
         ".diff .patch",
         _parse_code,
-        version=7,
+        version=8,
     ),
 )
 _BY_SUFFIX = {suffix: format for format in _FORMATS for suffix in format.suffixes.split()}

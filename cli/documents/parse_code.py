@@ -44,6 +44,19 @@ _LANGUAGES = {
 _LANGUAGE_OF = {
     suffix: language for language, some in _LANGUAGES.items() for suffix in some.split()
 }
+# Files of pages with code in them: only that in <script> is cut at functions.
+_PAGES = (".vue", ".svelte")
+_SECTION = re.compile(
+    rb"^<(template|script|style)\b([^>]*)>(.*?)^</\1>", re.DOTALL | re.MULTILINE | re.IGNORECASE
+)
+_TYPED = re.compile(rb"""\blang\s*=\s*["']?tsx?\b""", re.IGNORECASE)
+# Blocks of Terraform, with their labels.
+_BLOCK = re.compile(
+    r"^(?P<indent>)(?P<name>(?:resource|data|module|variable|output|provider|locals|terraform|moved"
+    r"|import|removed|check|ephemeral)(?:[ \t]+\"[^\"\n]*\")*)[ \t]*\{",
+    re.MULTILINE,
+)
+_DEFINITIONS = {".tf": _BLOCK}
 _NO_GRAMMARS = "code is cut at lines without the grammars of its languages"
 # Trees take many times the memory of their text, and longer files are data.
 _LONGEST_PARSED = 4_000_000
@@ -55,20 +68,24 @@ def parse_code(data: bytes, suffix: str = "") -> Document:
     There, definitions nest by their indentation.
     """
     source = decode(data)
-    language = _LANGUAGE_OF.get(suffix.lower())
+    suffix = suffix.lower()
+    language = "typescript" if suffix in _PAGES else _LANGUAGE_OF.get(suffix)
     has_grammars = not missing("code")
     if language and has_grammars and len(source) <= _LONGEST_PARSED:
         from pgblend.cli.documents.code_outline import outline  # its library takes its time
 
         encoded = source.encode("utf-8", "replace")
-        return _document(source, encoded, outline(encoded, language))
+        if suffix not in _PAGES:
+            return _document(source, encoded, outline(encoded, language))
+        script, language = _script_alone(encoded)
+        return _document(source, encoded, outline(script, language), _sections(encoded))
     headings = tuple(
         Heading(
             match.start(),
             1 + min(len(match["indent"].expandtabs(_TAB_WIDTH)), _DEEPEST),
             match["name"],
         )
-        for match in _DEFINITION.finditer(source)
+        for match in _DEFINITIONS.get(suffix, _DEFINITION).finditer(source)
     )
     told = LeftOut("functions and classes", _NO_GRAMMARS, how_to_install("code"))
     return Document(
@@ -80,10 +97,39 @@ def parse_code(data: bytes, suffix: str = "") -> Document:
     )
 
 
-def _document(source: str, encoded: bytes, found: "Sequence[Definition]") -> Document:
-    place_of = _places(encoded, [p for e in found for p in (e.start, e.end, e.signature)])
+def _script_alone(encoded: bytes) -> tuple[bytes, str]:
+    """Return the scripts of a page at their places, blanks around them, and their language."""
+    parts = bytearray(re.sub(rb"[^\n]", b" ", encoded))
+    is_typed = False
+    for match in _SECTION.finditer(encoded):
+        if match[1].lower() == b"script":
+            parts[match.start(3) : match.end(3)] = match[3]
+            is_typed = is_typed or bool(_TYPED.search(match[2]))
+    return bytes(parts), "typescript" if is_typed else "javascript"
+
+
+def _sections(encoded: bytes) -> list[tuple[int, int, str]]:
+    """Return where the parts of a page begin and end that are no scripts, with their names."""
+    return [
+        (match.start(), match.end(), match[1].decode().lower())
+        for match in _SECTION.finditer(encoded)
+        if match[1].lower() != b"script"
+    ]
+
+
+def _document(
+    source: str,
+    encoded: bytes,
+    found: "Sequence[Definition]",
+    sections: Sequence[tuple[int, int, str]] = (),
+) -> Document:
+    offsets = [p for e in found for p in (e.start, e.end, e.signature)]
+    offsets += [place for start, end, _ in sections for place in (start, end)]
+    place_of = _places(encoded, offsets)
     scopes: list[Scope] = []
     marks: list[Heading] = []
+    for section_start, section_end, name in sections:
+        marks += [Heading(place_of[section_start], 1, name), Heading(place_of[section_end], 1, "")]
     for each in found:
         start, end = _line_start(source, place_of[each.start]), place_of[each.end]
         line_end = source.find("\n", place_of[each.signature])

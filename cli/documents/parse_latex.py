@@ -2,6 +2,8 @@
 
 import re
 import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from pgblend.cli.documents.decode import decode
 from pgblend.cli.documents.document import Document
@@ -19,6 +21,20 @@ _LEVELS = {
 }
 _BRACED = r"\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}"
 _HEADING = re.compile(rf"\\({'|'.join(_LEVELS)})\*?\s*(?:\[[^\]]*\])?\s*{_BRACED}")
+# Macros that the author made: name, number of arguments, what stands for the first, text.
+_DEFINITION = re.compile(
+    r"\\(?:(?:re)?newcommand|providecommand|DeclareRobustCommand|DeclareMathOperator)\*?\s*"
+    rf"\{{?\s*\\([A-Za-z]+)\s*\}}?\s*(?:\[(\d)\])?\s*(?:\[([^\]]*)\])?\s*{_BRACED}"
+    rf"|\\def\s*\\([A-Za-z]+)((?:#\d)*)\s*{_BRACED}"
+)
+_ARGUMENT = re.compile(rf"\s*{_BRACED}")
+_OPTIONAL = re.compile(r"\s*\[([^\]]*)\]")
+# What is written for TeX itself, not for readers.
+_PROGRAM = re.compile(r"@|\\(?:if|expandafter|csname|begingroup|setbox)")
+_LONGEST_MACRO = 500
+_MOST_NESTED = 4
+# A text may not become longer than so many times itself.
+_MOST_GROWTH = 4
 _ABOUT = re.compile(rf"\\(title|author|date|subtitle)\s*(?:\[[^\]]*\])?\s*{_BRACED}", re.DOTALL)
 _COMMENT = re.compile(r"(?<!\\)((?:\\\\)*)%.*")
 _VERBATIM = re.compile(
@@ -30,8 +46,8 @@ _UNSEEN_BLOCKS = frozenset(("comment", "filecontents", "filecontents*"))
 _SILENT = re.compile(
     r"\\(?:label|bibitem|(?:no)?cite\w*|[a-z]*cite[a-z]*|ref|eqref|pageref|[cC]ref|autoref|nameref|index"
     r"|input|include|subfile|includestandalone|lstinputlisting|verbatiminput|includegraphics|bibliography|bibliographystyle|usepackage|documentclass"
-    r"|hspace|vspace|pagestyle|thispagestyle|setlength|setcounter|addtocounter|RequirePackage"
-    r"|(?:re)?newcommand|(?:re)?newenvironment|def|let|DeclareMathOperator|newtheorem|color"
+    r"|hspace|vspace|pagestyle|thispagestyle|(?:setlength|addtolength|setcounter|addtocounter|fcolorbox)\s*\{[^{}]*\}|RequirePackage"
+    r"|(?:re)?newenvironment|let|newtheorem|color|colorbox"
     r"|definecolor|hypersetup|graphicspath|pagenumbering|addbibresource|textcolor|fontsize"
     r"|(?:sub)?import\*?\{[^{}]*\}|inputminted(?:\[[^\]]*\])?\{[^{}]*\}|selectlanguage|vskip|hskip|cline|cmidrule|multicolumn\{\d+\}|multirow\{\d+\})"
     r"\*?\s*(?:\[[^\]]*\]\s*)*\{[^{}]*\}(?:\[[^\]]*\])*"
@@ -42,11 +58,21 @@ _INCLUDED = re.compile(
     r"|inputminted(?:\[[^\]]*\])?\{[^{}]*\}|(?:sub)?import\*?\s*\{([^{}]*)\})"
     r"\s*(?:\[[^\]]*\])?\s*\{([^{}]+)\}"
 )
+_OPTION = r"(?:\s*\[[^\]]*\])*"
 _ENVIRONMENT = re.compile(
-    r"\\begin\{(?:tabular\*?|tabularx|array|longtable|minipage|multicols|thebibliography"
-    r"|wrapfigure|adjustbox)\}\s*(?:\[[^\]]*\]|\{[^{}]*\}){0,3}"
-    r"|\\(?:begin|end)\{[^{}]*\}(?:\[[^\]]*\])?"
+    r"\\begin\{(?:tabular|array|longtable|minipage|multicols|thebibliography|adjustbox)\}"
+    rf"{_OPTION}\s*{_BRACED}{_OPTION}"
+    rf"|\\begin\{{(?:tabular\*|tabularx|wrapfigure)\}}{_OPTION}\s*{_BRACED}{_OPTION}\s*{_BRACED}"
+    # Of theorems and the like the name in brackets is shown.
+    r"|\\(?:begin|end)\{[^{}]*\}(?:\[(?![A-Z][^\W\d_]+[^\]=]*\])[^\]]*\])?"
 )
+_FRAME = re.compile(rf"(\\begin\{{frame\}}(?:<[^>]*>)?{_OPTION})\s*{_BRACED}(?:\s*{_BRACED})?")
+_NOTE = re.compile(rf"[ \t]*\\footnote(?:text)?\s*(?:\[[^\]]*\])?\s*{_BRACED}")
+_THANKS = re.compile(rf"\\thanks\s*{_BRACED}")
+_ITEM = re.compile(r"\\item\s*\[([^\]]*)\]")
+_VERB = re.compile(r"\\(?:verb|lstinline)\*?([^\w\s{*])(.*?)\1")
+_PICTURE = re.compile(r"\\begin\{(tikzpicture|pgfpicture)\}.*?\\end\{\1\}", re.DOTALL)
+_NODE = re.compile(rf"node\b[^{{;]*{_BRACED}")
 _LINK = re.compile(r"\\href\s*\{[^{}]*\}\s*\{((?:[^{}]|\{[^{}]*\})*)\}")
 _ACCENTS = {
     "`": "\u0300", "'": "\u0301", "^": "\u0302", "~": "\u0303", "=": "\u0304", "u": "\u0306",
@@ -66,7 +92,8 @@ _LETTERS = {
     "cdot": "\u00b7", "leq": "\u2264", "le": "\u2264", "geq": "\u2265", "ge": "\u2265",
     "neq": "\u2260", "approx": "\u2248", "infty": "\u221e", "sum": "\u2211", "int": "\u222b",
     "rightarrow": "\u2192", "to": "\u2192", "leftarrow": "\u2190", "in": "\u2208", "pm": "\u00b1",
-    "item": "- ", "quad": " ", "qquad": " ", "par": "", "degree": "\u00b0",
+    "item": "- ", "boxtimes": "\u2612", "square": "\u2610", "Box": "\u2610",
+    "checkmark": "\u2713", "and": ";", "quad": " ", "qquad": " ", "par": "", "degree": "\u00b0",
 }  # fmt: skip
 _FRACTION = re.compile(r"\\d?frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}")
 _COMMAND = re.compile(r"\\([A-Za-z]+)\*?[ \t]*(?:\[[^\]\n]*\](?=\s*\{))?")
@@ -75,27 +102,95 @@ _KEPT = str.maketrans("%&$#_{}", "\ue000\ue001\ue002\ue003\ue004\ue005\ue006")
 _RETURNED = {0xE000 + place: letter for place, letter in enumerate("%&$#_{}")}
 
 
+@dataclass(frozen=True)
+class _Macro:
+    """A macro that the author made; the first of its arguments may have a usual value."""
+
+    count: int
+    usual: str
+    text: str
+
+
+class _Macros:
+    """The macros that a text defines: written out where they are used."""
+
+    def __init__(self, source: str) -> None:
+        self._known = {
+            name or other: _Macro(int(count or marks.count("#")), usual, text or meaning)
+            for name, count, usual, text, other, marks, meaning in _DEFINITION.findall(source)
+            if not _PROGRAM.search(text or meaning) and len(text or meaning) <= _LONGEST_MACRO
+        }
+        names = "|".join(sorted(self._known, key=len, reverse=True))
+        self._used = re.compile(rf"\\({names})(?![A-Za-z])") if names else None
+
+    def written_out(self, source: str) -> str:
+        """Return a text with the meaning of its macros; what defines them is no text."""
+        source = _DEFINITION.sub(_line_ends, source)
+        most = len(source) * _MOST_GROWTH
+        for _ in range(_MOST_NESTED):
+            if self._used is None or len(source) > most or not self._used.search(source):
+                break
+            source = self._once(source, self._used)
+        return source
+
+    def _once(self, source: str, used: re.Pattern[str]) -> str:
+        parts: list[str] = []
+        place = 0
+        for match in used.finditer(source):
+            if match.start() < place:
+                continue  # within an argument of the one before: its turn comes
+            arguments, end = self._arguments(source, match.end(), self._known[match[1]])
+            said = self._known[match[1]].text
+            for number, argument in enumerate(arguments, start=1):
+                said = said.replace(f"#{number}", argument)
+            parts += [source[place : match.start()], " ".join(said.split("\n"))]
+            place = end
+        return "".join([*parts, source[place:]])
+
+    def _arguments(self, source: str, end: int, macro: _Macro) -> tuple[list[str], int]:
+        arguments = []
+        for number in range(macro.count):
+            is_optional = bool(macro.usual) and number == 0
+            found = (_OPTIONAL if is_optional else _ARGUMENT).match(source, end)
+            arguments.append(found[1] if found else macro.usual if is_optional else "")
+            end = found.end() if found else end
+        return arguments, end
+
+
 def parse_latex(data: bytes) -> Document:
     """Read a .tex file; what stands before its document is not shown, but for the title."""
     source = decode(data)
     text = LineText()
-    body, before = _body(source)
-    for name, said in _ABOUT.findall(_COMMENT.sub(r"\1", source)):
+    prose = "".join(part for part, _ in _parts(source))
+    macros = _Macros(prose)
+    for name, said in _ABOUT.findall(macros.written_out(_THANKS.sub("", prose))):
         text.metadata.setdefault(name, " ".join(_plain(said).split()))
+    body, before = _body(source)
     text.lines += [""] * (before + 1)
-    place = 0
-    for match in _VERBATIM.finditer(body):
-        _add_prose(text, body[place : match.start()])
-        inner = match.group()
-        is_unseen = match.group(1) in _UNSEEN_BLOCKS
-        lines = inner.split("\n")
-        said = [""] * len(lines) if is_unseen else ["", *lines[1:-1], ""][: len(lines)]
-        _continue(text, said)
-        place = match.end()
-    _add_prose(text, body[place:])
-    for folder, name in _INCLUDED.findall(_COMMENT.sub(r"\1", body)):
-        text.tell_file(f"{folder}{name}".strip())
+    for part, verbatim in _parts(body):
+        _add_prose(text, macros.written_out(part))
+        if verbatim is not None:
+            is_unseen = verbatim.group(1) in _UNSEEN_BLOCKS
+            lines = verbatim.group().split("\n")
+            said = [""] * len(lines) if is_unseen else ["", *lines[1:-1], ""][: len(lines)]
+            _continue(text, said)
+        for folder, name in _INCLUDED.findall(part):
+            text.tell_file(f"{folder}{name}".strip())
     return text.document()
+
+
+def _parts(source: str) -> Iterator[tuple[str, re.Match[str] | None]]:
+    """Yield pieces of prose without their comments, each with the verbatim block after it."""
+    place = 0
+    for match in _VERBATIM.finditer(source):
+        yield _COMMENT.sub(r"\1", source[place : match.start()]), match
+        place = match.end()
+    yield _COMMENT.sub(r"\1", source[place:]), None
+
+
+def _labels(match: re.Match[str]) -> str:
+    """Return what a drawing shows: the labels of its nodes."""
+    return " ".join(found[1] for found in _NODE.finditer(match.group())) + _line_ends(match)
 
 
 def _body(source: str) -> tuple[str, int]:
@@ -120,7 +215,9 @@ def _continue(text: LineText, lines: list[str]) -> None:
 
 def _add_prose(text: LineText, source: str) -> None:
     """Add text line by line; a macro's argument may go over several."""
-    source = _COMMENT.sub(r"\1", source)
+    source = _VERB.sub(lambda match: match[2].translate(_KEPT), source)
+    source = _PICTURE.sub(_labels, source)
+    source = _FRAME.sub(r"\1\\frametitle{\2} \3", source)
     source = _SILENT.sub(_line_ends, source)
     source = _ABOUT.sub(_line_ends, source)
     source = _ENVIRONMENT.sub(_line_ends, source)
@@ -139,6 +236,8 @@ def _add_prose(text: LineText, source: str) -> None:
 def _plain(source: str) -> str:
     """Return what a piece of LaTeX shows; its line ends stay."""
     text = _ESCAPED.sub(lambda match: match[1].translate(_KEPT), source)
+    text = _NOTE.sub(r" (\1)", text)
+    text = _ITEM.sub(r"\\item{}\1 ", text)
     text = _LINK.sub(r"\1", text)
     text = _ACCENT.sub(_accented, text)
     text = _FRACTION.sub(r"(\1)/(\2)", text)

@@ -7,6 +7,7 @@ import pytest
 from pgblend.cli.documents.chunking import split_document
 from pgblend.cli.documents.document import Document
 from pgblend.cli.documents.formats import media_type_of, parse_file
+from pgblend.cli.documents.parse_code import parse_code
 from pgblend.cli.documents.settings import ChunkSettings
 
 
@@ -102,3 +103,44 @@ def test_other_languages_are_cut_at_lines_under_their_definitions() -> None:
     document = parse("function Get-Thing {\n}\n", "a.ps1")
     assert [heading.text for heading in document.headings] == ["Get-Thing"] or document.headings
     assert document.scopes == ()
+
+
+PAGE = """<template>
+  <div title="Gr\u00f6\u00dfe">{{ title }}</div>
+</template>
+
+<script lang="ts">
+function greet(name: string): string {
+  return name
+}
+</script>
+
+<style>
+.a { color: red }
+</style>
+"""
+TERRAFORM = """terraform {
+}
+resource "aws_instance" "web" {
+  provisioner "local-exec" {
+  }
+}
+variable "size" { default = 2 }
+"""
+
+
+@pytest.mark.parametrize(
+    ("suffix", "source", "headings"),
+    [
+        (".vue", PAGE, ["template", "greet", "style"]),
+        (".svelte", PAGE.replace(' lang="ts"', "").replace(": string", ""),
+         ["template", "greet", "style"]),
+        (".tf", TERRAFORM, ["terraform", 'resource "aws_instance" "web"', 'variable "size"']),
+    ],
+)  # fmt: skip
+def test_pages_with_code_and_blocks_of_terraform_have_headings(suffix, source, headings):
+    document = parse_code(source.encode(), suffix)
+    assert document.text == source
+    found = [heading for heading in document.headings if heading.text]
+    assert [heading.text for heading in found] == headings
+    assert all(heading.text in source[heading.offset :].split("\n")[0] for heading in found)

@@ -207,3 +207,38 @@ def test_fields_further_down_are_text() -> None:
     document = parse_rst(b"Title\n=====\n\nText\n\n:date: 2026-01-31\n")
     assert own_date(document) is None
     assert document.metadata == {}
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        (r"\newcommand{\sys}{Millstone}\newcommand{\of}[2]{#1 of #2}\sys{} and \of{mill}{Ulm}.",
+         "Millstone and mill of Ulm."),
+        (r"\newcommand{\at}[2][noon]{#2 at #1}\at{x} \at[one]{y}", "x at noon y at one"),
+        (r"\def\a#1{b #1}\a{c} \newcommand*\d{\a{e}}\d", "b c b e"),
+        (r"\newcommand{\x}{\if@a b\fi}\x{kept}", "kept"),
+        (r"Ulm\footnote{Since \emph{1750}.} stands", "Ulm (Since 1750.) stands"),
+        (r"\begin{tabular}{@{}l>{\bf}r@{}}a & b\end{tabular}", "a  |  b"),
+        (r"\begin{tabularx}{\textwidth}{X p{3cm}}a & b\end{tabularx}", "a  |  b"),
+        (r"\item[$\boxtimes$] done", "- \u2612  done"),
+        (r"\begin{tikzpicture}[scale=2]\draw (0,0) node[right] {the axis};\end{tikzpicture}",
+         "the axis"),
+        (r"\begin{theorem}[Thales] x\end{theorem}", "[Thales] x"),
+        (r"\begin{figure}[htb]x\end{figure}", "x"),
+        (r"\verb|a_b| \setlength{\parskip}{1em}c", "a_b c"),
+        (r"\colorbox{blue}{boxed}", "boxed"),
+    ],
+)  # fmt: skip
+def test_what_is_set_of_a_macro_is_text(source, text):
+    assert parse_latex(source.encode()).text.strip() == text
+
+
+def test_a_frame_s_title_is_a_heading_and_thanks_are_no_author():
+    source = r"\author{Ann \and Bo\thanks{A mill}}\begin{frame}{Tides}x\end{frame}"
+    document = parse_latex(source.encode())
+    assert [heading.text for heading in document.headings] == ["Tides"]
+    assert document.metadata["author"] == "Ann ;Bo"
+
+
+def test_roles_of_asciidoc_are_no_words():
+    assert parse_asciidoc(b"a [line-through]#gone# [.big]*b*").text == "a gone b"
