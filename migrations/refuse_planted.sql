@@ -5,13 +5,13 @@
 -- the role. The role that a database's owner has all sessions take is nobody's own choice.
 DO $planted$
 DECLARE
-    former CONSTANT text := pg_catalog.current_setting('search_path');
-    usual CONSTANT name[] := pg_catalog.current_schemas(false);
-    caller name := CURRENT_USER;
+    former CONSTANT pg_catalog.text := pg_catalog.current_setting('search_path');
+    usual CONSTANT pg_catalog.name[] := pg_catalog.current_schemas(false);
+    caller pg_catalog.name := CURRENT_USER;
     is_superuser boolean;
-    ours oid[];
-    looked_into oid[];
-    found text;
+    ours pg_catalog.oid[];
+    looked_into pg_catalog.oid[];
+    found pg_catalog.text;
 BEGIN
     SET LOCAL search_path = pg_catalog, pg_temp;
     is_superuser := EXISTS (

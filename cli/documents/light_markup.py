@@ -219,7 +219,7 @@ _MACRO = re.compile(r"\b(?:kbd|btn|menu|pass|stem|latexmath|asciimath|icon|index
                     r":{1,2}([\w-]*)\[([^\]]*)\]")  # fmt: skip
 _ANCHOR = re.compile(r"\[\[[^\]\n]+\]\]|\[#[\w-]+\]|anchor:[\w-]+\[[^\]]*\]")
 _INDEX = re.compile(r"\(\(\(([^)]*)\)\)\)|\(\((.+?)\)\)")
-_ROLE = re.compile(r"\[(?:[.#%][^\]\n]*|[a-z][a-z -]*)\](?=[#*_`]\S|##\S)")
+_ROLE = re.compile(r"\[(?:[.#%][^\]\n]{0,200}|[a-z][a-z -]*)\](?=[#*_`]\S|##\S)")
 _QUOTED = re.compile(r"(?<!\w)([*_`#+~^]{1,2})(?=\S)((?:(?!\1).)+?)(?<=\S)\1(?!\w)")
 _WITHIN = re.compile(r"(\*\*|__|``|##)(?=\S)((?:(?!\1).)+?)\1")
 _REFERENCE = re.compile(r"\{([\w-]+)\}")

@@ -20,22 +20,24 @@ _LEVELS = {
     "frametitle": 3,
 }
 _BRACED = r"\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}"
-_HEADING = re.compile(rf"\\({'|'.join(_LEVELS)})\*?\s*(?:\[[^\]]*\])?\s*{_BRACED}")
+_HEADING = re.compile(rf"\\({'|'.join(_LEVELS)})\*?\s*(?:\[[^\]]{{0,1000}}\])?\s*{_BRACED}")
 # Macros that the author made: name, number of arguments, what stands for the first, text.
 _DEFINITION = re.compile(
     r"\\(?:(?:re)?newcommand|providecommand|DeclareRobustCommand|DeclareMathOperator)\*?\s*"
-    rf"\{{?\s*\\([A-Za-z]+)\s*\}}?\s*(?:\[(\d)\])?\s*(?:\[([^\]]*)\])?\s*{_BRACED}"
+    rf"\{{?\s*\\([A-Za-z]+)\s*\}}?\s*(?:\[(\d)\])?\s*(?:\[([^\]]{{0,1000}})\])?\s*{_BRACED}"
     rf"|\\def\s*\\([A-Za-z]+)((?:#\d)*)\s*{_BRACED}"
 )
 _ARGUMENT = re.compile(rf"\s*{_BRACED}")
-_OPTIONAL = re.compile(r"\s*\[([^\]]*)\]")
+_OPTIONAL = re.compile(r"\s*\[([^\]]{0,1000})\]")
 # What is written for TeX itself, not for readers.
 _PROGRAM = re.compile(r"@|\\(?:if|expandafter|csname|begingroup|setbox)")
 _LONGEST_MACRO = 500
 _MOST_NESTED = 4
 # A text may not become longer than so many times itself.
 _MOST_GROWTH = 4
-_ABOUT = re.compile(rf"\\(title|author|date|subtitle)\s*(?:\[[^\]]*\])?\s*{_BRACED}", re.DOTALL)
+_ABOUT = re.compile(
+    rf"\\(title|author|date|subtitle)\s*(?:\[[^\]]{{0,1000}}\])?\s*{_BRACED}", re.DOTALL
+)
 _COMMENT = re.compile(r"(?<!\\)((?:\\\\)*)%.*")
 _VERBATIM = re.compile(
     r"\\begin\{(verbatim\*?|Verbatim|lstlisting|minted|comment|filecontents\*?)\}.*?\\end\{\1\}",
@@ -49,30 +51,32 @@ _SILENT = re.compile(
     r"|hspace|vspace|pagestyle|thispagestyle|(?:setlength|addtolength|setcounter|addtocounter|fcolorbox)\s*\{[^{}]*\}|RequirePackage"
     r"|(?:re)?newenvironment|let|newtheorem|color|colorbox"
     r"|definecolor|hypersetup|graphicspath|pagenumbering|addbibresource|textcolor|fontsize"
-    r"|(?:sub)?import\*?\{[^{}]*\}|inputminted(?:\[[^\]]*\])?\{[^{}]*\}|selectlanguage|vskip|hskip|cline|cmidrule|multicolumn\{\d+\}|multirow\{\d+\})"
-    r"\*?\s*(?:\[[^\]]*\]\s*)*\{[^{}]*\}(?:\[[^\]]*\])*"
+    r"|(?:sub)?import\*?\{[^{}]*\}|inputminted(?:\[[^\]]{0,1000}\])?\{[^{}]*\}|selectlanguage|vskip|hskip|cline|cmidrule|multicolumn\{\d+\}|multirow\{\d+\})"
+    r"\*?\s*(?:\[[^\]]{0,1000}\]\s*)*\{[^{}]*\}(?:\[[^\]]{0,1000}\])*"
 )
 # Files that stand here when the text is set; those of macros have no text.
 _INCLUDED = re.compile(
     r"\\(?:input|include|subfile|includestandalone|lstinputlisting|verbatiminput"
-    r"|inputminted(?:\[[^\]]*\])?\{[^{}]*\}|(?:sub)?import\*?\s*\{([^{}]*)\})"
-    r"\s*(?:\[[^\]]*\])?\s*\{([^{}]+)\}"
+    r"|inputminted(?:\[[^\]]{0,1000}\])?\{[^{}]*\}|(?:sub)?import\*?\s*\{([^{}]*)\})"
+    r"\s*(?:\[[^\]]{0,1000}\])?\s*\{([^{}]+)\}"
 )
-_OPTION = r"(?:\s*\[[^\]]*\])*"
+_OPTION = r"(?:\s*\[[^\]]{0,1000}\])*"
 _ENVIRONMENT = re.compile(
     r"\\begin\{(?:tabular|array|longtable|minipage|multicols|thebibliography|adjustbox)\}"
     rf"{_OPTION}\s*{_BRACED}{_OPTION}"
     rf"|\\begin\{{(?:tabular\*|tabularx|wrapfigure)\}}{_OPTION}\s*{_BRACED}{_OPTION}\s*{_BRACED}"
     # Of theorems and the like the name in brackets is shown.
-    r"|\\(?:begin|end)\{[^{}]*\}(?:\[(?![A-Z][^\W\d_]+[^\]=]*\])[^\]]*\])?"
+    r"|\\(?:begin|end)\{[^{}]*\}(?:\[(?![A-Z][^\W\d_]+[^\]=]*\])[^\]]{0,1000}\])?"
 )
 _FRAME = re.compile(rf"(\\begin\{{frame\}}(?:<[^>]*>)?{_OPTION})\s*{_BRACED}(?:\s*{_BRACED})?")
-_NOTE = re.compile(rf"[ \t]*\\footnote(?:text)?\s*(?:\[[^\]]*\])?\s*{_BRACED}")
+_NOTE = re.compile(rf"(?<![ \t])[ \t]*\\footnote(?:text)?\s*(?:\[[^\]]{{0,1000}}\])?\s*{_BRACED}")
 _THANKS = re.compile(rf"\\thanks\s*{_BRACED}")
-_ITEM = re.compile(r"\\item\s*\[([^\]]*)\]")
+_ITEM = re.compile(r"\\item\s*\[([^\]]{0,1000})\]")
 _VERB = re.compile(r"\\(?:verb|lstinline)\*?([^\w\s{*])(.*?)\1")
-_PICTURE = re.compile(r"\\begin\{(tikzpicture|pgfpicture)\}.*?\\end\{\1\}", re.DOTALL)
-_NODE = re.compile(rf"node\b[^{{;]*{_BRACED}")
+_PICTURE = re.compile(
+    r"\\begin\{(tikzpicture|pgfpicture)\}(?:(?!\\begin\{\1\}).)*?\\end\{\1\}", re.DOTALL
+)
+_NODE = re.compile(rf"node\b[^{{;]{{0,500}}{_BRACED}")
 _LINK = re.compile(r"\\href\s*\{[^{}]*\}\s*\{((?:[^{}]|\{[^{}]*\})*)\}")
 _ACCENTS = {
     "`": "\u0300", "'": "\u0301", "^": "\u0302", "~": "\u0303", "=": "\u0304", "u": "\u0306",
@@ -96,7 +100,7 @@ _LETTERS = {
     "checkmark": "\u2713", "and": ";", "quad": " ", "qquad": " ", "par": "", "degree": "\u00b0",
 }  # fmt: skip
 _FRACTION = re.compile(r"\\d?frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}")
-_COMMAND = re.compile(r"\\([A-Za-z]+)\*?[ \t]*(?:\[[^\]\n]*\](?=\s*\{))?")
+_COMMAND = re.compile(r"\\([A-Za-z]+)\*?[ \t]*(?:\[[^\]\n]{0,1000}\](?=\s*\{))?")
 _ESCAPED = re.compile(r"\\([%&$#_{}])")
 _KEPT = str.maketrans("%&$#_{}", "\ue000\ue001\ue002\ue003\ue004\ue005\ue006")
 _RETURNED = {0xE000 + place: letter for place, letter in enumerate("%&$#_{}")}
@@ -130,19 +134,23 @@ class _Macros:
         for _ in range(_MOST_NESTED):
             if self._used is None or len(source) > most or not self._used.search(source):
                 break
-            source = self._once(source, self._used)
+            source = self._once(source, self._used, most)
         return source
 
-    def _once(self, source: str, used: re.Pattern[str]) -> str:
+    def _once(self, source: str, used: re.Pattern[str], most: int) -> str:
         parts: list[str] = []
-        place = 0
+        place, length = 0, len(source)
         for match in used.finditer(source):
             if match.start() < place:
                 continue  # within an argument of the one before: its turn comes
             arguments, end = self._arguments(source, match.end(), self._known[match[1]])
             said = self._known[match[1]].text
-            for number, argument in enumerate(arguments, start=1):
-                said = said.replace(f"#{number}", argument)
+            numbered = [(f"#{number}", one) for number, one in enumerate(arguments, start=1)]
+            length += len(said) + sum(said.count(mark) * len(one) for mark, one in numbered)
+            if length > most:
+                break
+            for mark, one in numbered:
+                said = said.replace(mark, one)
             parts += [source[place : match.start()], " ".join(said.split("\n"))]
             place = end
         return "".join([*parts, source[place:]])

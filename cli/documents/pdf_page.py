@@ -17,8 +17,9 @@ from pgblend.cli.documents.pdf_layout import PdfPiece, in_order
 
 # PDFium's mark for a hyphen at a line's end, after which it joined the word.
 _JOINED = re.compile("(?<=[\ufffe\x02])")
-_LINE_HYPHEN = re.compile("([\\w-]*)[\ufffe\x02](\\w*)")
-_DIVIDED = re.compile("([\\w-]*\\w)[\ufffe\x02]\n?(\\w+)")
+# A longer run of letters and dashes is no word; without a bound each of its places is a beginning.
+_LINE_HYPHEN = re.compile("([\\w-]{0,100})[\ufffe\x02](\\w*)")
+_DIVIDED = re.compile("([\\w-]{0,100}\\w)[\ufffe\x02]\n?(\\w+)")
 _COMPOUND = re.compile(r"\w+(?:-\w+)*")
 _LETTER_HYPHEN = re.compile(r"[^\W\d_][-\u00ad]\s*$")
 _SPACES = re.compile(r"[ \t\r]+$")

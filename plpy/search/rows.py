@@ -148,7 +148,9 @@ def page_details(query: Query, pool: Pool, shown: Sequence[Passage | None]) -> l
         }
         for item, chunk_id, of_item in zip(page.items, chunk_ids, copies, strict=True)
     ]
-    cursors = (_CURSOR.format(*key, settings.candidate_depth) for key in keys)
+    depth = settings.candidate_depth
+    # a float of numpy has a name before its number
+    cursors = (_CURSOR.format(float(score), *place, depth) for score, *place in keys)
     return [
         f"{of_all}, {cursor}{f', {_as_json(more)[1:]}' if more else '}'}"
         for cursor, more in zip(cursors, own, strict=True)

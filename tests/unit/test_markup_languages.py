@@ -242,3 +242,30 @@ def test_a_frame_s_title_is_a_heading_and_thanks_are_no_author():
 
 def test_roles_of_asciidoc_are_no_words():
     assert parse_asciidoc(b"a [line-through]#gone# [.big]*b*").text == "a gone b"
+
+
+def test_macros_that_grow_are_written_out_up_to_a_bound() -> None:
+    """An argument that is said 150 times, and macros within it, would fill the memory."""
+    doubled = (
+        r"\newcommand{\a}[1]{" + "#1 " * 150 + "}" + "\n" + r"\a{\a{\a{\a{" + "x" * 999 + "}}}}"
+    )
+    text = parse_latex(
+        f"\\begin{{document}}\nfirst\n{doubled}\nlast\n\\end{{document}}".encode()
+    ).text
+    assert (text.split()[0], text.split()[-1]) == ("first", "last")
+    assert len(text) < 20_000
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        r"\begin{tikzpicture}" * 20_000,
+        r"\begin{tikzpicture}" + "node " * 100_000 + r"\end{tikzpicture}",
+        r"\item[" * 50_000,
+        " " * 300_000,
+    ],
+)
+def test_what_begins_often_and_never_ends_is_read_at_once(source: str) -> None:
+    """Each took minutes where every beginning was looked along to the text's end."""
+    document = parse_latex(f"first {source}\n\nlast".encode())
+    assert document.text.split()[0] == "first"

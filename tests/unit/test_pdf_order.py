@@ -9,6 +9,7 @@ import pytest
 
 from pgblend.cli.documents.document import Document
 from pgblend.cli.documents.parse_pdf import parse_pdf
+from pgblend.cli.documents.pdf_page import joined, own_hyphens
 from support.written_pdf import Print, written_pdf
 
 WORDS = "harbour winter ledger copper anchor meadow violin barley lantern timber orchard saddle"
@@ -221,3 +222,10 @@ def test_a_hyphen_that_belongs_to_a_word_stays() -> None:
         "The well-known mill is a well-known one, its state-of-the-art wheel of non-narcotic art "
         "too. Hyphenation is known, hyphenation is used. A cooperation."
     )
+
+
+def test_a_line_of_letters_and_dashes_without_end_is_read_at_once() -> None:
+    """It took minutes where each of its places was the beginning of a word."""
+    line = "a-" * 60_000
+    assert own_hyphens([[line, "well-\ufffe", "known"]]) == frozenset()
+    assert joined([line, "hyphen\ufffe", "ation"]) == f"{line}\nhyphenation"
