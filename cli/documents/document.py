@@ -13,6 +13,7 @@ _SLICE_CHARACTERS = 1 << 20
 # What is said of files within files that stay unread.
 FILE_WITHIN = "a file within the file, which is not read"
 SAVE_IT = "save it as a file of its own"
+NOT_SHOWN = "a reader does not see it"
 # NUL and lone surrogates can come out of escapes, and PostgreSQL stores neither.
 _UNSTORABLE = {0: "\ufffd"} | dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
 
@@ -363,10 +364,14 @@ class Attached:
 
 @dataclass(frozen=True)
 class Contents:
-    """The files within a mail or an archive, and what their metadata say of it."""
+    """The files within a mail or an archive, and what their metadata say of it.
+
+    Once all were taken, `left_out` says which could not be unpacked.
+    """
 
     about: dict[str, Any] = field(default_factory=dict)
     files: Iterable[Attached] = ()
+    left_out: Sequence[LeftOut] = ()
 
 
 def contents(media_type: str, data: bytes) -> Contents:

@@ -1,5 +1,6 @@
 """The words of drawings in files of Office: charts as tables, diagrams, shapes."""
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -14,6 +15,27 @@ A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 _MOST_POINTS = 100_000
 # Fields whose text counts slides and pages.
 _COUNTED = ("slidenum",)
+
+# What programs write where nobody described a picture.
+_FILE_NAME = re.compile(r"\S+\.(png|jpe?g|gif|bmp|tiff?|emf|wmf|svg|webp)", re.IGNORECASE)
+_OFF = ("1", "true", "on")
+
+
+def described(text: str) -> str:
+    """Return what is written of a drawing for those who do not see it; "" for a file's name."""
+    words = cell_text(text)
+    return "" if _FILE_NAME.fullmatch(words) else words
+
+
+def description(properties: Any) -> str:
+    """Return the title and description of a drawing, of its element docPr or cNvPr."""
+    texts = (described(properties.get(name, "")) for name in ("title", "descr"))
+    return ". ".join(dict.fromkeys(filter(None, texts)))
+
+
+def is_hidden(properties: Any) -> bool:
+    """Whether a drawing is switched off."""
+    return properties.get("hidden") in _OFF
 
 
 def shape_text(body: Any) -> str:

@@ -39,7 +39,7 @@ MARKDOWN, HTML, JSON, JSONL, TEXT = (
 IMAGE = "image/*"
 # Exports of messages: a file gives many documents.
 SLACK, LINEAR, MBOX = "application/x-slack-export", "application/x-linear", "application/mbox"
-_EXPORT_VERSIONS = {LINEAR: 7, MBOX: 9, SLACK: 7}
+_EXPORT_VERSIONS = {LINEAR: 7, MBOX: 10, SLACK: 7}
 EXPORT_TYPES = {SLACK: "SLACK", LINEAR: "LINEAR", MBOX: "EMAIL"}
 PREFIXES = {SLACK: "slack", LINEAR: "linear", MBOX: "mail"}
 SNIFFED_BYTES = 8192
@@ -148,16 +148,16 @@ _FORMATS = (
         "MARKDOWN",
         ".md .markdown .mdown .mkd .mkdn .rmd .qmd",
         _parse_markdown,
-        version=7,
+        version=8,
         before=TEXT,
     ),
-    Format("text/mdx", "MARKDOWN", ".mdx", _parse_mdx, version=7, before=TEXT),
+    Format("text/mdx", "MARKDOWN", ".mdx", _parse_mdx, version=8, before=TEXT),
     Format(
         "text/vtt",
         "SUBTITLES",
         ".srt .vtt .ass .ssa .sbv .sub .lrc .smi .ttml .dfxp",
         _lazy("parse_subtitles", "parse_subtitles"),
-        version=7,
+        version=8,
         before=TEXT,
     ),
     Format(HTML, "HTML", ".html .htm .xhtml", _parse_html, version=11),
@@ -187,7 +187,7 @@ _FORMATS = (
         ".pdf",
         _lazy("parse_pdf", "parse_pdf"),
         extra="documents",
-        version=10,
+        version=11,
     ),
     Format(
         f"{_OFFICE}wordprocessingml.document",
@@ -195,7 +195,7 @@ _FORMATS = (
         ".docx .docm .dotx .dotm",
         _lazy("parse_docx", "parse_docx"),
         extra="documents",
-        version=8,
+        version=9,
     ),
     Format(
         f"{_OFFICE}presentationml.presentation",
@@ -203,7 +203,7 @@ _FORMATS = (
         ".pptx .pptm .potx .potm .ppsx .ppsm",
         _lazy("parse_slides", "parse_slides"),
         extra="documents",
-        version=8,
+        version=9,
     ),
     Format(
         f"{_OFFICE}spreadsheetml.sheet",
@@ -211,7 +211,7 @@ _FORMATS = (
         ".xlsx .xlsm .xltx .xltm .xlam .xlsb .xls .xlt .ods .ots",
         _lazy("parse_spreadsheet", "parse_spreadsheet"),
         extra="documents",
-        version=10,
+        version=11,
     ),
     Format("text/csv", "CSV", ".csv .tsv", _lazy("parse_csv", "parse_csv"), version=9),
     Format(
@@ -219,10 +219,10 @@ _FORMATS = (
         "EMAIL",
         ".eml .emlx",
         _lazy("parse_mail", "parse_mail"),
-        version=9,
+        version=10,
         before=TEXT,
     ),
-    Format(OUTLOOK, "EMAIL", ".msg", _lazy("parse_outlook", "parse_outlook"), version=8),
+    Format(OUTLOOK, "EMAIL", ".msg", _lazy("parse_outlook", "parse_outlook"), version=9),
     Format(
         "text/calendar",
         "CALENDAR",
@@ -245,14 +245,14 @@ _FORMATS = (
         "ODT",
         ".odt .ott .fodt",
         _lazy("parse_opendocument", "parse_opendocument"),
-        version=8,
+        version=9,
     ),
     Format(
         "application/vnd.oasis.opendocument.presentation",
         "ODP",
         ".odp .otp .fodp",
         _lazy("parse_opendocument", "parse_opendocument"),
-        version=7,
+        version=8,
     ),
     Format(
         IMAGE,

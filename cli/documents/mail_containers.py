@@ -145,15 +145,30 @@ def _known_encoding(name: str) -> str:
 
 _SIGNED_DATA = bytes.fromhex("2a864886f70d010702")
 _DATA = bytes.fromhex("2a864886f70d010701")
+# Enveloped, encrypted and authenticated data.
+_ENCRYPTED = tuple(
+    bytes.fromhex(each)
+    for each in ("2a864886f70d010703", "2a864886f70d010706", "2a864886f70d0109100117")
+)
+_KIND_WITHIN = 64
+_MAIL_HEADER = re.compile(rb"[A-Za-z-]{1,50}:")
 _SEQUENCE, _OCTETS, _CONSTRUCTED_OCTETS = 0x30, 0x04, 0x24
 _MOST_DEPTH = 20
+
+
+def is_encrypted(data: bytes) -> bool:
+    """Whether an S/MIME container says at its start that it is an encrypted one."""
+    return any(kind in data[:_KIND_WITHIN] for kind in _ENCRYPTED)
 
 
 def signed_mail(data: bytes) -> Message:
     """Return the mail that a signed-data holds; ParseError where it is something else.
 
-    The signature is not checked: this reads what is said, not who said it.
+    The signature is not checked: this reads what is said, not who said it. Outlook keeps a mail
+    with a signature beside it as it is.
     """
+    if _MAIL_HEADER.match(data):
+        return email.message_from_bytes(data, policy=email.policy.default)
     try:
         (_, _, body), *_ = _values(data)
         (_, _, kind), (_, _, content), *_ = _values(body)

@@ -1,11 +1,13 @@
 """What a spreadsheet's cell shows of a number: its number format, applied."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 from fractions import Fraction
 from functools import lru_cache
+
+from pgblend.cli.documents.date_names import ENGLISH, DateNames, date_names
 
 # Formats that files name by number only. Those of the reader's own country (14, 22, 27 to 36, 50
 # to 58) differ from machine to machine: they are written as ISO dates.
@@ -29,15 +31,11 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 _CONDITION = re.compile(r"(<=|>=|<>|<|>|=)\s*(-?[\d.]+)")
-_CURRENCY = re.compile(r"\$([^-\]]*)(?:-[0-9A-Fa-f]+)?")
+# A currency sign, a language of names, or both: [$\u20ac-407], [$-de-DE].
+_CURRENCY = re.compile(r"\$([^-\]]*)(?:-([0-9A-Za-z-]+)(?:,\w+)?)?")
 _ELAPSED = re.compile(r"(?i:h+|m+|s+)")
 _LONGEST_CODE = 500
 _WHOLE = re.compile(r"-?\d{1,40}")
-_MONTHS = (
-    *("January", "February", "March", "April", "May", "June", "July", "August", "September"),
-    *("October", "November", "December"),
-)
-_DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _EPOCH, _EPOCH_1904 = datetime(1899, 12, 30), datetime(1904, 1, 1)
 # Excel counts 29 February 1900, a day that never was.
 _LEAP_DAY = 60
@@ -46,10 +44,11 @@ _LAST_SERIAL = 2_958_466
 
 @dataclass(frozen=True)
 class _Section:
-    """A format for some values: its tokens, each of a kind, and when it holds."""
+    """A format for some values: its tokens, each of a kind, when it holds, its language."""
 
     tokens: tuple[tuple[str, str], ...]
     condition: tuple[str, float] | None
+    names: DateNames = ENGLISH
 
     def has(self, *kinds: str) -> bool:
         return any(kind in kinds for kind, _ in self.tokens)
@@ -109,22 +108,24 @@ def _sections(code: str) -> tuple[_Section, ...]:
     sections: list[_Section] = []
     tokens: list[tuple[str, str]] = []
     condition: tuple[str, float] | None = None
+    names = ENGLISH
     for match in _TOKEN.finditer(code):
         kind = str(match.lastgroup)
         text = match[kind]
         if kind == "other" and text == ";":
-            sections.append(_Section(tuple(tokens), condition))
-            tokens, condition = [], None
+            sections.append(_Section(tuple(tokens), condition, names))
+            tokens, condition, names = [], None, ENGLISH
         elif kind == "bracket":
             if found := _CONDITION.fullmatch(text):
                 condition = (found[1], float(found[2]))
             elif found := _CURRENCY.fullmatch(text):
                 tokens.append(("literal", found[1]))
+                names = date_names(found[2] or "")
             elif _ELAPSED.fullmatch(text):
                 tokens.append(("elapsed", text.lower()))
         elif kind != "fill":
             tokens.append(_token(kind, text))
-    sections.append(_Section(tuple(tokens), condition))
+    sections.append(_Section(tuple(tokens), condition, names))
     return tuple(map(_with_minutes, sections))
 
 
@@ -148,7 +149,7 @@ def _with_minutes(section: _Section) -> _Section:
         after = tokens[parts[index + 1]][1][0] if index + 1 < len(parts) else ""
         if kind == "date" and text in ("m", "mm") and (before == "h" or after == "s"):
             tokens[place] = ("date", text.replace("m", "n"))
-    return _Section(tuple(tokens), section.condition)
+    return replace(section, tokens=tuple(tokens))
 
 
 def _choose(sections: tuple[_Section, ...], value: float) -> tuple[_Section, float]:
@@ -312,7 +313,9 @@ def _date(section: _Section, value: float, from_1904: bool) -> str:
     for kind, token in section.tokens:
         if kind == "date":
             is_day = is_zero and token in ("d", "dd")
-            parts.append("0" * len(token) if is_day else _date_part(token, moment, half))
+            parts.append(
+                "0" * len(token) if is_day else _date_part(token, moment, half, section.names)
+            )
         elif kind == "elapsed":
             count = int(seconds // {"h": 3600, "m": 60, "s": 1}[token[0]])
             parts.append(str(count).zfill(len(token)))
@@ -332,17 +335,19 @@ def _smallest_unit(section: _Section) -> Fraction:
     return Fraction(1)
 
 
-def _date_part(token: str, moment: datetime, half: bool) -> str:
+def _date_part(token: str, moment: datetime, half: bool, names: DateNames) -> str:
     letter, size = token[0], len(token)
     if letter == "y":
         return f"{moment.year % 100:02}" if size <= 2 else str(moment.year)
     if letter == "m":
-        name = _MONTHS[moment.month - 1]
-        names = {3: name[:3], 4: name, 5: name[0]}
-        return names.get(size, name) if size > 2 else str(moment.month).zfill(size)
+        if size <= 2:
+            return str(moment.month).zfill(size)
+        name = (names.short_months if size == 3 else names.months)[moment.month - 1]
+        return name[0] if size == 5 else name
     if letter == "d":
-        name = _DAYS[moment.weekday()]
-        return (name[:3] if size == 3 else name) if size > 2 else str(moment.day).zfill(size)
+        if size <= 2:
+            return str(moment.day).zfill(size)
+        return (names.short_days if size == 3 else names.days)[moment.weekday()]
     if letter == ".":
         return f".{moment.microsecond:06}"[:size]
     numbers = {"h": moment.hour, "n": moment.minute, "s": moment.second}

@@ -5,7 +5,7 @@ import posixpath
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -27,13 +27,20 @@ class BrokenArchiveError(ParseError):
 
 
 @contextmanager
-def open_archive(data: bytes) -> Iterator[zipfile.ZipFile]:
-    """Open a ZIP archive after checking what it would unpack to; ParseError where it is none."""
+def open_archive(data: bytes, some_locked: bool = False) -> Iterator[zipfile.ZipFile]:
+    """Open a ZIP archive after checking what it would unpack to; ParseError where it is none.
+
+    One whose files need a password is refused, with `some_locked` where all of them do.
+    """
     if data.startswith(OLE_MAGIC):
         raise ParseError("it is encrypted with a password, or of a format from before 2007")
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            _check(archive, len(data))
+            places = [member.header_offset for member in archive.infolist()]
+            if data.startswith(_SIGNATURE) and places and min(places):
+                # Cut off, so that the directory found is that of an archive within it.
+                raise zipfile.BadZipFile("its end is missing")
+            _check(archive, len(data), all if some_locked else any)
             yield archive
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
         message = f"its ZIP archive is broken: {error or type(error).__name__}"
@@ -87,7 +94,9 @@ def local_name(element: Any) -> str:
     return etree.QName(element).localname if isinstance(element.tag, str) else ""
 
 
-def _check(archive: zipfile.ZipFile, packed: int) -> None:
+def _check(
+    archive: zipfile.ZipFile, packed: int, quantified: Callable[[Iterable[int]], bool]
+) -> None:
     members = archive.infolist()
     unpacked = sum(member.file_size for member in members)
     if len(members) > _MAX_MEMBERS:
@@ -99,7 +108,9 @@ def _check(archive: zipfile.ZipFile, packed: int) -> None:
             f"a ZIP bomb: {packed:,} bytes that unpack to {unpacked >> 20:,} MB, more than "
             f"{MAX_UNPACKED_BYTES >> 20:,} MB or {MAX_RATIO} times its size"
         )
-    if any(member.flag_bits & 1 for member in members):
+    if members and quantified(
+        member.flag_bits & LOCKED for member in members if not member.is_dir()
+    ):
         raise ParseError("it is encrypted and needs a password")
 
 
@@ -108,7 +119,7 @@ def _check(archive: zipfile.ZipFile, packed: int) -> None:
 _SIGNATURE = b"PK\x03\x04"
 _HEADER = struct.Struct("<4sHHHHHIIIHH")
 _STORED, _DEFLATED = 0, 8
-_ENCRYPTED = 1
+LOCKED = 1
 _UTF8 = 1 << 11
 _SMALLEST_LIMIT = 64 << 20
 
@@ -131,9 +142,9 @@ def salvaged(data: bytes) -> dict[str, bytes]:
             "utf-8" if flags & _UTF8 else "cp437", "replace"
         )
         content = b""
-        if not flags & _ENCRYPTED and method == _DEFLATED:
+        if not flags & LOCKED and method == _DEFLATED:
             content = _inflated(data, begin, room)
-        elif not flags & _ENCRYPTED and method == _STORED:
+        elif not flags & LOCKED and method == _STORED:
             content = data[begin : begin + min(size, room)]
         if content and not name.endswith("/"):
             found[name] = content
@@ -170,7 +181,10 @@ _TRANSITIONAL = {
     b"presentationml/main": b"presentationml/2006/main",
     b"drawingml/": b"drawingml/2006/",
 }
-_NO_PART = (KeyError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
+DAMAGED = (
+    *(KeyError, zipfile.BadZipFile, zlib.error),
+    *(EOFError, NotImplementedError, RuntimeError),
+)
 _SAVE_ANEW = "open it in its program and save it anew"
 
 
@@ -219,7 +233,7 @@ class Package:
             return None
         try:
             return self._archive.read(name)
-        except _NO_PART as error:
+        except DAMAGED as error:
             self.leave_out(part, f"damaged, read as far as it is whole: {error}")
             if self._salvaged is None:
                 self._salvaged = salvaged(self._data)

@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 from pgblend.cli.documents.document import (
+    NOT_SHOWN,
     Document,
     ParseError,
     stated_title,
@@ -12,7 +13,7 @@ from pgblend.cli.documents.document import (
     top_heading,
 )
 from pgblend.cli.documents.docx_numbers import BULLET, ListNumbers
-from pgblend.cli.documents.drawing_text import add_drawings
+from pgblend.cli.documents.drawing_text import add_drawings, described, description, is_hidden
 from pgblend.cli.documents.formula import formula_text
 from pgblend.cli.documents.office_file import Package, local_name, open_package
 from pgblend.cli.documents.text_builder import (
@@ -136,15 +137,25 @@ def _collect(element: Any, parts: list[str], boxes: list[Any], numbers: ListNumb
             boxes.append(child)
         elif name == "oMath":
             parts.append(formula_text(child))
+        elif name == "docPr":
+            parts += _spaced("" if is_hidden(child) else description(child), parts)
         elif len(child) and name != "ffData":
             if name == "p" and numbers is not None:
                 number = numbers.next(child.find(f"{W}pPr"))
                 parts.append(f"{number} " if number else "")
+            if child.get("alt"):  # of an old drawing
+                parts += _spaced(described(child.get("alt")), parts)
             _collect(child, parts, boxes, numbers)
             if name in ("p", "tc"):
                 parts.append("\n")
         else:
             parts.append(_shown(child, name))
+
+
+def _spaced(text: str, parts: list[str]) -> list[str]:
+    """Return a text with a space around it, where none stands before it."""
+    gap = "" if not parts or parts[-1][-1:].isspace() else " "
+    return [f"{gap}{text} "] if text else []
 
 
 def _shown(element: Any, name: str) -> str:
@@ -193,7 +204,6 @@ _R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 _MAIN = "word/document.xml"
 _NOTES = ("footnotes", "endnotes", "comments")
 _HEADING_NAME = re.compile(r"heading ([1-9])$", re.IGNORECASE)
-_NOT_SHOWN = "a reader does not see it"
 _SHOW_IT = "take the mark Hidden from it in Word's fonts if it is to be found"
 _LETTER = re.compile(r"[^\W\d_]{2}")
 
@@ -262,7 +272,7 @@ class _WordReader:
         """Take out what a reader does not see; that there is hidden text is told."""
         drop_instructions(root)
         if drop_hidden(root, self.hidden):
-            self._package.leave_out("hidden text", _NOT_SHOWN, _SHOW_IT)
+            self._package.leave_out("hidden text", NOT_SHOWN, _SHOW_IT)
 
     def read_running(self, main: str) -> None:
         """Read the heads and feet of pages, each of their lines once; mere numbers are left out."""

@@ -28,12 +28,12 @@ from pgblend.cli.documents.document import (
     moment_of,
     storable_text,
 )
-from pgblend.cli.documents.mail_containers import read_tnef, signed_mail
+from pgblend.cli.documents.mail_containers import is_encrypted, read_tnef, signed_mail
 from pgblend.cli.documents.parse_html import parse_html
 
 # The parts of a mail, in their order: what is its text, what is attached, what cannot be read.
 
-SMIME = frozenset(("application/pkcs7-mime", "application/x-pkcs7-mime"))
+_SMIME = frozenset(("application/pkcs7-mime", "application/x-pkcs7-mime"))
 _SIGNATURES = frozenset(
     ("application/pgp-signature", "application/pkcs7-signature", "application/x-pkcs7-signature")
 )
@@ -148,9 +148,9 @@ def _add(parts: MailParts, part: RawPart, depth: int) -> None:
     kind = part.get_content_type()
     if depth > _MOST_DEPTH:
         parts.leave_out("a part", f"parts nest deeper than {_MOST_DEPTH} levels", "save it alone")
-    elif kind == "multipart/encrypted" or (kind in SMIME and not is_signed(part)):
+    elif kind == "multipart/encrypted" or is_enveloped(part):
         parts.leave_out("the body", "it is encrypted", "save the mail decrypted")
-    elif kind in SMIME:
+    elif _is_smime(part):
         _add_signed(parts, part, depth)
     elif kind == "multipart/alternative":
         _add_alternatives(parts, part, depth)
@@ -280,11 +280,14 @@ def _fields(message: RawPart) -> str:
     return "\n".join(f"{name}: {' '.join(str(value).split())}" for name, value in message.items())
 
 
-def is_signed(part: RawPart) -> bool:
-    """Whether an S/MIME part is signed, and not encrypted."""
-    with suppress(ValueError, LookupError, TypeError, AttributeError, IndexError):
-        return "signed" in str(part.get("Content-Type", "")) or "p7s" in file_name(part)
-    return False
+def is_enveloped(part: RawPart) -> bool:
+    """Whether a part is encrypted by S/MIME, and not signed."""
+    return _is_smime(part) and is_encrypted(part_bytes(part))
+
+
+def _is_smime(part: RawPart) -> bool:
+    """Whether a part is a container of S/MIME; gateways give it no type but its name."""
+    return part.get_content_type() in _SMIME or file_name(part).lower().endswith(".p7m")
 
 
 def file_name(part: RawPart) -> str:
@@ -493,5 +496,4 @@ def attachment_names(parts: MailParts) -> list[str]:
 
 def _is_encrypted(message: EmailMessage) -> bool:
     """Whether a mail is encrypted by PGP or S/MIME; a signed one is not."""
-    kind = message.get_content_type()
-    return kind == "multipart/encrypted" or (kind in SMIME and not is_signed(message))
+    return message.get_content_type() == "multipart/encrypted" or is_enveloped(message)

@@ -31,7 +31,9 @@ from pgblend.cli.documents.text_builder import TableRows, with_captions
 # What makes structure stays as well: passages of Markdown are shown as Markdown, code untouched.
 
 _SHOWN_CODE = re.compile(r"(?<!`)(`+)(?!`).+?(?<!`)\1(?!`)", re.DOTALL)
-_COMMENT = re.compile(r"<!--.*?-->|\{/\*.*?\*/\}|^%%.*?%%[ \t]*$", re.DOTALL | re.MULTILINE)
+_COMMENT = re.compile(
+    r"<!--.*?-->|\{/\*.*?\*/\}|^%%.*?%%[ \t]*$|(?<!\S)%%[^%\n]+%%(?!\S)", re.DOTALL | re.MULTILINE
+)
 _UNSEEN = re.compile(r"<(script|style)\b[^>]*>.*?</\1\s*>", re.DOTALL | re.IGNORECASE)
 _HTML_NAMES = (
     "a abbr address article aside audio b bdi bdo big blockquote br button caption center cite "
@@ -64,6 +66,13 @@ _ADMONITION = re.compile(
 _CONTAINER = re.compile(
     r"^[ \t]*:{3,}[ \t]*(?:\{?([A-Za-z][\w-]*)\}?(?:\[([^\]\n]*)\]|[ \t]+([^\n{]*))?.*)?$", re.M
 )
+_TAB = re.compile(r"^([ \t]*)===[!+]*[ \t]+\"([^\"\n]*)\"[ \t]*$", re.MULTILINE)
+# Directives of MyST look like code: a box, and what is set of it.
+_BOX = re.compile(
+    r"\{(admonition|attention|caution|danger|error|hint|important|note|seealso|tip|todo|warning)\}"
+    r"[ \t]*(.*)"
+)
+_BOX_SETTING = re.compile(r"[ \t]*(:[\w-]+:.*)?$")
 _TEMPLATE = re.compile(r"\{\{[<%].*?[%>]\}\}|\{%.*?%\}", re.DOTALL)
 _SHOWN_ATTRIBUTES = re.compile(r"[ \t]*\{:?[ \t]*[#.][^{}\n]*\}[ \t]*$|^\{:[^{}\n]*\}[ \t]*$", re.M)
 _CONTENTS = re.compile(r"^\[\[?_?TOC_?\]?\][ \t]*$", re.IGNORECASE | re.MULTILINE)
@@ -110,6 +119,8 @@ def _inline(text: str, numbers: dict[str, int], is_mdx: bool) -> str:
     if ":::" in text or "!!!" in text or "???" in text:
         text = _ADMONITION.sub(_admonition, text)
         text = _CONTAINER.sub(_container, text)
+    if "===" in text:
+        text = _TAB.sub(r"\1\2", text)
     if "[" in text:
         text = _CONTENTS.sub("", text)
         text = _ALERT.sub(lambda match: f"{match[1]}{match[2].capitalize()}: ", text)
@@ -135,7 +146,10 @@ def _tag(match: re.Match[str]) -> str:
     )
     is_within = len(between) == 2 and not any(letter.isspace() for letter in between)
     gap = " " if is_break or (is_within and not _PHRASE.match(match.group())) else ""
-    return (html.unescape(said) or gap) + "\n" * match.group().count("\n")
+    if said:
+        before, after = (each.isspace() for each in (between[:1], between[-1:]))
+        gap = f"{'' if before else ' '}{html.unescape(said)}{'' if after else ' '}"
+    return gap + "\n" * match.group().count("\n")
 
 
 def _entity(match: re.Match[str]) -> str:
@@ -164,9 +178,12 @@ def _line_ends(match: re.Match[str]) -> str:
 
 # What stands at the top of a Markdown file about it: YAML, TOML, JSON, Pandoc's, plain headers.
 
-_YAML = re.compile(r"\A---[ \t]*\n(.*?\n)??(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
-_TOML = re.compile(r"\A\+\+\+[^\n]*\n(.*?)^\+\+\+[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
-_JSON_FENCED = re.compile(r"\A;;;[^\n]*\n(.*?)^;;;[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
+_YAML = re.compile(
+    r"\A\n*---[ \t]*(?:ya?ml)?[ \t]*\n(?P<body>.*?\n)??(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL
+)
+_FENCED = r"\A\n*(?P<mark>{}|---(?=[ \t]*{}[ \t]*\n))[^\n]*\n(?P<body>.*?)^(?P=mark)[ \t]*(?:\n|\Z)"
+_TOML = re.compile(_FENCED.format(r"\+\+\+", "toml"), re.DOTALL | re.MULTILINE)
+_JSON_FENCED = re.compile(_FENCED.format(";;;", "json"), re.DOTALL | re.MULTILINE)
 _PANDOC = re.compile(r"\A%[ \t]*([^\n]*)\n(?:%[ \t]*([^\n]*)\n)?(?:%[ \t]*([^\n]*)\n)?")
 _KEY = re.compile(r"^([A-Za-z][\w -]{0,40}?)[ \t]*:(?:[ \t]+(.*))?$")
 # Plain headers, as MultiMarkdown and Pelican have them, begin with one of these.
@@ -181,7 +198,7 @@ def split_front_matter(source: str) -> tuple[dict[str, Any], str, tuple[LeftOut,
     """
     for pattern, read in ((_YAML, _yaml), (_TOML, _toml), (_JSON_FENCED, _json)):
         if match := pattern.match(source):
-            body = match.group(1) or ""
+            body = match["body"] or ""
             try:
                 metadata = read(body)
             except (yaml.YAMLError, ValueError, RecursionError, TypeError) as error:
@@ -295,7 +312,7 @@ def parse_markdown(source: str, is_mdx: bool = False) -> Document:
     tokens = _BLOCKS.parse(text)
     links = find_links(text)
     raw = text
-    text = shown(text, _code_lines(tokens), is_mdx)
+    text = shown(_without_boxes(text, tokens), _code_lines(tokens), is_mdx)
     headings, tables = _blocks(tokens, text)
     title = _plain_value(metadata.pop("title", None)) or top_heading(headings, text)
     return Document(
@@ -316,7 +333,30 @@ def parse_mdx(source: str) -> Document:
 
 def _code_lines(tokens: Sequence[Token]) -> list[range]:
     """Return the lines of code; those of a fence in a list are it too."""
-    return [range(*token.map) for token in tokens if token.type in _CODE and token.map]
+    return [
+        range(*token.map)
+        for token in tokens
+        if token.type in _CODE and token.map and not _BOX.match(token.info)
+    ]
+
+
+def _without_boxes(text: str, tokens: Sequence[Token]) -> str:
+    """Return the text with boxes of MyST as a line of their own, and what they hold as prose."""
+    boxes = [token for token in tokens if token.type == "fence" and _BOX.match(token.info)]
+    if not boxes:
+        return text
+    lines = text.split("\n")
+    for token in boxes:
+        kind, title = _BOX.match(token.info).groups()  # type: ignore[union-attr]
+        start, end = token.map or (0, 0)
+        lines[start] = title if kind == "admonition" else f"{kind.capitalize()}: {title}".rstrip()
+        if lines[end - 1].strip() == token.markup:
+            lines[end - 1] = ""
+        for place in range(start + 1, end):
+            if not _BOX_SETTING.match(lines[place]):
+                break
+            lines[place] = ""
+    return "\n".join(lines)
 
 
 def _at_lines(links: tuple[Link, ...], raw: str, text: str) -> tuple[Link, ...]:

@@ -8,13 +8,16 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from pgblend.cli.documents.document import (
+    NOT_SHOWN,
     SAVE_IT,
     Document,
     ParseError,
     stated_title,
     storable_text,
 )
+from pgblend.cli.documents.drawing_text import described
 from pgblend.cli.documents.formula import formula_text
+from pgblend.cli.documents.odt_numbers import drop_hidden, write_numbers
 from pgblend.cli.documents.office_file import local_name, open_archive, parse_xml, read_member
 from pgblend.cli.documents.text_builder import (
     TableRows,
@@ -31,6 +34,10 @@ _OFFICE = "{urn:oasis:names:tc:opendocument:xmlns:office:1.0}"
 _STYLE = "{urn:oasis:names:tc:opendocument:xmlns:style:1.0}"
 _PRESENTATION = "{urn:oasis:names:tc:opendocument:xmlns:presentation:1.0}"
 HREF = "{http://www.w3.org/1999/xlink}href"
+_SVG = "{urn:oasis:names:tc:opendocument:xmlns:svg-compatible:1.0}"
+_DESCRIBED = (f"{_SVG}title", f"{_SVG}desc")
+_FRAME = f"{_DRAWING}frame"
+_SHAPES = tuple(f"{_DRAWING}{name}" for name in ("g", "custom-shape", "rect", "polygon", "path"))
 _IMAGE, _OBJECT, _PAGE = f"{_DRAWING}image", f"{_DRAWING}object", f"{_DRAWING}page"
 _MATH = "{http://www.w3.org/1998/Math/MathML}math"
 _NOTE = f"{_TEXT}note"
@@ -45,6 +52,7 @@ _HEADS = tuple(f"{_STYLE}{name}" for name in ("header", "header-first", "footer"
 _UNSEEN = frozenset(("annotation", "note", "tracked-changes", "title", "desc", "ruby-text"))
 _LETTER = re.compile(r"[^\W\d_]{2}")
 NO_OBJECT = "an object of another program"
+_SHOW_IT = "show it in a word processor, and save the file, if it is to be found"
 _METADATA = {
     "creator": "author",
     "initial-creator": "author",
@@ -61,7 +69,12 @@ def parse_opendocument(data: bytes) -> Document:
     """Read a text or a presentation: headings, paragraphs, tables; slides are pages."""
     with _opened(data) as (archive, content, others):
         builder = TextBuilder()
+        if drop_hidden(content, [content, *others]):
+            builder.leave_out("hidden text", NOT_SHOWN, _SHOW_IT)
         _set_formulas(archive, content)
+        if next(content.iter(f"{_OFFICE}text"), None) is not None:
+            write_numbers(content, [*others, content])
+        _set_descriptions(content)
         tables: dict[Any, tuple[TableRows, int]] = {}
         for element in content.iter(*_BLOCKS, _IMAGE, _OBJECT, _PAGE, *_BESIDE):
             if next(element.iterancestors(_DELETED), None) is None:
@@ -150,6 +163,20 @@ def _set_formulas(archive: zipfile.ZipFile | None, content: Any) -> None:
             element.tag = f"{_TEXT}p"
 
 
+def _set_descriptions(content: Any) -> None:
+    """Put what is written of a drawing, for those who do not see it, as text where it stands."""
+    for frame in list(content.iter(_FRAME, *_SHAPES)):
+        said = [each for each in frame if each.tag in _DESCRIBED]
+        texts = dict.fromkeys(described("".join(each.itertext())) for each in said)
+        for each in said:
+            frame.remove(each)
+        if text := ". ".join(filter(None, texts)):
+            is_within = next(frame.iterancestors(*_BLOCKS), None) is not None
+            block = frame.makeelement(f"{_TEXT}span" if is_within else f"{_TEXT}p")
+            block.text = f" {text} " if is_within else text
+            frame.append(block)
+
+
 def _add_object(builder: TextBuilder, archive: zipfile.ZipFile | None, element: Any) -> None:
     """Add a picture, or the words and figures of a chart or formula within the document."""
     name = posixpath.normpath(element.get(HREF, "")) if element.get(HREF) else ""
@@ -194,7 +221,7 @@ def _add_row(builder: TextBuilder, row: Any, tables: dict[Any, tuple[TableRows, 
 
 def _add_block(builder: TextBuilder, element: Any) -> None:
     """Add a heading or paragraph with all within it: notes, frames."""
-    frame = next(element.iterancestors(f"{_DRAWING}frame"), None)
+    frame = next(element.iterancestors(_FRAME), None)
     kind = "" if frame is None else frame.get(f"{_PRESENTATION}class", "")
     if element.tag == f"{_TEXT}h" or kind == "title":
         level = element.get(f"{_TEXT}outline-level", "1")

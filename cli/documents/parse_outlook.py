@@ -21,7 +21,7 @@ from pgblend.cli.documents.parse_mail import chosen_texts, mail_contents, mail_d
 _SUBJECT, _BODY, _HTML, _RTF = "0037", "1000", "1013", "1009"
 _SENDER_NAME, _SENDER_ADDRESS, _TO, _CC = "0C1A", "0C1F", "0E04", "0E03"
 _SENDER_SMTP, _ADDRESS_SMTP, _ADDRESS = "5D01", "39FE", "3003"
-_HEADERS, _MESSAGE_ID, _CLASS = "007D", "1035", "001A"
+_HEADERS, _MESSAGE_ID = "007D", "1035"
 _LONG_NAME, _SHORT_NAME, _DISPLAY_NAME, _FILE, _PATH = "3707", "3704", "3001", "3701", "370D"
 # When it was sent, else when it came, else when it was made.
 _TIMES = (0x0039, 0x0E06, 0x3007)
@@ -72,9 +72,6 @@ class _Storage:
 
     def mail(self) -> EmailMessage:
         """Return the mail, with what is attached."""
-        kind = self._text(_CLASS).lower()
-        if "smime" in kind and "signed" not in kind:
-            raise ParseError("it is encrypted (S/MIME): save it decrypted")
         message = EmailMessage()
         for name, value in self._headers():
             with suppress(MessageError, ValueError, IndexError, TypeError, AttributeError):

@@ -25,6 +25,7 @@ from pgblend.cli.documents.document import (
     storable_value,
 )
 from pgblend.cli.documents.office_file import local_name, parse_xml
+from pgblend.cli.documents.pdf_layers import Layers, has_layers
 from pgblend.cli.documents.pdf_layout import find_tables
 from pgblend.cli.documents.pdf_page import joined, own_hyphens, read_page
 from pgblend.cli.documents.text_builder import TextBuilder
@@ -230,11 +231,12 @@ def parse_pdf(data: bytes) -> Document:
 def _read(pdf: pdfium.PdfDocument, data: bytes) -> Document:
     left_out: list[LeftOut] = []
     form_lines = _form(pdf, left_out)
+    layers = Layers(left_out) if has_layers(data) else None
     pages: list[list[Line]] = []
     scans: set[int] = set()
     for index in range(len(pdf)):
         try:
-            page = read_page(pdf, index, left_out)
+            page = read_page(pdf, index, left_out, layers)
         except pdfium.PdfiumError:
             left_out.append(LeftOut(f"page {index + 1}", _UNREADABLE, _PRINT_ANEW))
             pages.append([])

@@ -3,9 +3,23 @@
 from collections.abc import Iterator
 from typing import Any
 
-from pgblend.cli.documents.document import Document, ParseError, stated_title, storable_value
-from pgblend.cli.documents.drawing_text import A, R, add_drawings, shape_text
+from pgblend.cli.documents.document import (
+    NOT_SHOWN,
+    Document,
+    ParseError,
+    stated_title,
+    storable_value,
+)
+from pgblend.cli.documents.drawing_text import (
+    A,
+    R,
+    add_drawings,
+    description,
+    is_hidden,
+    shape_text,
+)
 from pgblend.cli.documents.office_file import Package, local_name, open_package
+from pgblend.cli.documents.report import read_though_hidden
 from pgblend.cli.documents.text_builder import (
     TableRows,
     TextBuilder,
@@ -21,6 +35,7 @@ _TITLES = ("title", "ctrTitle")
 # Of notes, what repeats the slide or counts it.
 _NO_NOTES = ("sldImg", "sldNum", "hdr", "ftr", "dt")
 _FOOT = "ftr"
+_SHOW_IT = "switch them on in PowerPoint's selection pane if they are to be found"
 
 _Place = tuple[int, int]
 
@@ -35,7 +50,7 @@ def parse_slides(data: bytes) -> Document:
         reader = _SlidesReader(package)
         for number, part in enumerate(_slides(package, main, root), start=1):
             reader.builder.start_page(number)
-            reader.read_slide(part)
+            reader.read_slide(part, number)
         properties = package.properties()
     builder = reader.builder
     text = builder.text()
@@ -47,7 +62,8 @@ def parse_slides(data: bytes) -> Document:
         tables=with_captions(builder.tables, text, builder.headings),
         places=tuple(builder.places),
         pictures=tuple(builder.pictures),
-        left_out=(*package.left_out, *builder.left_out),
+        left_out=tuple(dict.fromkeys((*package.left_out, *builder.left_out))),
+        warnings=read_though_hidden("slides", reader.hidden),
     )
 
 
@@ -65,13 +81,18 @@ class _SlidesReader:
     def __init__(self, package: Package) -> None:
         self._package = package
         self.builder = TextBuilder()
+        self.hidden: list[int] = []
+        self._number = 0
         self._said: set[str] = set()
 
-    def read_slide(self, part: str) -> None:
+    def read_slide(self, part: str, number: int) -> None:
         """Read a slide, then its notes and comments."""
         root = self._package.xml(part)
+        self._number = number
         if root is None:
             return
+        if root.get("show") in ("0", "false"):
+            self.hidden.append(number)
         layout = next((each.part for each in self._package.related(part, "slideLayout")), "")
         places = self._layout_places(layout)
         shapes = sorted(_shapes(root.find(f"{_P}cSld/{_P}spTree")), key=lambda s: _top(s, places))
@@ -88,6 +109,12 @@ class _SlidesReader:
 
     def _read_shape(self, shape: Any, part: str) -> None:
         name = local_name(shape)
+        properties = next(shape.iterfind("*/{*}cNvPr"), None)
+        if properties is not None:
+            if is_hidden(properties):
+                self.builder.leave_out(f"slide {self._number}: hidden shapes", NOT_SHOWN, _SHOW_IT)
+                return
+            self.builder.add(description(properties))
         if name == "grpSp":
             for child in _shapes(shape):
                 self._read_shape(child, part)

@@ -38,6 +38,7 @@ from pgblend.cli.documents.parse_opendocument import (
     object_words,
     running_lines,
 )
+from pgblend.cli.documents.report import read_though_hidden
 from pgblend.cli.documents.text_builder import Sheet, TextBuilder, table_document, table_parts
 from pgblend.cli.documents.xlsx_sheets import MAIN, let_go, xlsx_sheets
 
@@ -45,6 +46,8 @@ from pgblend.cli.documents.xlsx_sheets import MAIN, let_go, xlsx_sheets
 
 _TABLE = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
 _TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
+_OF_STYLE = "{urn:oasis:names:tc:opendocument:xmlns:style:1.0}"
+_STYLE, _STYLE_NAME = f"{_OF_STYLE}style", f"{_OF_STYLE}name"
 _CELLS = (f"{_TABLE}table-cell", f"{_TABLE}covered-table-cell")
 # The last column and row that spreadsheet programs have.
 _LAST_COLUMN, _LAST_ROW = 16_384, 1_048_576
@@ -58,19 +61,28 @@ def ods_sheets(archive: zipfile.ZipFile, lines: Sequence[str] = ()) -> Iterator[
         events = etree.iterparse(
             stream,
             events=("start", "end"),
-            tag=[f"{_TABLE}{name}" for name in ("table", "table-row", "shapes")],
+            tag=[f"{_TABLE}{name}" for name in ("table", "table-row", "shapes")] + [_STYLE],
             resolve_entities=False,
             no_network=True,
             huge_tree=False,
         )
+        hidden: set[str | None] = set()
         try:
             for event, element in events:
-                if event == "start" and element.tag == f"{_TABLE}table":
+                if event == "end" and element.tag == _STYLE and _hides(element):
+                    hidden.add(element.get(_STYLE_NAME))
+                elif event == "start" and element.tag == f"{_TABLE}table":
                     reader = _SheetReader(element.get(f"{_TABLE}name", ""), events, archive)
+                    reader.is_hidden = element.get(f"{_TABLE}style-name") in hidden
                     yield Sheet(reader.name, reader.rows(), reader.add_beside)
         except etree.XMLSyntaxError as error:
             raise ParseError(f"not valid XML: {error.msg}") from None
     yield Sheet("", iter(()), partial(_add_lines, lines))
+
+
+def _hides(style: Any) -> bool:
+    """Whether a style hides the sheets that have it."""
+    return any(each.get(f"{_TABLE}display") == "false" for each in style)
 
 
 def _add_lines(lines: Sequence[str], builder: TextBuilder) -> None:
@@ -84,6 +96,8 @@ class _SheetReader:
         self._archive = archive
         self._objects: list[tuple[int, str]] = []
         self.name = name
+        self.is_hidden = False
+        self._hidden_rows = 0
         self._events = events
         self._beside: list[tuple[int, str]] = []
 
@@ -101,6 +115,8 @@ class _SheetReader:
             else:
                 cells = self._cells(element, number)
                 times = _repeated(element, "rows", _LAST_ROW)
+                if cells and element.get(f"{_TABLE}visibility", "visible") != "visible":
+                    self._hidden_rows += times
                 for _ in range(times if cells else 0):
                     yield number, list(cells)
                     number += 1
@@ -132,7 +148,10 @@ class _SheetReader:
         self._objects += [(row, name) for name in names if name != "."]
 
     def add_beside(self, builder: TextBuilder) -> None:
-        """Add comments and drawings."""
+        """Add comments and drawings, and tell what is hidden."""
+        builder.warnings += read_though_hidden("sheets", [self.name] * self.is_hidden)
+        rows = [f"{self._hidden_rows:,} of {self.name}"] * bool(self._hidden_rows)
+        builder.warnings += read_though_hidden("rows", rows)
         for row, text in self._beside:
             builder.places.append(Place(builder.add(text), sheet=self.name, row=row))
         for row, name in self._objects:

@@ -6,21 +6,25 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pgblend.cli.documents.decode import decode
-from pgblend.cli.documents.document import Document, ParseError, Place
+from pgblend.cli.documents.document import Document, LeftOut, ParseError, Place
 from pgblend.cli.documents.office_file import local_name, parse_xml
 from pgblend.cli.documents.text_builder import TextBuilder
 
-_TIME = r"(?:\d{1,3}:)?\d{1,2}:\d{2}(?:[.,]\d{1,3})?"
-_SPAN = re.compile(rf"^\s*({_TIME})\s*(?:-->|,)\s*({_TIME})(?:\s.*)?$")
-_FRAMES = re.compile(r"^\{(\d+)\}\{(\d+)\}(.*)$")
+_TIME = r"(?:\d{1,3}:)?\d{1,2}:\d{1,2}(?:[.,:]\d{1,3})?"
+_SPAN = re.compile(rf"^\s*({_TIME})\s*(?:--?>|,)\s*({_TIME})(?:\s.*)?$")
+_FRAMES = re.compile(r"^\{(\d+)\}\{(\d+)\}(.*)$", re.MULTILINE)
+# What begins a file of WebVTT or SubViewer, and blocks that nobody says.
+_BESIDE = re.compile(r"\ufeff?(WEBVTT|NOTE|STYLE|REGION)\b|\[[A-Z ]+\]")
 _LYRIC = re.compile(rf"\[({_TIME})\]")
 _LYRIC_ABOUT = re.compile(r"^\[(ti|ar|al|by|la):(.*)\]\s*$")
 _LYRIC_KEYS = {"ti": "title", "ar": "author", "al": "album", "by": "by", "la": "language"}
 _SYNC = re.compile(r"<sync\b[^>]*?start\s*=\s*[\"']?(\d+)", re.IGNORECASE)
 _SPEAKER = re.compile(r"<v(?:\.[\w.-]*)?\s+([^>]+)>")
-_TAGS = re.compile(r"<[^<>]*>|\{\\[^{}]*\}|\[br\]", re.IGNORECASE)
-_BREAKS = re.compile(r"\\[Nnh]|\||<br\s*/?>", re.IGNORECASE)
-_DRAWING = re.compile(r"\{[^{}]*\\p[1-9]")
+_TAGS = re.compile(r"<[^<>]*>|\{(?:\\|[a-z]:)[^{}]*\}", re.IGNORECASE)
+_BREAKS = re.compile(r"\\[Nnh]|\||<br\s*/?>|\[br\]", re.IGNORECASE)
+# How letters are pronounced, in brackets as on pages.
+_RUBY = re.compile(r"<rt>(.*?)(?:</rt>|(?=</ruby>))", re.IGNORECASE | re.DOTALL)
+_DRAWING = re.compile(r"\{[^{}]*\\p[1-9][^{}]*\}.*?(?=\{[^{}]*\\p0[^{}]*\}|$)")
 _SENTENCE_END = re.compile(r"[.!?\u2026\u3002\uff01\uff1f][\"'\u201d\u2019)\]]*$")
 # A pause of so many seconds parts paragraphs, and a sentence's end in what is long enough.
 _PAUSE = 4.0
@@ -41,7 +45,8 @@ def parse_subtitles(data: bytes) -> Document:
     """Read SubRip, WebVTT, SubStation Alpha, YouTube's, MicroDVD, LRC, SAMI or TTML."""
     source = decode(data)
     about: dict[str, str] = {}
-    cues = sorted(_cues(source, about), key=lambda cue: cue.start)
+    left_out: list[LeftOut] = []
+    cues = sorted(_cues(source, about, left_out), key=lambda cue: cue.start)
     if not cues and source.strip():
         raise ParseError("no readable subtitles: no line has a time")
     builder = TextBuilder()
@@ -62,6 +67,7 @@ def parse_subtitles(data: bytes) -> Document:
         text=builder.text(),
         metadata=about,
         places=tuple(builder.places),
+        left_out=tuple(left_out),
     )
 
 
@@ -71,7 +77,7 @@ def _begins_paragraph(last: _Cue, cue: _Cue, size: int) -> bool:
     return size >= _LONG_ENOUGH and bool(_SENTENCE_END.search(last.text))
 
 
-def _cues(source: str, about: dict[str, str]) -> Iterator[_Cue]:
+def _cues(source: str, about: dict[str, str], left_out: list[LeftOut]) -> Iterator[_Cue]:
     head = source[:2000].lstrip()
     if head.startswith("<") and "<tt" in head:
         return _timed_text(source)
@@ -83,28 +89,42 @@ def _cues(source: str, about: dict[str, str]) -> Iterator[_Cue]:
         return _frames(source)
     if _LYRIC.search(head) and "-->" not in source:
         return _lyrics(source, about)
-    return _spans(source)
+    return _spans(source, left_out)
 
 
-def _spans(source: str) -> Iterator[_Cue]:
-    """Yield cues whose time stands on a line before them: SubRip, WebVTT, SubViewer."""
+def _spans(source: str, left_out: list[LeftOut]) -> Iterator[_Cue]:
+    """Yield cues whose time stands on a line before them: SubRip, WebVTT, SubViewer.
+
+    An empty line ends a cue of WebVTT. In the others words may come after one, and players show
+    them.
+    """
     lines = source.split("\n")
-    place = 0
-    while place < len(lines):
-        match = _SPAN.match(lines[place])
-        place += 1
-        if match:
-            said = []
-            while place < len(lines) and lines[place].strip() and not _SPAN.match(lines[place]):
-                said.append(lines[place])
-                place += 1
-            if place < len(lines) and _SPAN.match(lines[place]) and said[-1:] and _is_number(said):
-                said.pop()  # of the next cue, with no empty line before it
-            yield from _cue(match[1], match[2], "\n".join(said))
+    spans = [(place, match) for place, line in enumerate(lines) if (match := _SPAN.match(line))]
+    is_web = source.lstrip().startswith("WEBVTT")
+    ends = [place for place, _ in spans[1:]] + [len(lines)]
+    apart = [range(spans[0][0] if spans else 0)]
+    for (place, match), end in zip(spans, ends, strict=True):
+        said = range(place + 1, end)
+        if is_web:
+            until = next((each for each in said if not lines[each].strip()), end)
+            apart.append(range(until, end))
+            said = range(place + 1, until)
+        if said and said.stop == end < len(lines) and lines[said[-1]].strip().isdecimal():
+            said = said[:-1]  # the next cue's number
+        yield from _cue(match[1], match[2], "\n".join(lines[each] for each in said))
+    untimed = [f"line {each + 1}" for some in apart for each in _untimed(lines, some)]
+    left_out += [LeftOut(each, "words without a time", "give them one") for each in untimed]
 
 
-def _is_number(said: list[str]) -> bool:
-    return said[-1].strip().isdecimal()
+def _untimed(lines: list[str], apart: range) -> Iterator[int]:
+    """Yield the first line of each block that belongs to no cue, and is no name or comment."""
+    before = ""
+    for place in apart:
+        begins = lines[place].strip() and not before.strip()
+        before = lines[place]
+        is_name = place + 1 == apart.stop and apart.stop < len(lines)
+        if begins and not is_name and not _BESIDE.match(lines[place]):
+            yield place
 
 
 def _substation(source: str, about: dict[str, str]) -> Iterator[_Cue]:
@@ -120,7 +140,8 @@ def _substation(source: str, about: dict[str, str]) -> Iterator[_Cue]:
             values = [value.strip() for value in rest.split(",", len(columns) - 1)]
             found = dict(zip(columns, values, strict=False))
             said, speaker = found.get("text", ""), found.get("name") or found.get("actor")
-            if not _DRAWING.search(said):
+            said = _DRAWING.sub("", said)
+            if _plain(said):
                 said = f"<v {speaker}>{said}" if speaker else said
                 yield from _cue(found.get("start", ""), found.get("end", ""), said)
 
@@ -182,7 +203,8 @@ def _cue(start: str, end: str, text: str) -> Iterator[_Cue]:
 
 def _plain(text: str) -> str:
     """Return what is said, on one line, without marks of styles and places."""
-    said = _TAGS.sub("", _BREAKS.sub(" ", _SPEAKER.sub(r"\1: ", text)))
+    text = _RUBY.sub(r"(\1)", _SPEAKER.sub(r"\1: ", text))
+    said = _TAGS.sub("", _BREAKS.sub(" ", text))
     return " ".join(html.unescape(said).split())
 
 

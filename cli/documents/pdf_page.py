@@ -13,6 +13,7 @@ import pypdfium2 as pdfium
 import pypdfium2.raw as raw
 
 from pgblend.cli.documents.document import FILE_WITHIN, SAVE_IT, LeftOut
+from pgblend.cli.documents.pdf_layers import Layers, descriptions
 from pgblend.cli.documents.pdf_layout import PdfPiece, in_order
 
 # PDFium's mark for a hyphen at a line's end, after which it joined the word.
@@ -52,7 +53,9 @@ class PdfPage:
         self.is_scan = is_scan
 
 
-def read_page(pdf: pdfium.PdfDocument, index: int, left_out: list[LeftOut]) -> PdfPage:
+def read_page(
+    pdf: pdfium.PdfDocument, index: int, left_out: list[LeftOut], layers: Layers | None = None
+) -> PdfPage:
     """Read a page; PdfiumError where it cannot be."""
     page = pdf[index]
     try:
@@ -61,6 +64,8 @@ def read_page(pdf: pdfium.PdfDocument, index: int, left_out: list[LeftOut]) -> P
         if are_drawn and raw.FPDFPage_Flatten(page, raw.FLAT_NORMALDISPLAY) == _FLATTENED:
             page.close()
             page = pdf[index]
+        if layers:
+            layers.switch_off(page)
         pieces = _page_pieces(page, turn)
         lines = in_order(pieces) if len(pieces) <= _MOST_PIECES else [[p] for p in pieces]
         _mark_hyphens(lines)
@@ -71,6 +76,7 @@ def read_page(pdf: pdfium.PdfDocument, index: int, left_out: list[LeftOut]) -> P
             ("".join(piece.text for piece in line).strip(), turn.level(line[0])) for line in lines
         ]
         texts = [line for line in texts if line[0]]
+        texts += [(text, 0.5) for text in descriptions(page)]
         is_scan = sum(len(text) for text, _ in texts) <= _MOST_STAMP and _is_picture(page)
     finally:
         page.close()

@@ -189,3 +189,9 @@ def named(names: Iterable[str]) -> str:
     each = list(dict.fromkeys(names))
     more = [f"and {len(each) - _NAMED:,} more"] if len(each) > _NAMED else []
     return ", ".join([*each[:_NAMED], *more])
+
+
+def read_though_hidden(what: str, names: Iterable[object]) -> tuple[str, ...]:
+    """Say that parts are read that their program hides; nothing where there are none."""
+    each = [str(name) for name in names]
+    return (f"hidden {what} are read as well: {named(each)}",) if each else ()

@@ -231,7 +231,8 @@ class Sources:
     def _members(self, of: _Whole, data: bytes) -> Iterator[Candidate]:
         """Yield the documents of an archive's files; those that are not read are reported."""
         left_out: list[LeftOut] = []
-        for each in contents(ZIP, data).files:
+        within = contents(ZIP, data)
+        for each in within.files:
             files, others = self._readable([each])
             left_out += others
             for file, kind in files:
@@ -241,7 +242,7 @@ class Sources:
                 else:
                     reason = f"it lies more than {MOST_DEPTH} archives deep"
                     left_out.append(LeftOut(file.name, reason, "unpack it"))
-        for problem in told(of.label, left_out):
+        for problem in told(of.label, [*left_out, *within.left_out]):
             self._on_problem(problem)
 
     def _readable(

@@ -167,6 +167,7 @@ class TextBuilder:
     tables: list[Table] = field(default_factory=list)
     pictures: list[Picture] = field(default_factory=list)
     left_out: list[LeftOut] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
     _seen: set[bytes] = field(default_factory=set)
     _asked: set[str] = field(default_factory=set)
 
@@ -315,6 +316,7 @@ def _table_part(builder: TextBuilder) -> Document:
         breaks=tuple(builder.breaks),
         pictures=tuple(builder.pictures),
         left_out=tuple(builder.left_out),
+        warnings=tuple(builder.warnings),
         whole_lines=True,
     )
 

@@ -10,6 +10,7 @@ from xlrd.biffh import XL_CELL_BOOLEAN, XL_CELL_DATE, XL_CELL_ERROR, XL_CELL_NUM
 
 from pgblend.cli.documents.document import Place
 from pgblend.cli.documents.number_format import BUILT_IN, shown, shown_text
+from pgblend.cli.documents.report import read_though_hidden
 from pgblend.cli.documents.text_builder import Sheet, TextBuilder
 
 _OBJECT_RECORD = 0x5D
@@ -24,7 +25,7 @@ def xls_sheets(data: bytes) -> Iterator[Sheet]:
     book = xlrd.open_workbook(file_contents=data, formatting_info=True, on_demand=True)
     for name in book.sheet_names():
         sheet = book.sheet_by_name(name)
-        yield Sheet(name, _rows(book, sheet), partial(_add_comments, sheet))
+        yield Sheet(name, _rows(book, sheet), partial(_add_beside, sheet))
         book.unload_sheet(name)
     yield Sheet("", iter(()), partial(_tell_drawings, bytes(book.mem)))
 
@@ -65,7 +66,11 @@ def _shown(book: Any, cell: Any) -> str:
     return shown_text(str(cell.value), code)
 
 
-def _add_comments(sheet: Any, builder: TextBuilder) -> None:
+def _add_beside(sheet: Any, builder: TextBuilder) -> None:
+    """Add comments, and tell what is hidden."""
+    builder.warnings += read_though_hidden("sheets", [sheet.name] * bool(sheet.visibility))
+    rows = sum(bool(info.hidden) for info in sheet.rowinfo_map.values())
+    builder.warnings += read_though_hidden("rows", [f"{rows:,} of {sheet.name}"] * bool(rows))
     for (row, _), note in sorted(sheet.cell_note_map.items()):
         text = " ".join(note.text.split())
         builder.places.append(Place(builder.add(text), sheet=sheet.name, row=row + 1))

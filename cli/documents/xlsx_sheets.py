@@ -11,9 +11,10 @@ from typing import Any
 from lxml import etree
 
 from pgblend.cli.documents.document import FILE_WITHIN, SAVE_IT, ParseError, Place
-from pgblend.cli.documents.drawing_text import A, R, add_drawings, shape_text
+from pgblend.cli.documents.drawing_text import A, R, add_drawings, description, shape_text
 from pgblend.cli.documents.number_format import BUILT_IN, shown, shown_text
 from pgblend.cli.documents.office_file import Package, local_name
+from pgblend.cli.documents.report import read_though_hidden
 from pgblend.cli.documents.text_builder import Sheet, TextBuilder
 
 _BESIDE = ("drawing", "legacyDrawing", "headerFooter", "dataValidation", "oleObject")
@@ -23,6 +24,7 @@ _REFERENCE = re.compile(r"([A-Z]{1,3})(\d{1,7})")
 _PRINT_CODE = re.compile(r'&(?:[LCRPNDTFAGZBIUESXY]|"[^"]*"|\d+|K[0-9A-F]{6}|&)')
 _LETTER = re.compile(r"[^\W\d_]{2}")
 _TRUTH = {"1": "TRUE", "0": "FALSE"}
+_ON = ("1", "true")
 _NAMED_CELLS = 3
 _NO_VALUE = "formulas whose values were never stored"
 BROKEN = (etree.XMLSyntaxError, zipfile.BadZipFile, zlib.error, EOFError)
@@ -44,6 +46,7 @@ def xlsx_sheets(package: Package) -> Iterator[Sheet]:
             package.leave_out(f"sheet {name!r}", "missing in the file")
         else:
             reader = _XlsxReader(book, relation.part, name)
+            reader.is_hidden = sheet.get("state", "visible") != "visible"
             yield Sheet(name, reader.rows(), reader.add_beside)
 
 
@@ -104,6 +107,9 @@ class _XlsxReader:
         self._package = book.package
         self._part = part
         self._name = name
+        self.is_hidden = False
+        self._hidden_rows = 0
+        self._hidden_columns: list[str] = []
         self._first_column = 0
         self._without_value: list[str] = []
         self._without_values = 0
@@ -116,7 +122,7 @@ class _XlsxReader:
     def rows(self) -> Iterator[tuple[int, list[str]]]:
         """Yield each row's number and cells, from the sheet's first column on."""
         number = 0
-        tags = [f"{{*}}{name}" for name in ("dimension", "row", *_BESIDE)]
+        tags = [f"{{*}}{name}" for name in ("dimension", "col", "row", *_BESIDE)]
         with self._package.open(self._part) as stream:
             elements = _streamed(stream, tags)
             try:
@@ -124,7 +130,9 @@ class _XlsxReader:
                     name = local_name(element)
                     if name == "row":
                         number = _whole(element.get("r"), number + 1)
-                        yield number, self._cells(element, number)
+                        cells = self._cells(element, number)
+                        self._hidden_rows += any(cells) and element.get("hidden") in _ON
+                        yield number, cells
                         let_go(element)
                     else:
                         self._note(name, element)
@@ -138,6 +146,11 @@ class _XlsxReader:
         if name == "dimension":
             match = _REFERENCE.match(element.get("ref", ""))
             self._first_column = _column(match[1]) if match else 0
+        elif name == "col":
+            if element.get("hidden") in _ON:
+                first, last = (_whole(element.get(each), 1) for each in ("min", "max"))
+                letters = sorted({_letters(first - 1), _letters(last - 1)}, key=_column)
+                self._hidden_columns.append(" to ".join(letters))
         elif name == "drawing":
             self._drawings.append(element.get(f"{R}id", "") or _any_id(element))
         elif name == "legacyDrawing":
@@ -211,10 +224,18 @@ class _XlsxReader:
         start = builder.add("\n".join(self._print_lines))
         if self._print_lines:
             builder.places.append(Place(start, sheet=self._name, row=row))
+        self._tell_hidden(builder)
         if self._without_values:
             count = self._without_values - len(self._without_value)
             cells = ", ".join(self._without_value) + (f" and {count:,} more" if count else "")
             builder.leave_out(f"{self._name} {cells}", _NO_VALUE, _CALCULATE)
+
+    def _tell_hidden(self, builder: TextBuilder) -> None:
+        builder.warnings += read_though_hidden("sheets", [self._name] * self.is_hidden)
+        columns = [f"{self._name} {each}" for each in self._hidden_columns]
+        builder.warnings += read_though_hidden("columns", columns)
+        rows = [f"{self._hidden_rows:,} of {self._name}"] * bool(self._hidden_rows)
+        builder.warnings += read_though_hidden("rows", rows)
 
     def _comments(self) -> Iterator[tuple[int, str]]:
         """Yield each comment with its row; those in threads are written twice in the file."""
@@ -252,6 +273,8 @@ class _XlsxReader:
             before = builder.length, len(builder.pictures)
             place = Place(builder.length, sheet=self._name, row=row)
             builder.places.append(place)
+            for properties in anchor.iter("{*}cNvPr"):
+                builder.add(description(properties))
             for body in anchor.iter("{*}txBody"):
                 builder.add(shape_text(body))
             for blip in anchor.iter(f"{A}blip"):

@@ -16,7 +16,8 @@ from click.testing import CliRunner
 
 from pgblend.cli.documents.mail_containers import html_of_rtf
 from pgblend.cli.main import cli
-from support.mails import mail, signed_data, tnef
+from support.mails import enveloped_data, mail, signed_data, tnef
+from support.outlook import ole, properties
 
 WILD = Path(__file__).parents[1] / "wild"
 _CALENDAR = """BEGIN:VCALENDAR
@@ -152,6 +153,72 @@ def _zip() -> bytes:
     return packed.getvalue()
 
 
+def _outlook(subject: str, body: dict[str, str | bytes], files: list[dict[str, object]]) -> bytes:
+    tree = properties({"0037": subject, **body})
+    for number, file in enumerate(files):
+        tree[f"__attach_version1.0_#{number:08}"] = file
+    return ole(tree)
+
+
+def _outlook_files() -> dict[str, bytes]:
+    """Mails as Outlook saves them: of HTML alone, with a mail, signed and encrypted."""
+    inner = properties({"3001": "Of the inner yard"}, head=8)
+    inner["__substg1.0_3701000D"] = properties(
+        {"0037": "Of the inner yard", "1000": "The capstan sticks."}, head=24
+    )
+    listed = properties({"3707": "hulls.csv", "3701": b"hull;berth\nDunlin;7\n"}, head=8)
+
+    def container(data: bytes) -> dict[str, object]:
+        return properties({"3707": "smime.p7m", "3701": data}, head=8)
+
+    plain = b"Content-Type: text/plain\r\n\r\n"
+    return {
+        "html.msg": _outlook("Of HTML", {"1013": b"<p>The <b>bulwark</b> is caulked.</p>"}, []),
+        "outer.msg": _outlook("Of two", {"1000": "See below."}, [inner, listed]),
+        "beside.msg": _outlook(
+            "Signed beside", {}, [container(plain + b"The sounding was nine fathoms.")]
+        ),
+        "opaque.msg": _outlook(
+            "Signed", {}, [container(signed_data(plain + b"The hawser is parted."))]
+        ),
+        "sealed.msg": _outlook("Sealed", {}, [container(enveloped_data())]),
+    }
+
+
+def _relayed() -> EmailMessage:
+    """As gateways pass on what is signed: bytes of no kind, with the name of its kind."""
+    message = mail("Relayed")
+    inner = signed_data(b"Content-Type: text/plain\r\n\r\nThe kedge anchor holds.\r\n")
+    message.set_content(inner, "application", "octet-stream", filename="smime.p7m")
+    return message
+
+
+def _half_locked() -> bytes:
+    """An archive of which one file needs a password, and one is damaged."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("locked.md", "The cipher.")
+        archive.writestr("damaged.md", "The bilge is dry.")
+        archive.writestr("whole.md", "The binnacle is lit.")
+        locked = archive.getinfo("locked.md")
+    data = bytearray(packed.getvalue().replace(b"The bilge", b"The bulge"))
+    central = data.index(b"PK\x01\x02")
+    data[locked.header_offset + 6] |= 1
+    data[central + 8] |= 1
+    return bytes(data)
+
+
+def _cut_off() -> bytes:
+    """An archive without its end, in which lies a whole one."""
+    inner, outer = io.BytesIO(), io.BytesIO()
+    with zipfile.ZipFile(inner, "w") as archive:
+        archive.writestr("inner.md", "The thwart is oak.")
+    with zipfile.ZipFile(outer, "w") as archive:
+        archive.writestr("first.md", "The transom is elm.")
+        archive.writestr("inner.zip", inner.getvalue())
+    return outer.getvalue()[:-60]
+
+
 @pytest.fixture(scope="module")
 def report(module_url, tmp_path_factory):
     """Bring in a folder of mails; return what standard error says."""
@@ -171,6 +238,10 @@ def report(module_url, tmp_path_factory):
         "box.mbox": _mbox(),
         "page.mht": _mht(),
         "all.zip": _zip(),
+        "relayed.eml": _relayed().as_bytes(),
+        "half.zip": _half_locked(),
+        "cut.zip": _cut_off(),
+        **_outlook_files(),
         "audit.ics": _CALENDAR.encode(),
         "1777881600.M1P2.host:2,S": mail(
             "From a Maildir", "The tide tables are printed."
@@ -215,6 +286,15 @@ def report(module_url, tmp_path_factory):
         ("wheatmeal quayside", "audit.ics"),
         ("sawmill", "all.zip#notes.md"),
         ("calfskin", "all.zip#deep/mail.eml#asks.txt"),
+        ("bulwark caulked", "html.msg"),
+        ("capstan", "outer.msg#Of the inner yard.eml"),
+        ("dunlin", "outer.msg#hulls.csv"),
+        ("fathoms", "beside.msg"),
+        ("hawser", "opaque.msg"),
+        ("kedge", "relayed.eml"),
+        ("binnacle", "half.zip#whole.md"),
+        ("transom", "cut.zip#first.md"),
+        ("thwart", "cut.zip#inner.zip#inner.md"),
     ],
 )
 def test_a_text_of_a_mail_is_found_where_it_is(report, module_connection, words, key):
@@ -266,6 +346,10 @@ def test_files_that_are_not_read_are_named(report):
     lines = [line for line in report.splitlines() if "left out: " in line]
     assert any("files.eml: drawing.dwg: " in line for line in lines), report
     assert any("all.zip: plan.dwg: " in line for line in lines), report
+    assert any("sealed.msg: the body: it is encrypted: " in line for line in lines), report
+    assert any("half.zip: locked.md: it needs a password: " in line for line in lines), report
+    assert any("half.zip: damaged.md: it cannot be unpacked: " in line for line in lines), report
+    assert any("cut.zip: the archive's end: " in line for line in lines), report
 
 
 def test_html_comes_out_of_its_rtf():

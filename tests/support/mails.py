@@ -40,6 +40,11 @@ def _attribute(level: int, name: int, data: bytes) -> bytes:
     )
 
 
+def enveloped_data() -> bytes:
+    """Write the beginning of an enveloped-data of S/MIME: what is encrypted."""
+    return _der(0x30, _der(0x06, bytes.fromhex("2a864886f70d010703")) + _der(0xA0, bytes(40)))
+
+
 def signed_data(message: bytes) -> bytes:
     """Write a signed-data of S/MIME around a mail, without signers, its text in pieces (BER)."""
     kinds = {"signed": "2a864886f70d010702", "data": "2a864886f70d010701"}

@@ -177,3 +177,55 @@ def test_attached_files_are_told() -> None:
     ]
     (told,) = parse_pdf(pdf(STAMP, more=names, objects=files)).left_out
     assert (told.part, told.mend) == ("invoice.xml", "save it as a file of its own")
+
+
+def test_layers_that_are_off_are_left_out_and_told() -> None:
+    text = "BT /F1 12 Tf 72 {} Td ({}) Tj ET"
+    content = (
+        f"{text.format(700, 'For all')} /OC /L1 BDC {text.format(650, 'Of a draft')} EMC "
+        f"/OC /L2 BDC {text.format(600, 'Of an edition')} EMC /Im Do /Im2 Do "
+        f"BT 3 Tr /F1 12 Tf 72 400 Td (Read from a scan) Tj ET"
+    )
+    group = "<< /Type /OCG /Name ({}) >>"
+    form_head = (
+        "/Type /XObject /Subtype /Form /BBox [0 0 600 800] /OC {} 0 R "
+        "/Resources << /Font << /F1 3 0 R >> >>"
+    )
+    data = pdf(
+        content,
+        more="/OCProperties << /OCGs [21 0 R 22 0 R] /D << /OFF [21 0 R] >> >>",
+        objects=[
+            stream(text.format(550, "A stamp"), form_head.format(21)),
+            *(group.format("Draft"), group.format("Edition")),
+            stream(text.format(500, "A seal"), form_head.format(22)),
+        ],
+    )
+    resources = b"/XObject << /Im 20 0 R /Im2 23 0 R >> /Properties << /L1 21 0 R /L2 22 0 R >> >> "
+    document = parse_pdf(rewritten(data, b"/XObject << /Im 20 0 R >> >> ", resources))
+    assert document.text.split("\n") == [
+        *("For all", "Of an edition", "A seal", "Read from a scan"),
+    ]
+    assert [each.part for each in document.left_out] == ["layer Draft", "a layer"]
+
+
+def rewritten(data: bytes, old: bytes, new: bytes) -> bytes:
+    """Replace bytes of a PDF; its table of objects is then wrong, and made anew by the reader."""
+    return data.replace(old, new).replace(b"startxref", b"startxxxx")
+
+
+def test_what_is_written_of_a_picture_is_read() -> None:
+    more = "/MarkInfo << /Marked true >> /StructTreeRoot 20 0 R"
+    objects = [
+        "<< /Type /StructTreeRoot /K 21 0 R /ParentTree 25 0 R >>",
+        "<< /S /Document /P 20 0 R /K [22 0 R 23 0 R 24 0 R] >>",
+        "<< /S /Figure /P 21 0 R /Pg 4 0 R /K 0 /Alt (A weir with two gates) >>",
+        "<< /S /Figure /P 21 0 R /Pg 4 0 R /K 1 /Alt (a.png) >>",
+        "<< /S /Link /P 21 0 R /Pg 4 0 R /K 2 /Alt (a link) >>",
+        "<< /Nums [0 [22 0 R 23 0 R 24 0 R]] >>",
+    ]
+    content = "/P << /MCID 3 >> BDC BT /F1 12 Tf 72 700 Td (Body) Tj ET EMC " + " ".join(
+        f"/X << /MCID {n} >> BDC 0 0 9 9 re f EMC" for n in range(3)
+    )
+    data = pdf(content, more=more, objects=objects)
+    document = parse_pdf(rewritten(data, b"/Type /Page /P", b"/Type /Page /StructParents 0 /P"))
+    assert document.text.split("\n") == ["Body", "A weir with two gates"]

@@ -35,6 +35,9 @@ DAY = 45987.6543  # 26 November 2025, 15:42:12
         ),
         *((-1234.567, "#,##0.00_);(#,##0.00)", "(1,234.57)"), (0, '0;-0;"none"', "none")),
         *((5, "[<1]0%;0.0", "5.0"), (0.25, "[<1]0%;0.0", "25%"), (-5, "+0;-0", "-5")),
+        *((DAY, "[$-407]d. mmmm yyyy", "26. November 2025"), (DAY, "[$-40C]ddd d", "mer. 26")),
+        *((75, "[$-407]d. mmm", "15. Mrz"), (75, "[$-de-AT]mmmm", "M\u00e4rz")),
+        *((75, "[$-F800]mmmm", "March"), (75, "[$-1010410]mmmm", "marzo")),
         *((DAY, "dd.mm.yyyy", "26.11.2025"), (DAY, "d mmmm yyyy", "26 November 2025")),
         *((DAY, "yyyy-mm-dd hh:mm:ss", "2025-11-26 15:42:12"), (DAY, "h:mm AM/PM", "3:42 PM")),
         *((1.5, "[h]:mm", "36:00"), (0.5, "mm:ss.0", "00:00.0"), (DAY, "ddd mmm yy", "Wed Nov 25")),
@@ -104,6 +107,43 @@ def test_excel_s_own_files_read_as_shown() -> None:
         assert words in beside
     assert beside.count("Mill Ltd") == 1
     assert document.places[1].row == 3
+
+
+def test_what_is_hidden_is_read_and_told() -> None:
+    stream = io.BytesIO()
+    with Workbook(stream) as book:
+        page, other = book.add_worksheet("Rates"), book.add_worksheet("Lists")
+        page.write_column(0, 0, ["Item", "Tin", "Zinc"])
+        page.write(0, 3, "Cost")
+        page.set_row(1, None, None, {"hidden": True})
+        page.set_column("D:E", None, None, {"hidden": True})
+        other.write(0, 0, "Secret")
+        other.hide()
+        page.insert_textbox(6, 1, "Weir", {"description": "A plan of the weir"})
+    document = parse_spreadsheet(stream.getvalue())
+    assert [word in document.text for word in ("Tin", "Cost", "Secret", "A plan of the weir")] == [
+        *(True, True, True, True),
+    ]
+    assert document.warnings == (
+        "hidden columns are read as well: Rates D to E",
+        "hidden rows are read as well: 1 of Rates",
+        "hidden sheets are read as well: Lists",
+    )
+
+
+def test_a_hidden_sheet_of_opendocument_is_read_and_told() -> None:
+    cell = "<table:table-cell><text:p>x</text:p></table:table-cell>"
+    row = f"<table:table-row{{}}>{cell}</table:table-row>"
+    style = (
+        "<style:style style:name='H'><style:table-properties table:display='false'/></style:style>"
+    )
+    rows = row.format("") + row.format(" table:visibility='collapse'")
+    table = f"{style}<table:table table:name='T' table:style-name='H'>{rows}</table:table>"
+    document = parse_spreadsheet(ods(table))
+    assert (document.text, document.warnings) == (
+        "x\nx",
+        ("hidden sheets are read as well: T", "hidden rows are read as well: 1 of T"),
+    )
 
 
 def test_a_formula_without_a_value_is_told() -> None:

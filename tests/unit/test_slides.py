@@ -89,6 +89,28 @@ def test_what_layouts_and_feet_say_comes_once() -> None:
     assert [place.page for place in document.places] == [1, 2]
 
 
+def test_what_is_written_of_a_picture_is_read_and_what_is_hidden_told() -> None:
+    picture = '<p:pic><p:nvPicPr><p:cNvPr id="2" {}/></p:nvPicPr></p:pic>'
+    shapes = (
+        picture.format('descr="A weir with two gates"'),
+        picture.format('descr="a.png"'),
+        picture.format('hidden="1" descr="switched off"'),
+    )
+    hidden = slide(shape("Of a hidden slide")).replace("<p:sld ", '<p:sld show="0" ')
+    document = parse_slides(deck([slide(*shapes), hidden]))
+    assert document.text.split("\n\n") == ["A weir with two gates", "Of a hidden slide"]
+    assert [each.part for each in document.left_out] == ["slide 1: hidden shapes"]
+    assert document.warnings == ("hidden slides are read as well: 2",)
+
+
+def test_a_formula_on_a_slide_is_read_in_one_line() -> None:
+    math = "<m:oMath><m:f><m:num><m:r><m:t>a</m:t></m:r></m:num><m:den><m:r><m:t>b</m:t></m:r>"
+    math += "</m:den></m:f></m:oMath>"
+    formula = shape("Let x").replace("</a:r>", f"</a:r><a14:m>{math}</a14:m>")
+    formula = formula.replace("<a14:m>", '<a14:m xmlns:a14="urn:x">')
+    assert parse_slides(deck([slide(formula)])).text == "Let xa/b"
+
+
 def test_a_slide_that_is_missing_is_told() -> None:
     whole = deck([slide(shape("One")), slide(shape("Two"))])
     document = parse_slides(whole.replace(b"ppt/slide1.xml", b"ppt/slidex.xml"))

@@ -4,7 +4,9 @@ import json
 
 import pytest
 
+from pgblend.cli.documents.parse_calendar import parse_calendar
 from pgblend.cli.documents.parse_latex import parse_latex
+from pgblend.cli.documents.parse_markdown import parse_markdown, parse_mdx
 from pgblend.cli.documents.parse_markup import parse_rtf
 from pgblend.cli.documents.parse_notebook import parse_notebook
 from pgblend.cli.documents.parse_subtitles import parse_subtitles
@@ -78,3 +80,66 @@ def test_what_stands_beside_the_text_of_an_rtf_is_read():
 def test_keys_of_a_bibliography_are_no_words():
     source = rb"\begin{thebibliography}{9}\bibitem[K]{knuth84} The book.\end{thebibliography}"
     assert parse_latex(source).text.split() == ["The", "book."]
+
+
+@pytest.mark.parametrize(
+    ("source", "text", "told"),
+    [
+        ("1\n00:00:01,000 --> 00:00:02,000\nThe ebb\n\nand the flow.\n\n2\n00:00:02,000 --> "
+         "00:00:03,000\nIn 1907\n", "The ebb and the flow. In 1907", []),
+        ("0\n0:0:1,0 -> 0:0:2,0\nOdd times\n", "Odd times", []),
+        ("{10}{20}The ebb|and flow\n{21}{30}{y:i}again\n", "The ebb and flow again", []),
+        ("[SUBTITLE]\n00:00:01.00,00:00:02.00\nOf SubViewer[br]again\n",
+         "Of SubViewer again", []),
+        ("WEBVTT\n\nNOTE not said\n\nbegin\n00:01.000 --> 00:02.000 align:start\n"
+         "<v.loud Ann>Ebb</v> <ruby>\u6f6e<rt>shio</rt></ruby>\n\nwithout a time\n\nlast\n"
+         "00:02.000 --> 00:03.000\nflow\n", "Ann: Ebb \u6f6e(shio) flow", ["line 9"]),
+        ("Of nobody\n\n00:00:01,000 --> 00:00:02,000\nSaid\n", "Said", ["line 1"]),
+        ("[Events]\nFormat: Start, End, Name, Text\nDialogue: 0:00:01.00,0:00:02.00,Ann,"
+         "{\\p1}m 0 0 l 9 9{\\p0}The ebb\nDialogue: 0:00:02.00,0:00:03.00,,{\\p2}m 0 0\n",
+         "Ann: The ebb", []),
+    ],
+)  # fmt: skip
+def test_all_that_is_said_in_subtitles_is_read(source, text, told):
+    document = parse_subtitles(source.encode())
+    assert document.text == text
+    assert [each.part for each in document.left_out] == told
+
+
+@pytest.mark.parametrize(
+    ("source", "text", "metadata"),
+    [
+        ("\n\n---\ntags: [a]\n---\nEbb\n", "Ebb", {"tags": ["a"]}),
+        ("---toml\ntags = ['a']\n---\nEbb\n", "Ebb", {"tags": ["a"]}),
+        ('---json\n{"tags": ["a"]}\n---\nEbb\n', "Ebb", {"tags": ["a"]}),
+        ('+++\nnote = """\n---\n"""\n+++\nEbb\n', "Ebb", {"note": "---\n"}),
+        ("```{note} Of tides\n:class: wide\nEbb\n```\n", "Note: Of tides Ebb", {}),
+        ("````{admonition} Of tides\nEbb\n````\n", "Of tides Ebb", {}),
+        ("```{code-block} c\nint ebb;\n```\n", "```{code-block} c int ebb; ```", {}),
+        ('=== "Low tide"\n\n    Ebb\n', "Low tide Ebb", {}),
+        ("Ebb %%not shown%% at 5%%\n", "Ebb at 5%%", {}),
+        ('<Card title="Tides">Ebb</Card>\n', "Tides Ebb", {}),
+    ],
+)
+def test_markdown_of_many_programs_is_read_as_it_is_shown(source, text, metadata):
+    document = parse_mdx(source) if "<Card" in source else parse_markdown(source)
+    assert (" ".join(document.text.split()), document.metadata) == (text, metadata)
+    assert document.text.count("\n") == source.count("\n")
+
+
+def test_a_calendar_says_when_where_who_and_what_for():
+    entry = (
+        "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nBEGIN:{0}\r\nSUMMARY:Ebb\\, and flow\r\n{1}"
+        "DESCRIPTION:Bring boots\r\n and a lamp\r\nEND:{0}\r\nEND:VCALENDAR\r\n"
+    )
+    event = "DTSTART;TZID=Europe/Berlin:20260504T100000\r\nLOCATION:Quay\r\n" + (
+        "ATTENDEE;CN=Ann Berg:mailto:ann@x.org\r\nRRULE:FREQ=WEEKLY;COUNT=3\r\n"
+        "BEGIN:VALARM\r\nACTION:DISPLAY\r\nDESCRIPTION:ringing\r\nEND:VALARM\r\n"
+    )
+    document = parse_calendar(entry.format("VEVENT", event).encode())
+    assert document.title == "Ebb, and flow"
+    for words in ("2026-05-04 10:00", "Where: Quay", "Ann Berg", "WEEKLY", "Bring bootsand a lamp"):
+        assert words in document.text
+    assert "ringing" not in document.text
+    task = parse_calendar(entry.format("VTODO", "DUE;VALUE=DATE:20260601\r\n").encode())
+    assert "2026-06-01" in task.text

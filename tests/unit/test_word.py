@@ -166,6 +166,26 @@ def test_text_boxes_charts_and_fields_are_read_once() -> None:
     assert (document.tables[0].caption, document.tables[0].header) == ("Catch", "Share")
 
 
+def test_what_is_written_of_a_picture_is_read_where_it_stands() -> None:
+    space = "http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing"
+    inline = f'<w:r><w:drawing><wp:inline xmlns:wp="{space}"><wp:docPr id="1" '
+    title, words, name, hidden = (
+        f"{inline}{more}/></wp:inline></w:drawing></w:r>"
+        for more in (
+            *('title="Gate" descr="Gate"', 'descr="A weir with two gates"'),
+            *('descr="image1.png"', 'descr="switched off" hidden="1"'),
+        )
+    )
+    old = '<w:r><w:pict><v:shape alt="An older weir"><v:fill/></v:shape></w:pict></w:r>'
+    both = f"<mc:Choice/><mc:Fallback>{old}</mc:Fallback>"
+    body = (
+        f"<w:p><w:r><w:t>See</w:t></w:r>{words}<w:r><w:t>and</w:t></w:r>{name}{old}"
+        f"<mc:AlternateContent>{both}</mc:AlternateContent>{hidden}</w:p>"
+        + TABLE.format(ROW.format("", f"<w:p>{title}</w:p>"))
+    )
+    assert lines(read(body)) == ["See A weir with two gates and An older weir", "Gate"]
+
+
 def test_heads_feet_and_notes_come_once() -> None:
     head = root("w:hdr", paragraph("Mill Ltd, Kestrelmoor") + paragraph("Page 3"))
     document = read(
