@@ -34,7 +34,8 @@ return html_text(json.loads(columns), title)
 $python$;
 
 -- _own_rows: rows of an attached table, by _read_as_owner for those who may call it and by
--- _read_attached for others.
+-- _read_attached for others. A row filter is read as it was when it was judged (_row_filter),
+-- however the session reads backslashes.
 CREATE OR REPLACE FUNCTION pgblend._own_rows(
     attached pgblend_data.attached_table,
     what text,
@@ -44,6 +45,7 @@ CREATE OR REPLACE FUNCTION pgblend._own_rows(
 RETURNS SETOF pgblend_data.attached_row
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
+SET standard_conforming_strings = on
 AS $function$
 BEGIN
     IF has_function_privilege(

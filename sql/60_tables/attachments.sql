@@ -72,7 +72,7 @@ $function$;
 -- as the predicate of an index on an empty table with the same columns, which is undone. Columns
 -- of other types than PostgreSQL's own and enums are not there: to read a literal of such a type
 -- may be to run a user's code. Runs with the rights of whoever attaches. Values are read in UTC and
--- ISO 8601.
+-- ISO 8601, backslashes as themselves.
 CREATE OR REPLACE FUNCTION pgblend._row_filter(
     relation regclass,
     condition text,
@@ -86,6 +86,7 @@ SET search_path = pg_catalog, pg_temp
 SET datestyle = 'ISO, YMD'
 SET timezone = 'UTC'
 SET intervalstyle = 'postgres'
+SET standard_conforming_strings = on
 AS $function$
 DECLARE
     first_of_users CONSTANT oid := 16384;
@@ -165,8 +166,9 @@ DECLARE
 BEGIN
     SELECT c.* INTO relation FROM pg_class AS c WHERE c.oid = wanted;
     IF NOT FOUND OR relation.relkind NOT IN ('r', 'p', 'v') OR relation.relpersistence = 't'
-        OR relation.relnamespace::regnamespace::text IN (
-            'blend', 'pgblend', 'pgblend_data', 'pg_catalog', 'information_schema')
+        OR EXISTS (
+            SELECT FROM pg_namespace AS n WHERE n.oid = relation.relnamespace AND n.nspname IN (
+                'blend', 'pgblend', 'pgblend_data', 'pg_catalog', 'information_schema'))
     THEN
         RETURN format('%s is not a user''s table: expected a plain or a partitioned table, or a '
             'view', wanted);

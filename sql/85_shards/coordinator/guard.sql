@@ -56,7 +56,8 @@ BEGIN
     EXECUTE format(
         'CREATE TABLE pgblend_data.%1$I (embedding %2$I.%3$s NOT NULL);
         GRANT SELECT ON pgblend_data.%1$I TO pgblend_reader', made.table_name,
-        (SELECT e.extnamespace::regnamespace::text FROM pg_extension AS e
+        (SELECT n.nspname FROM pg_extension AS e
+            INNER JOIN pg_namespace AS n ON n.oid = e.extnamespace
             WHERE e.extname = 'vector'),
         made.vector_type);
     PERFORM pgblend._guard_table(made.table_name);
