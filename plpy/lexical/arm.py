@@ -28,6 +28,7 @@ from pgblend.plpy.lexical.corrections import (
     told_corrections,
 )
 from pgblend.plpy.lexical.deadline import Deadline, arm_deadline
+from pgblend.plpy.lexical.query import asked_of
 from pgblend.plpy.lexical.terms import (
     QueryTerms,
     lexemes_of_words,
@@ -120,7 +121,7 @@ class LexicalArm:
             meanings=terms.meanings,
             synonyms=told_synonyms(terms, found),
             known=known_share(terms, counts, values),
-            one_word=is_one_word(terms, counts),
+            asked=words_asked(terms, counts),
         )
 
     def corrected(self, query: str, depth: int) -> WordList:
@@ -311,20 +312,19 @@ def has_every_word(terms: QueryTerms, counts: Counts) -> bool:
     return all(df for one, df in pairs if one[:2] not in ("==", "=-") and one not in covered)
 
 
-def is_one_word(terms: QueryTerms, counts: Counts) -> bool:
-    """Tell whether a query asks for one thing in each language: a word, or an identifier.
+def words_asked(terms: QueryTerms, counts: Counts) -> int:
+    """Return how many words a query asks for, in the language in which they are most.
 
-    An identifier that passages have ("=…") outweighs its own words, and all others.
+    An identifier that passages have ("=…") outweighs its own words: words as written count then.
     """
     df = dict(zip(zip(terms.configs, terms.lexemes, strict=True), own_df(counts), strict=True))
+    most = 0
     for part in terms.parts:
         asked = [one for one, boost in zip(part.lexemes, part.weights, strict=True) if boost]
-        exact = [
-            one for one in asked if one[:1] == "=" and one[:2] != "==" and df[part.config, one]
-        ]
-        if len(exact or [one for one in asked if one[:1] != "="]) > 1:
-            return False
-    return bool(terms.lexemes)
+        is_exact = any(one[:1] == "=" and one[:2] != "==" and df[part.config, one] for one in asked)
+        written = asked_of(terms.query).words.split()
+        most = max(most, len(written if is_exact else [one for one in asked if one[:1] != "="]))
+    return most
 
 
 def known_share(terms: QueryTerms, counts: Counts, idf: Sequence[float]) -> float:

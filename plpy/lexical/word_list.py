@@ -14,7 +14,7 @@ class WordList(NamedTuple):
     and several languages. `known` is the share of its words, by idf, that passages have, of several
     languages the largest. `may_be_named` is false where no document is called as the query asks.
     `corrections` of each row say in JSON what stands for which lexeme, `synonyms` what words of the
-    query stand for. `one_word`: it asks for one word or identifier, which all candidates have.
+    query stand for. `asked` is how many words it asks for.
     """
 
     found: CandidateList
@@ -24,4 +24,4 @@ class WordList(NamedTuple):
     meanings: Mapping[str, Meaning] = {}
     synonyms: Sequence[Mapping[str, Sequence[str]]] = ()
     known: float = 0.0
-    one_word: bool = False
+    asked: int = 0

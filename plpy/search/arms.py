@@ -119,10 +119,8 @@ class Arms:
             if synonyms:
                 notes[rank] = {**notes.get(rank, {}), "synonyms": synonyms}
         told = is_whole, is_named, words.meanings
-        one_word = words.one_word
-        return ArmList(
-            arm, kind, weight, words.found, notes, *told, known=words.known, one_word=one_word
-        )
+        known, asked = words.known, words.asked
+        return ArmList(arm, kind, weight, words.found, notes, *told, known=known, asked=asked)
 
     def _goes_on(self, kind: str, arm: str, error: Exception) -> bool:
         """Name what an arm failed for; tell whether it is to be asked once more, or is left out."""

@@ -14,8 +14,8 @@ class ArmList:
 
     `arm` is what the list is called (an expanded query has several of a kind). `notes` has more of
     a rank, from 1. `every_word` tells that passages have every word of the text, `known` how much
-    of it, `one_word` that it asks for a single one, `named` that the first passage's document is
-    called so. `question` is the sub-question that was searched, None for the query and its
+    of it, `asked` how many words it asks for, `named` that the first passage's document is called
+    so. `question` is the sub-question that was searched, None for the query and its
     variants.
     """
 
@@ -29,7 +29,7 @@ class ArmList:
     meanings: Mapping[str, Meaning] = field(default_factory=dict)
     question: str | None = None
     known: float = 0.0
-    one_word: bool = False
+    asked: int = 0
 
     @property
     def by_vector(self) -> bool:

@@ -48,12 +48,17 @@ def arm_normalization(
     return "minmax", {}
 
 
+# A query of so few words asks for them as they stand. What that adds to their list's weight is what
+# the default profile's vectors weigh.
+FEW_WORDS, OF_FEW_WORDS = 2, 2.0
+
+
 def spread_scores(
     scores: Sequence[float],
     floor: float | None,
     depth: int,
     each_once: float = 0.0,
-    one_word: bool = False,
+    asked: int = 0,
 ) -> tuple[list[float], float]:
     """Return a list's scores in [0, 1], in their order, and its spread.
 
@@ -67,10 +72,11 @@ def spread_scores(
     alike cannot tell which is better, and counts less. Multiplying all BM25 scores or all distances
     by one number changes nothing, so models whose cosines lie close together count as others do.
 
-    A list of words tells more than its best apart: what has the words from what lacks them. So far
-    as the 25th has all that the best has (_likeness), the best is compared with the floor instead.
-    Of `one_word` all candidates have that one; `each_once` is BM25 of all words, each once in a
-    passage of average length.
+    A list of words tells more than its best apart: what has the words from what lacks them. That
+    adds up to 1 to the spread, so far as the 25th has all that the best has (_likeness). A query of
+    `asked` words, at most FEW_WORDS, adds OF_FEW_WORDS. A candidate's share of it is how far it has
+    what the best has; of a single word all have that. `each_once` is BM25 of all words, each once
+    in a passage of average length.
     """
     falling = sorted(scores, reverse=True) or [0.0]
     least = falling[-1]
@@ -84,8 +90,15 @@ def spread_scores(
         return normal, _spread(best, other, 1 - other)
     if len(falling) < place:
         other = min(other, floor)
-    like = 1.0 if one_word else _likeness(best, other, each_once)
-    return normal, _spread(best, other + like * (floor - other), abs(best))
+    spread = _spread(best, other, abs(best))
+    is_asked = 0 < asked <= FEW_WORDS and best > floor
+    like = OF_FEW_WORDS if is_asked else _likeness(best, other, each_once)
+    whole = spread + like
+    if like == 0 or whole == spread:
+        return normal, spread
+    has = [1.0 if asked == 1 else _eighth_power(max(score, 0.0) / best) for score in scores]
+    both = zip(normal, has, strict=True)
+    return [(spread * one + like * share) / whole for one, share in both], whole
 
 
 def _spread(best: float, other: float, whole: float) -> float:
@@ -109,7 +122,10 @@ def _likeness(best: float, other: float, each_once: float) -> float:
     """
     if min(best, other, each_once) <= 0:
         return 0.0
-    share = other / best * min(1.0, 2 * best / each_once)
+    return _eighth_power(other / best * min(1.0, 2 * best / each_once))
+
+
+def _eighth_power(share: float) -> float:
     for _ in range(3):
         share *= share
     return share
@@ -177,7 +193,7 @@ def comparable_scores(
         if of_list.by_vector:
             return spread_scores(scores, None, depth)
         each_once = (of_list.found.perfect or 0.0) / (k1 + 1)
-        return spread_scores(scores, 0.0, depth, each_once, of_list.one_word)
+        return spread_scores(scores, 0.0, depth, each_once, of_list.asked)
     method = arm_normalization(normalization, of_list.kind, *score_range(of_list))
     return [one for one in normalize_scores(scores, *method) if one is not None], 1.0
 

@@ -1,4 +1,7 @@
-"""Words that 25 to 300 passages have: the first row has them, on four collections of templates."""
+"""Words that 25 to 300 passages have: the first row has them, on four collections of templates.
+
+Once as they are, and once with a text of a near variant of each of 25 such words.
+"""
 
 import asyncio
 import random
@@ -88,14 +91,37 @@ def filled(template: str, number: int, source: random.Random) -> str:
     )
 
 
+def words_of(text: str) -> set[str]:
+    return set(re.findall(r"[\w-]*\w", text.lower()))
+
+
+def tied_words(words: list[set[str]]) -> tuple[Counter[str], list[str]]:
+    """Return how many texts have each word, and the words that 25 to 300 have."""
+    df = Counter(word for of_text in words for word in of_text)
+    return df, sorted(word for word, n in df.items() if 25 <= n <= 300 and len(word) > 1)
+
+
+def near_variants(texts: list[str], source: random.Random) -> list[str]:
+    """Return texts of a single word each, which is nearly one that many have."""
+    _, tied = tied_words([*map(words_of, texts)])
+    long = [word for word in tied if len(word) > 4 and word.isalpha()]
+    made = []
+    for word in source.sample(long, min(25, len(long))):
+        place = source.randrange(2, len(word) - 1)
+        ways = f"{word}en", f"{word[:place]} {word[place:]}", word[:-2], f"{word}haus", f"pre{word}"
+        made.append(source.choice(ways))
+    return made
+
+
+@pytest.mark.parametrize("has_variants", [False, True], ids=["plain", "near variants"])
 @pytest.mark.parametrize("language", TEMPLATES)
-def test_the_first_row_has_the_words(db: Database, language: str) -> None:
+def test_the_first_row_has_the_words(db: Database, language: str, has_variants: bool) -> None:
     name, templates = TEMPLATES[language]
     source = random.Random(name)
     texts = [filled(templates[n % len(templates)], n, source) for n in range(ROWS)] + SHORT
-    words = [set(re.findall(r"[\w-]*\w", text.lower())) for text in texts]
-    df = Counter(word for of_text in words for word in of_text)
-    tied = sorted(word for word, n in df.items() if 25 <= n <= 300 and len(word) > 1)
+    texts += near_variants(texts, source) if has_variants else []
+    words = [*map(words_of, texts)]
+    df, tied = tied_words(words)
     others = sorted(word for word, n in df.items() if n >= 5 and len(word) > 1)
     asked = source.sample(tied, min(SINGLE, len(tied)))
     while len(asked) < SINGLE + PAIRS:

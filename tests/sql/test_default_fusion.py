@@ -52,12 +52,15 @@ def search(db: Database, **options: object) -> dict[str, tuple[float, float | No
 
 
 def expected(words: dict[str, float], cosines: dict[str, float]) -> dict[str, float]:
-    """Fuse by the definition: no list is full, so words begin at 0, and cosines at the least."""
+    """Fuse by the definition: no list is full, so words begin at 0, and cosines at the least.
+
+    A single word adds 2 for each passage that has it.
+    """
     best, near, far = max(words.values()), max(cosines.values()), min(cosines.values())
     by_vector = 2 * ((near - far) / (1 - far)) ** 1.25  # by words: ((best - 0) / best) ** 1.25
+    by_words = {key: 2 + word / best for key, word in words.items()}
     return {
-        key: (words.get(key, 0) / best + by_vector * (cosine - far) / (near - far))
-        / (1 + by_vector)
+        key: (by_words.get(key, 0) + by_vector * (cosine - far) / (near - far)) / (3 + by_vector)
         for key, cosine in cosines.items()
     }
 

@@ -52,25 +52,41 @@ def test_a_tie_of_all_words_counts_in_full() -> None:
 
 
 def test_a_tie_of_some_of_many_words_counts_little() -> None:
-    assert spread_scores(TIED, 0.0, 100, 20.0)[1] == pytest.approx((0.5**8) ** 1.25)
+    assert spread_scores(TIED, 0.0, 100, 20.0)[1] == pytest.approx(0.5**8)
     lower = [5.0] + [3.0] * 39
     plain, with_words = spread_scores(lower, 0.0, 40)[1], spread_scores(lower, 0.0, 40, 5.0)[1]
     assert plain == pytest.approx(0.4**1.25)
     assert plain < with_words < plain + 0.02
 
 
+FALLING = [float(score) for score in range(100, 0, -1)]
+APART = 0.24**1.25  # of 100 and 76
+
+
 def test_of_one_word_every_candidate_has_it() -> None:
-    falling = [float(score) for score in range(100, 0, -1)]
-    assert spread_scores(falling, 0.0, 100, 60.0)[1] < 0.3
-    assert spread_scores(falling, 0.0, 100, 60.0, True)[1] == 1
+    assert spread_scores(FALLING, 0.0, 100, 60.0)[1] < 0.3
+    normal, spread = spread_scores(FALLING, 0.0, 100, 60.0, 1)
+    assert spread == pytest.approx(2 + APART)
+    assert normal[0] == 1
+    assert normal[-1] == pytest.approx(2 / spread)
 
 
-@given(SCORES, st.sampled_from([0.0, None]), st.integers(1, 20), st.floats(0, 100), st.booleans())
+def test_of_two_words_a_candidate_has_what_it_has_of_the_best() -> None:
+    normal, spread = spread_scores(FALLING, 0.0, 100, 60.0, 2)
+    assert spread == pytest.approx(2 + APART)
+    assert normal[0] == 1
+    assert normal[50] == pytest.approx((49 / 99 * APART + 2 * 0.5**8) / spread)
+    assert spread_scores(FALLING, 0.0, 100, 0.0, 3)[1] == pytest.approx(APART)
+
+
+@given(
+    SCORES, st.sampled_from([0.0, None]), st.integers(1, 20), st.floats(0, 100), st.integers(0, 3)
+)
 def test_bounds_and_order(
-    scores: list[float], floor: float | None, depth: int, each_once: float, one_word: bool
+    scores: list[float], floor: float | None, depth: int, each_once: float, asked: int
 ) -> None:
-    places, spread = spread_scores(scores, floor, depth, each_once, one_word)
-    assert 0 <= spread <= 1
+    places, spread = spread_scores(scores, floor, depth, each_once, asked)
+    assert 0 <= spread <= (1 if floor is None else 3)
     assert all(0 <= place <= 1 for place in places)
     pairs = list(zip(scores, places, strict=True))
     assert all(p <= q for s, p in pairs for r, q in pairs if s <= r)
