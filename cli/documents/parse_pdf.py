@@ -1,12 +1,13 @@
 """PDF by page, with the outline as headings."""
 
 import re
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from ctypes import c_char, c_ulong
-from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any
+from dataclasses import replace
+from itertools import chain, islice
+from typing import Any, NamedTuple
 
 import pypdfium2 as pdfium
 import pypdfium2.raw as raw
@@ -28,7 +29,8 @@ from pgblend.cli.documents.office_file import local_name, parse_xml
 from pgblend.cli.documents.pdf_layers import Layers, has_layers
 from pgblend.cli.documents.pdf_layout import find_tables
 from pgblend.cli.documents.pdf_page import joined, own_hyphens, read_page
-from pgblend.cli.documents.text_builder import TextBuilder
+from pgblend.cli.documents.pdf_pages import Line, Pages, Running
+from pgblend.cli.documents.text_builder import PART_CHARACTERS, TextBuilder
 
 # XFA: forms within a PDF whose labels and values are XML, not pages.
 
@@ -103,108 +105,6 @@ def _add(lines: list[str], text: str) -> None:
         lines.append(text)
 
 
-# Running heads and feet of a PDF: lines that come again at the edges of most pages.
-
-# Lines at the edge of a page: of so many the first and the last, in so much of its height.
-_LINES = 3
-_EDGE = 0.15
-_LEAST_PAGES = 3
-_LONGEST = 200
-_SHARE = 0.5
-# Of the left pages, or of the right ones, so many more.
-_SIDE_SHARE = 0.7
-_DIGITS = re.compile(r"\d+")
-_ROMAN = re.compile(r"[ivxlcdm]{1,8}", re.IGNORECASE)
-_WORD = re.compile(r"[^\W\d_]{2}")
-# So many different ones are kept.
-_MOST_KEPT = 20
-
-Line = tuple[str, float]
-# A line with its numbers left out, and these.
-_Key = tuple[str, tuple[int, ...]]
-
-
-@dataclass(frozen=True)
-class Running:
-    """The heads and feet that repeat, as they were first seen; pages' numbers alone are none."""
-
-    heads: tuple[str, ...]
-    feet: tuple[str, ...]
-
-
-def without_running(pages: Sequence[Sequence[Line]]) -> tuple[list[list[str]], Running]:
-    """Return each page's lines without those that repeat on most pages, and these.
-
-    Lines are alike where they differ in numbers that count pages. Books have one head on left pages
-    and another on right ones: each is counted among its own.
-    """
-    edges = [(_edge(page, 1), _edge(page, -1)) for page in pages]
-    kept: list[list[str]] = []
-    found: tuple[dict[str, str], dict[str, str]] = ({}, {})
-    repeated = [_repeated([edge[side] for edge in edges]) for side in (0, 1)]
-    for page, edge in zip(pages, edges, strict=True):
-        dropped = set()
-        for side in (0, 1):
-            for number, (key, _) in edge[side].items():
-                if key in repeated[side]:
-                    dropped.add(number)
-                    found[side].setdefault(key, page[number][0])
-        kept.append([text for number, (text, _) in enumerate(page) if number not in dropped])
-    heads, feet = (
-        tuple(text for text in each.values() if _WORD.search(text))[:_MOST_KEPT] for each in found
-    )
-    return kept, Running(heads, feet)
-
-
-def _edge(page: Sequence[Line], direction: int) -> dict[int, _Key]:
-    """Return the lines at the head (1) or the foot (-1) of a page by number, as their keys."""
-    order = sorted(range(len(page)), key=lambda number: -direction * page[number][1])[:_LINES]
-    found = {}
-    for number in order:
-        text, height = page[number]
-        is_edge = height >= 1 - _EDGE if direction > 0 else height <= _EDGE
-        if is_edge and len(text) <= _LONGEST:
-            found[number] = _key(text)
-    return found
-
-
-def _key(text: str) -> _Key:
-    words = " ".join(text.casefold().split())
-    if _ROMAN.fullmatch(words):
-        return "#", ()
-    return _DIGITS.sub("#", words), tuple(map(int, _DIGITS.findall(words)))
-
-
-def _repeated(edges: Sequence[dict[int, _Key]]) -> set[str]:
-    """Return the keys that most pages have, or most of the left ones, or most of the right ones."""
-    found: set[str] = set()
-    pages = [dict(edge.values()) for edge in edges]
-    for start, step, share in ((0, 1, _SHARE), (0, 2, _SIDE_SHARE), (1, 2, _SIDE_SHARE)):
-        some = pages[start::step]
-        if len(some) >= _LEAST_PAGES:
-            counts = Counter(key for page in some for key in page)
-            found |= {
-                key
-                for key, count in counts.items()
-                if count > share * len(some)
-                and _count_pages([page.get(key) for page in some], step)
-            }
-    return found
-
-
-def _count_pages(numbers: Sequence[tuple[int, ...] | None], step: int) -> bool:
-    """Whether the numbers of a line stay from page to page, or go on as those of pages do.
-
-    Others, of invoices that have a page each, say something.
-    """
-    pairs = [(one, other) for one, other in pairwise(numbers) if one is not None and other]
-    wrong = sum(
-        any(after - before not in (0, step) for before, after in zip(one, other, strict=True))
-        for one, other in pairs
-    )
-    return wrong <= _SHARE * len(pairs)
-
-
 _MAX_OUTLINE = 10_000
 # Of 72 dots an inch: 400 dots show the smallest print.
 _MOST_SCALE = 400 / 72
@@ -214,64 +114,122 @@ _FORM = "an XFA form that cannot be read"
 _OPEN_IT = "open it in Adobe Acrobat and print it to PDF"
 # A form that is all XFA has a page that asks to wait: so short it is no text.
 _LONGEST_NOTICE = 1500
+_PAGES_AT_ONCE = 100
+
+
+class Bookmark(NamedTuple):
+    """An entry of the outline; pages count from 0."""
+
+    title: str
+    level: int
+    page: int
 
 
 def parse_pdf(data: bytes) -> Document:
-    """Read a PDF's pages; those without text (scans) become pictures to read."""
+    """Read a PDF's pages; those without text (scans) become pictures to read.
+
+    A long one is read in parts, so that memory does not grow with its pages.
+    """
+    left_out: list[LeftOut] = []
+    scans: set[int] = set()
+    with _opened(data) as pdf:
+        count = len(pdf)
+        info = pdf.get_metadata_dict()
+        bookmarks = list(islice(_bookmarks(pdf), _MAX_OUTLINE))
+        attached = [LeftOut(name, FILE_WITHIN, SAVE_IT) for name in _attached(pdf)]
+        form_lines = _form(pdf, left_out)
+    pages = Pages(_pages(data, count, form_lines, scans, left_out))
+    hyphened = own_hyphens(pages)
+    parts = _parts(data, pages, hyphened, scans, bookmarks)
+    first, second = next(parts), next(parts, None)
+    return replace(
+        first,
+        title=stated_title(info.get("Title", "")),
+        metadata=_metadata(info, count, pages.running),
+        left_out=tuple(dict.fromkeys([*left_out, *attached])),
+        further=() if second is None else chain([second], parts),
+    )
+
+
+@contextmanager
+def _opened(data: bytes) -> Iterator[pdfium.PdfDocument]:
     try:
         pdf = pdfium.PdfDocument(data)
     except pdfium.PdfiumError as error:
         raise ParseError(_reason(str(error))) from None
     try:
-        return _read(pdf, data)
+        yield pdf
     finally:
         pdf.close()
 
 
-def _read(pdf: pdfium.PdfDocument, data: bytes) -> Document:
-    left_out: list[LeftOut] = []
-    form_lines = _form(pdf, left_out)
+def _pages(
+    data: bytes, count: int, form_lines: list[str], scans: set[int], left_out: list[LeftOut]
+) -> Iterator[list[Line]]:
+    """Yield the lines of each page, with those of a form on the first, and note scans."""
     layers = Layers(left_out) if has_layers(data) else None
-    pages: list[list[Line]] = []
-    scans: set[int] = set()
-    for index in range(len(pdf)):
-        try:
-            page = read_page(pdf, index, left_out, layers)
-        except pdfium.PdfiumError:
-            left_out.append(LeftOut(f"page {index + 1}", _UNREADABLE, _PRINT_ANEW))
-            pages.append([])
-            continue
-        pages.append(page.lines)
-        if page.is_scan or not page.lines:
-            scans.add(index)
+    is_all_form = bool(form_lines)
     if form_lines:
-        if sum(len(text) for page in pages for text, _ in page) <= _LONGEST_NOTICE:
-            pages, scans = [[] for _ in pages], set()
-        pages[0] += [(text, 0.5) for text in form_lines]
-    texts, running = without_running(pages)
-    del pages
-    hyphened = own_hyphens(texts)
-    builder = TextBuilder()
-    starts: list[int] = []
-    scanned: list[Picture] = []
-    for index, lines in enumerate(texts):
+        length = sum(
+            len(text) for page in _read_pages(data, count, set(), [], layers) for text, _ in page
+        )
+        is_all_form = length <= _LONGEST_NOTICE
+    for index, lines in enumerate(_read_pages(data, count, scans, left_out, layers)):
+        shown = [] if is_all_form else lines
+        yield shown if index else [*shown, *((text, 0.5) for text in form_lines)]
+    if is_all_form:
+        scans.clear()
+
+
+def _read_pages(
+    data: bytes, count: int, scans: set[int], left_out: list[LeftOut], layers: Layers | None
+) -> Iterator[list[Line]]:
+    """Read pages one after another; the library keeps what it read of a file that is open."""
+    for start in range(0, count, _PAGES_AT_ONCE):
+        with _opened(data) as pdf:
+            _form(pdf, [])
+            for index in range(start, min(start + _PAGES_AT_ONCE, count)):
+                try:
+                    page = read_page(pdf, index, left_out, layers)
+                except pdfium.PdfiumError:
+                    left_out.append(LeftOut(f"page {index + 1}", _UNREADABLE, _PRINT_ANEW))
+                    yield []
+                    continue
+                if page.is_scan or not page.lines:
+                    scans.add(index)
+                yield page.lines
+
+
+def _parts(
+    data: bytes,
+    pages: Iterable[Sequence[str]],
+    hyphened: frozenset[str],
+    scans: set[int],
+    bookmarks: Sequence[Bookmark],
+) -> Iterator[Document]:
+    """Write pages as the parts of a document, one at least, each under the headings above it."""
+    outline = _Outline(bookmarks)
+    builder, starts, first = TextBuilder(), list[int](), 0
+    for index, lines in enumerate(pages):
+        if builder.length >= PART_CHARACTERS:
+            yield _part(builder, outline.headings(builder.text(), starts, first))
+            builder, starts, first = TextBuilder(), [], index
         builder.start_page(index + 1)
         starts.append(builder.add(joined(lines, hyphened)))
         if index in scans:
             picture = _page_picture(data, index)
-            scanned.append(Picture(builder.length, picture, index + 1))
+            builder.pictures.append(Picture(builder.length, picture, index + 1))
+    yield _part(builder, outline.headings(builder.text(), starts, first))
+
+
+def _part(builder: TextBuilder, headings: Iterable[Heading]) -> Document:
     text = builder.text()
-    info = pdf.get_metadata_dict()
-    left_out += [LeftOut(name, FILE_WITHIN, SAVE_IT) for name in _attached(pdf)]
     return Document(
-        title=stated_title(info.get("Title", "")),
         text=text,
-        metadata=_metadata(info, len(pdf), running),
-        headings=tuple(_outline(pdf, text, starts)),
+        headings=tuple(headings),
         tables=find_tables(text),
         places=tuple(builder.places),
-        pictures=tuple(scanned),
-        left_out=tuple(dict.fromkeys(left_out)),
+        pictures=tuple(builder.pictures),
     )
 
 
@@ -333,24 +291,49 @@ def _page_picture(data: bytes, index: int) -> Callable[[int], bytes]:
     return load
 
 
-def _outline(pdf: pdfium.PdfDocument, text: str, starts: list[int]) -> Iterator[Heading]:
-    """Yield the bookmarks in order, each where its title stands on its page, else at its top."""
-    position = 0
-    for count, bookmark in enumerate(pdf.get_toc(max_depth=6)):
+def _bookmarks(pdf: pdfium.PdfDocument) -> Iterator[Bookmark]:
+    for bookmark in pdf.get_toc(max_depth=6):
         title = " ".join(bookmark.get_title().split())
         destination = bookmark.get_dest()
         index = destination.get_index() if destination else None
-        if count >= _MAX_OUTLINE:
-            return
-        if not title or index is None or not 0 <= index < len(starts):
-            continue
-        end = starts[index + 1] if index + 1 < len(starts) else len(text)
-        pattern = r"\s+".join(map(re.escape, title.split()))
-        match = re.compile(pattern, re.IGNORECASE).search(text, max(position, starts[index]), end)
-        offset = match.start() if match else starts[index]
-        if offset >= position:
-            yield Heading(offset, bookmark.level + 1, storable_text(title))
-            position = offset
+        if title and index is not None:
+            yield Bookmark(title, bookmark.level + 1, index)
+
+
+class _Outline:
+    """Turns bookmarks, in their order, into the headings of one part after another."""
+
+    def __init__(self, bookmarks: Sequence[Bookmark]) -> None:
+        self._left = deque(bookmarks)
+        self._above: list[Heading] = []
+
+    def headings(self, text: str, starts: Sequence[int], first: int) -> list[Heading]:
+        """Return those above a part, then each where its title stands on its page, else at its top.
+
+        A bookmark that leads back is left out.
+        """
+        found = [replace(each, offset=0) for each in self._above]
+        position = 0
+        while self._left and self._left[0].page < first + len(starts):
+            title, level, page = self._left.popleft()
+            place = page - first
+            if place < 0:
+                continue
+            end = starts[place + 1] if place + 1 < len(starts) else len(text)
+            pattern = r"\s+".join(map(re.escape, title.split()))
+            match = re.compile(pattern, re.IGNORECASE).search(
+                text, max(position, starts[place]), end
+            )
+            offset = match.start() if match else starts[place]
+            if offset >= position:
+                found.append(Heading(offset, level, storable_text(title)))
+                position = offset
+        self._above = []
+        for each in found:
+            while self._above and self._above[-1].level >= each.level:
+                self._above.pop()
+            self._above.append(each)
+        return found
 
 
 def _reason(message: str) -> str:

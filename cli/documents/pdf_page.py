@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from ctypes import c_double, c_ushort
 from dataclasses import replace
 from itertools import pairwise
@@ -83,7 +83,7 @@ def read_page(
     return PdfPage(texts, is_scan)
 
 
-def joined(lines: list[str], hyphened: frozenset[str] = frozenset()) -> str:
+def joined(lines: Sequence[str], hyphened: frozenset[str] = frozenset()) -> str:
     """Return lines as a text; words that were divided between two are whole again.
 
     Those that are `hyphened` keep their hyphen.
@@ -92,29 +92,35 @@ def joined(lines: list[str], hyphened: frozenset[str] = frozenset()) -> str:
     return _LINE_HYPHEN.sub(lambda match: _whole(match, hyphened), text).strip()
 
 
-def own_hyphens(pages: Sequence[Sequence[str]]) -> frozenset[str]:
+def own_hyphens(pages: Iterable[Sequence[str]]) -> frozenset[str]:
     """Return the words that lines end within and whose hyphen is their own, as the text tells.
 
     It has them so elsewhere, and not more often without; or they have another hyphen, and the parts
-    beside this one are words of it.
+    beside this one are words of it. The pages are gone through twice.
     """
-    texts = ["\n".join(lines) for lines in pages]
     divided = {
         (left.casefold(), right.casefold())
-        for text in texts
-        for left, right in _DIVIDED.findall(text)
+        for lines in pages
+        for left, right in _DIVIDED.findall("\n".join(lines))
     }
-    counts = _counts(texts) if divided else Counter[str]()
+    counts = _counts(pages, divided) if divided else Counter[str]()
     return frozenset(f"{left}-{right}" for left, right in divided if _is_own(left, right, counts))
 
 
-def _counts(texts: Sequence[str]) -> Counter[str]:
-    """Count the whole words of texts, and the parts of those with hyphens."""
+def _counts(pages: Iterable[Sequence[str]], divided: set[tuple[str, str]]) -> Counter[str]:
+    """Count whole words, and the parts of those with hyphens, as far as they are asked for."""
+    asked = {
+        word
+        for left, right in divided
+        for part in [left.rpartition("-")[2]]
+        for word in (f"{left}-{right}", left + right, part + right, part, right)
+    }
     counts: Counter[str] = Counter()
-    for text in texts:
-        words = _COMPOUND.findall(_DIVIDED.sub(" ", text.casefold()))
-        counts.update(words)
-        counts.update(part for word in words if "-" in word for part in word.split("-"))
+    for lines in pages:
+        words = _COMPOUND.findall(_DIVIDED.sub(" ", "\n".join(lines).casefold()))
+        counts.update(word for word in words if word in asked)
+        parts = (part for word in words if "-" in word for part in word.split("-"))
+        counts.update(part for part in parts if part in asked)
     return counts
 
 

@@ -3,8 +3,6 @@
 import io
 import re
 import struct
-import subprocess
-import sys
 import zipfile
 from csv import reader
 from pathlib import Path
@@ -20,6 +18,7 @@ from pgblend.cli.documents.parse_spreadsheet import parse_spreadsheet
 from pgblend.cli.documents.settings import ChunkSettings
 from pgblend.cli.documents.text_builder import TextBuilder
 from pgblend.cli.documents.xls_sheets import _tell_drawings
+from support.memory import peak_megabytes
 from support.office_files import package, root
 
 DAY = 45987.6543  # 26 November 2025, 15:42:12
@@ -366,26 +365,7 @@ def _peak_megabytes(path: Path, count: int) -> float:
             table = book.add_worksheet()
             for number, row in enumerate(rows):
                 table.write_row(number, 0, row)
-    done = subprocess.run(
-        [sys.executable, "-c", _READ, str(path)], check=True, capture_output=True, text=True
-    )
-    size = path.stat().st_size / 2**20  # the bytes of a file are held
-    return int(done.stdout) / 2**10 - size
-
-
-_READ = """
-import resource, sys
-from pathlib import Path
-from pgblend.cli.documents.chunking import iterate_chunks
-from pgblend.cli.documents.formats import media_type_of, parse_file
-from pgblend.cli.documents.settings import ChunkSettings
-path = Path(sys.argv[1])
-held = [path.read_bytes()]
-kind = media_type_of(path, held[0])
-for chunk in iterate_chunks(parse_file(held.pop(), kind, path.name, ""), ChunkSettings()):
-    pass
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
-"""
+    return peak_megabytes(path)
 
 
 def test_a_quote_that_nobody_closes_takes_no_further_rows() -> None:

@@ -1,0 +1,151 @@
+"""The pages of a PDF between reading and writing: kept on disk, without heads that repeat."""
+
+import json
+import re
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+# Lines at the edge of a page: of so many the first and the last, in so much of its height.
+_LINES = 3
+_EDGE = 0.15
+_LEAST_PAGES = 3
+_LONGEST = 200
+_SHARE = 0.5
+# Of the left pages, or of the right ones, so many more.
+_SIDE_SHARE = 0.7
+_DIGITS = re.compile(r"\d+")
+_ROMAN = re.compile(r"[ivxlcdm]{1,8}", re.IGNORECASE)
+_WORD = re.compile(r"[^\W\d_]{2}")
+# So many different ones are kept.
+_MOST_KEPT = 20
+
+Line = tuple[str, float]
+# The hash of a line with its numbers left out, and these: little is kept of each page.
+_Key = tuple[int, tuple[int, ...]]
+
+
+@dataclass(frozen=True)
+class Running:
+    """The heads and feet that repeat, as they were first seen; pages' numbers alone are none."""
+
+    heads: tuple[str, ...]
+    feet: tuple[str, ...]
+
+
+class RunningLines:
+    """Finds lines that repeat on most pages; these are handed over in order, then read again.
+
+    Lines are alike where they differ in numbers that count pages. Books have one head on left pages
+    and another on right ones: each is counted among its own.
+    """
+
+    def __init__(self) -> None:
+        self._edges: list[tuple[dict[int, _Key], dict[int, _Key]]] = []
+        self._repeated: tuple[set[int], ...] = ()
+        self._found: tuple[dict[int, str], dict[int, str]] = ({}, {})
+
+    def add(self, page: Sequence[Line]) -> None:
+        """Take note of a page."""
+        self._edges.append((_edge(page, 1), _edge(page, -1)))
+
+    def without(self, number: int, page: Sequence[Line]) -> list[str]:
+        """Return the lines of a page, once all were noted, without those that repeat."""
+        if not self._repeated:
+            self._repeated = tuple(
+                _repeated([edges[side] for edges in self._edges]) for side in (0, 1)
+            )
+        dropped = set()
+        for side, edge in enumerate(self._edges[number]):
+            for line, (key, _) in edge.items():
+                if key in self._repeated[side]:
+                    dropped.add(line)
+                    self._found[side].setdefault(key, page[line][0])
+        return [text for line, (text, _) in enumerate(page) if line not in dropped]
+
+    def found(self) -> Running:
+        """Return the heads and feet of the pages that were read again."""
+        heads, feet = (
+            tuple(text for text in each.values() if _WORD.search(text))[:_MOST_KEPT]
+            for each in self._found
+        )
+        return Running(heads, feet)
+
+
+def _edge(page: Sequence[Line], direction: int) -> dict[int, _Key]:
+    """Return the lines at the head (1) or the foot (-1) of a page by number, as their keys."""
+    order = sorted(range(len(page)), key=lambda number: -direction * page[number][1])[:_LINES]
+    found = {}
+    for number in order:
+        text, height = page[number]
+        is_edge = height >= 1 - _EDGE if direction > 0 else height <= _EDGE
+        if is_edge and len(text) <= _LONGEST:
+            found[number] = _key(text)
+    return found
+
+
+def _key(text: str) -> _Key:
+    words = " ".join(text.casefold().split())
+    if _ROMAN.fullmatch(words):
+        return hash("#"), ()
+    return hash(_DIGITS.sub("#", words)), tuple(map(int, _DIGITS.findall(words)))
+
+
+def _repeated(edges: Sequence[dict[int, _Key]]) -> set[int]:
+    """Return the keys that most pages have, or most of the left ones, or most of the right ones."""
+    found: set[int] = set()
+    pages = [dict(edge.values()) for edge in edges]
+    for start, step, share in ((0, 1, _SHARE), (0, 2, _SIDE_SHARE), (1, 2, _SIDE_SHARE)):
+        some = pages[start::step]
+        if len(some) >= _LEAST_PAGES:
+            counts = Counter(key for page in some for key in page)
+            found |= {
+                key
+                for key, count in counts.items()
+                if count > share * len(some)
+                and _count_pages([page.get(key) for page in some], step)
+            }
+    return found
+
+
+def _count_pages(numbers: Sequence[tuple[int, ...] | None], step: int) -> bool:
+    """Whether the numbers of a line stay from page to page, or go on as those of pages do.
+
+    Others, of invoices that have a page each, say something.
+    """
+    pairs = [(one, other) for one, other in pairwise(numbers) if one is not None and other]
+    wrong = sum(
+        any(after - before not in (0, step) for before, after in zip(one, other, strict=True))
+        for one, other in pairs
+    )
+    return wrong <= _SHARE * len(pairs)
+
+
+# So many bytes of pages are in memory; more are in a file without a name.
+_IN_MEMORY = 1 << 20
+
+
+class Pages:
+    """The lines of all pages, to be gone through several times, one time after another.
+
+    They come without heads and feet that repeat, which `running` tells.
+    """
+
+    def __init__(self, pages: Iterable[Sequence[Line]]) -> None:
+        self._file = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115
+        self._running = RunningLines()
+        for page in pages:
+            self._running.add(page)
+            self._file.write(json.dumps(page).encode() + b"\n")
+
+    def __iter__(self) -> Iterator[list[str]]:
+        self._file.seek(0)
+        for number, line in enumerate(self._file):
+            yield self._running.without(number, json.loads(line))
+
+    @property
+    def running(self) -> Running:
+        """The heads and feet, once all pages were gone through."""
+        return self._running.found()
