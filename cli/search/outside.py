@@ -7,13 +7,16 @@ session.
 """
 
 import json
+import os
 import struct
 import time
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from decimal import Decimal
 from typing import Any, LiteralString, NamedTuple, TypeVar, cast
+from uuid import uuid4
 
+import platformdirs
 import psycopg
 from psycopg import postgres
 from psycopg.abc import PyFormat
@@ -24,6 +27,8 @@ from psycopg.types.string import TextLoader
 
 from pgblend.plpy.answers.render import context_of
 from pgblend.plpy.base.session import Rows, UserError, error_message
+from pgblend.plpy.lexical.query import check_query
+from pgblend.plpy.models.gateway import NO_GATEWAY, GatewayCall
 from pgblend.plpy.search.call import search as run_search
 from pgblend.plpy.search.diagnosis import diagnosis
 from pgblend.plpy.search.diagnosis_facts import Call
@@ -129,6 +134,8 @@ _SETTINGS = {
     "plan_cache_mode": "force_generic_plan",
     "extra_float_digits": "1",
 }
+_MODEL_REQUEST = "SELECT pgblend._model_request($1, $2, $3, $4)::text AS request"
+_MODEL_TYPES = ["text", "jsonb", "text", "integer"]
 _BEGIN: LiteralString = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 
 
@@ -204,6 +211,24 @@ class Connection:
         self.run(f"SELECT set_config('statement_timeout', '{max(1, int(ms))}', true)", [])
         return self.run(statement, types, *values)
 
+    def send_model(self, task: str, question: str, space: str | None, ms: int) -> Mapping[str, Any]:
+        """Send a question to the model gateway from this process.
+
+        PGBLEND_GATEWAY_URL names another address than the setting. The token is that of
+        PGBLEND_GATEWAY_TOKEN, or of a file in the folder of this account's state.
+        """
+        (row,) = self.run(_MODEL_REQUEST, _MODEL_TYPES, task, question, space, ms)
+        request: dict[str, Any] = json.loads(row["request"])
+        if "problem" in request:
+            return request
+        request["url"] = os.environ.get("PGBLEND_GATEWAY_URL") or request["url"]
+        if request["url"] is None:
+            return NO_GATEWAY
+        request["data_directory"] = str(platformdirs.user_state_path("pgblend", ensure_exists=True))
+        key = str(uuid4())
+        self.kept("calls")[key] = GatewayCall(self, request)
+        return {"call": key}
+
     def _oid(self, name: str) -> int:
         if name not in self._types:
             known = postgres.types.get(name.removesuffix("[]"))
@@ -224,8 +249,7 @@ class Connection:
 _CHECKED = """
     SELECT $1 AS query, $2 AS result_limit, $3 AS collections, $4::text AS filter, $5 AS profile,
         $6::text AS options, CASE WHEN vector_norm($7) BETWEEN 1e-3 AND 1e3 THEN $7
-        ELSE l2_normalize($7) END::text AS query_embedding, pgblend._check_result_limit($2),
-        CASE WHEN length($1) > 100 THEN pgblend._check_query($1) END"""
+        ELSE l2_normalize($7) END::text AS query_embedding, pgblend._check_result_limit($2)"""
 _CHECKED_TYPES = ["text", "integer", "text[]", "jsonb", "text", "jsonb", "vector"]
 _CONTEXT_SETTINGS = "SELECT pgblend._context_settings($1, $2, $3)::text AS settings"
 # Failures after which a search begins again; the program's own PB012 says how often.
@@ -296,6 +320,7 @@ def _checked(db: Connection, asked: Asked) -> list[Any]:
     """Return the arguments as the server reads them, JSON in its own form."""
     names = Asked._fields[: len(_CHECKED_TYPES)]
     (row,) = db.run(_CHECKED, _CHECKED_TYPES, *asked[: len(names)])
+    check_query(db, asked.query or "")
     return [row[name] for name in names]
 
 

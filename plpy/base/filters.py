@@ -7,6 +7,8 @@ from datetime import date
 from decimal import Decimal
 from typing import Any
 
+from pgblend.plpy.base.session import Database, UserError
+
 COMPARISONS = ("eq", "ne", "in", "lt", "lte", "gt", "gte", "exists")
 OF_ELEMENTS = ("lt", "lte", "gt", "gte", "prefix")  # those of one key hold for one same element
 OPERATORS = {
@@ -35,6 +37,7 @@ MOST_DEPTH = 16
 MOST_STEPS = 32
 LIMITS = {"filter_conditions": 200, "filter_values": 1000}  # by default
 LEAST_LIMIT = 100
+_LIMITS = "SELECT blend.get_setting('limits') AS limits"
 TIME = r"(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,6})?)?"
 ZONE = r"(?:Z|[+-](?:0\d|1[0-5])(?::?[0-5]\d)?)?"
 DATE = re.compile(rf"\d{{4}}-\d\d-\d\d(?:[T ]{TIME}{ZONE})?")
@@ -77,6 +80,20 @@ def parse_filter(text: str, most: Callable[[str], int] = LIMITS.__getitem__) -> 
     check_size("filter_conditions", "conditions", len(found), most)
     check_size("filter_values", "values of one key", longest, most)
     return tree
+
+
+def parsed_filter(db: Database, text: str) -> tuple[Any, ...]:
+    """Return the tree of a filter given as JSON text; 22023 for one that is wrong or too large."""
+
+    def most(limit: str) -> int:
+        found: int = json.loads(db.run(_LIMITS, [])[0]["limits"])[limit]
+        return found
+
+    try:
+        return parse_filter(text, most)
+    except ValueError as error:
+        message, hint = error.args
+        raise UserError(message, hint) from None
 
 
 def parse_checked(text: str) -> tuple[Any, ...]:

@@ -1,5 +1,6 @@
 """The server as the program sees it, and what a session keeps."""
 
+import json
 import re
 from collections.abc import Callable, Hashable, Mapping, MutableMapping, Sequence
 from contextlib import suppress
@@ -80,6 +81,26 @@ def server_itself() -> Any:
     return PyDLL(None)
 
 
+_REQUEST = "SELECT pgblend._request_model($1, $2, $3, $4) AS sent"
+_REQUEST_TYPES = ["text", "jsonb", "text", "integer"]
+# Where a session notes that a request is a stage's, whose answer is taken later. SQL cannot.
+BEGUN = "begun"
+
+
+def sent_by_server(
+    db: "Database", task: str, question: str, space: str | None, ms: int
+) -> Mapping[str, Any]:
+    """Have the server's session send a question (Database.send_model)."""
+    begun = db.kept(BEGUN)
+    begun[BEGUN] = True
+    try:
+        row = db.run(_REQUEST, _REQUEST_TYPES, task, question, space, ms)[0]
+    finally:
+        begun.clear()
+    sent: Mapping[str, Any] = json.loads(row["sent"])
+    return sent
+
+
 class Database(Protocol):
     """What the program asks of the server."""
 
@@ -94,6 +115,13 @@ class Database(Protocol):
 
     def run(self, statement: str, types: list[str], *values: object) -> Rows:
         """Run a statement, prepared once a session, and return its rows."""
+
+    def send_model(self, task: str, question: str, space: str | None, ms: int) -> Mapping[str, Any]:
+        """Send a question, as JSON, to the model gateway.
+
+        {"call": key} has an object under that key of what is kept as "calls": its `answer` waits,
+        its `abandon` does not. {"problem", "hint"} says why nothing was sent.
+        """
 
     def run_within(self, ms: float, statement: str, types: list[str], *values: object) -> Rows:
         """Run a statement that waits for others; it ends with 55P03 once its time is over."""
@@ -147,6 +175,10 @@ class Backend:
         """End a trivial statement in the place of the next one, if the timer has just run out."""
         with suppress(*self.Problem):
             self.run("SELECT pg_sleep(0)", [])
+
+    def send_model(self, task: str, question: str, space: str | None, ms: int) -> Mapping[str, Any]:
+        """Have this session send a question to the model gateway."""
+        return sent_by_server(self, task, question, space, ms)
 
     def warn(self, message: str, hint: str | None = None) -> None:
         """Send a WARNING to the client."""

@@ -35,7 +35,7 @@ from pgblend.plpy.lexical.postings import view_postings
 from pgblend.plpy.lexical.query import asked_of
 from pgblend.plpy.lexical.records import term_ids
 from pgblend.plpy.lexical.score import ID_OF, Hit, Scoring, exact_norms, hits_of
-from pgblend.plpy.lexical.terms import PARSED
+from pgblend.plpy.lexical.terms import PARSED, parsed_words
 from pgblend.plpy.lexical.vocabulary import (
     count_chunks,
     count_languages,
@@ -84,9 +84,8 @@ class Node:
 
     def words(self, query: str, collection_ids: Sequence[int], language: str | None) -> Rows:
         """Parse a query under each configuration in use, or `language` alone."""
-        asked = asked_of(query)
-        values = asked.words, collection_ids, language, asked.text
-        return self.db.run(_TERMS, ["text", "bigint[]", "text", "text"], *values)
+        searched = "bigint[]", collection_ids
+        return parsed_words(self.db, _TERMS, asked_of(query), searched, language)
 
     def check_index(self, collection_ids: Sequence[int], is_strict: bool) -> None:
         """End with PB002 where an index is missing; if strict, PB003 where nothing is stored."""

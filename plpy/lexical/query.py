@@ -1,11 +1,11 @@
 """A search query parsed into words, phrases and exclusions."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from pgblend.plpy.base.session import Database, Row
+from pgblend.plpy.base.session import Database, Row, Rows
 from pgblend.plpy.lexical.forms import identifiers, small, whole_name
 from pgblend.plpy.lexical.words import RUN, SYLLABLE, indexable_text
 
@@ -138,10 +138,12 @@ def query_size(query: str) -> tuple[int, int]:
 # The end of I'm, don't and you'll, which would rank as a rare letter.
 _ENDS = r"(?i)([^\W\d_])['\u2019](m|d|s|t|ll|re|ve)\b"
 _ONE_WORD_WITH_SIGNS = r"(?s)(?=.*[^\W_][\W_])\S+"
-_LEXEMES = "SELECT q.* FROM pgblend._query_lexemes($1, ARRAY[$2], $3) AS q"
+_LEXEMES = "SELECT q.* FROM pgblend._query_lexemes(ARRAY[$1], ARRAY[$2], ARRAY[$2], $3) AS q"
 _CONDITION = "SELECT pgblend._query_condition($1, $2, $3)::text AS condition"
+_CONDITION_TYPES = ["integer[]", "tsquery[]", "boolean[]"]
 _QUOTED = r"'((?:[^']|'')*)'"
 _OPERANDS = "SELECT o.* FROM pgblend._query_operands($1, $2, $3) AS o"
+_SIZE = "SELECT pgblend._check_size('the query', $1, $2, $3)"
 
 
 Operand = tuple[int, str, bool]  # number of the alternative, tsquery, whether it is excluded
@@ -183,8 +185,14 @@ def asked_of(query: str) -> Asked:
 def parse_query(db: Database, query: str, config: str, stop_words: Sequence[str]) -> Parsed:
     """Return what a query means; `stop_words` are left out beside the configuration's own."""
     asked = asked_of(query)
-    (words,) = db.run(_LEXEMES, ["text", "text", "text[]"], asked.text, config, stop_words)
-    return parsed(db, asked, words)
+    return parsed(db, asked, _words(db, asked.text, config, stop_words))
+
+
+def _words(db: Database, text: str, config: str, stop_words: Sequence[str]) -> Row:
+    """Return the words of a text in a configuration, a row of _query_lexemes."""
+    values = indexable_text(text, config), config, stop_words
+    (words,) = db.run(_LEXEMES, ["text", "text", "text[]"], *values)
+    return words
 
 
 def parsed(db: Database, asked: Asked, words: Row) -> Parsed:
@@ -204,9 +212,7 @@ def parsed(db: Database, asked: Asked, words: Row) -> Parsed:
     options += [option for group in asked.groups for option in map(as_option, group["excluded"])]
     boosts |= {f"={name}": 1.0 for name in options if name}
     boosts |= _names(db, asked, words)
-    operands = list(_operands(db, words["config_name"], asked.groups))
-    if len({alternative for alternative, *_ in operands}) < len(asked.groups):
-        operands = []  # whatever passes an alternative that asks for nothing
+    operands = _binding(db, words["config_name"], asked.groups)
     ranked = sorted(boosts)
     return Parsed(ranked, [boosts[lexeme] for lexeme in ranked], operands)
 
@@ -222,8 +228,7 @@ def _names(db: Database, asked: Asked, words: Row) -> dict[str, float]:
     names.pop("==", None)
     if not codes:
         return names
-    types, text = ["text", "text", "text[]"], " ".join(codes)
-    (of_codes,) = db.run(_LEXEMES, types, text, words["config_name"], [])
+    of_codes = _words(db, " ".join(codes), words["config_name"], [])
     if 2 * len(of_codes["lexemes"]) < len(words["lexemes"]):
         return {}
     return {**{f"={code}": boost for code in codes}, **names}
@@ -232,6 +237,12 @@ def _names(db: Database, asked: Asked, words: Row) -> dict[str, float]:
 def as_option(excluded: str) -> str:
     """Return an excluded word as the option that it may be; "" where it can be none."""
     return f"-{small(excluded)}" if re.fullmatch(r"[A-Za-z][\w-]*", excluded) else ""
+
+
+def _binding(db: Database, config: str, groups: Sequence[dict[str, list[str]]]) -> list[Operand]:
+    """Return what must hold of a passage; nothing where an alternative asks for nothing."""
+    operands = list(_operands(db, config, groups))
+    return operands if len({number for number, *_ in operands}) == len(groups) else []
 
 
 def _operands(
@@ -256,7 +267,7 @@ def _operands(
         for text in texts
     ]
     texts, is_words = [text for *_, text in asked], [kind == "words" for _, kind, _ in asked]
-    rows = db.run(_OPERANDS, ["text", "text[]", "boolean[]"], config, texts, is_words)
+    rows = _operand_rows(db, config, texts, is_words)
     of_rows = [(*asked[row["place"]], row["operand"]) for row in rows]
     found = [
         (number, kind, _unless_option(operand, kind, text))
@@ -277,7 +288,7 @@ def literal_condition(db: Database, query: str, config: str) -> str:
         for text in group[kind]
     ]
     texts = [text for *_, text in asked]
-    rows = db.run(_OPERANDS, ["text", "text[]", "boolean[]"], config, texts, [False] * len(texts))
+    rows = _operand_rows(db, config, texts, [False] * len(texts))
     if not rows:
         return ""
     found = [(row["operand"], *asked[row["place"]]) for row in rows]
@@ -285,9 +296,59 @@ def literal_condition(db: Database, query: str, config: str) -> str:
         (number, _unless_option(re.sub(_QUOTED, _weighed, operand), kind, text), kind == "excluded")
         for operand, number, kind, text in found
     ]
-    types, values = ["integer[]", "tsquery[]", "boolean[]"], zip(*operands, strict=True)
-    condition: str = db.run(_CONDITION, types, *map(list, values))[0]["condition"]
+    return joined_condition(db, operands)
+
+
+def _operand_rows(
+    db: Database, config: str, texts: Sequence[str], is_words: Sequence[bool]
+) -> Rows:
+    """Return texts as tsqueries under a configuration, rows of _query_operands."""
+    values = config, [indexable_text(text, config) for text in texts], is_words
+    return db.run(_OPERANDS, ["text", "text[]", "boolean[]"], *values)
+
+
+def joined_condition(db: Database, operands: Sequence[Operand]) -> str:
+    """Return what must hold of a passage as a tsquery."""
+    values = map(list, zip(*operands, strict=True))
+    condition: str = db.run(_CONDITION, _CONDITION_TYPES, *values)[0]["condition"]
     return condition
+
+
+def binding_conditions(
+    db: Database, query: str | None, configs: Callable[[], Sequence[str]]
+) -> dict[str, str]:
+    """Return the tsquery of a query's phrases and exclusions by text search configuration.
+
+    A query without any, or None, has none; then nobody is asked for the configurations.
+    """
+    if query is None or not {'"', "-"}.intersection(query):
+        return {}
+    groups = asked_of(query).groups
+    found = {config: _binding(db, config, groups) for config in configs()}
+    return {config: joined_condition(db, of) for config, of in found.items() if of}
+
+
+def asks_name(db: Database, query: str, config: str) -> list[str]:
+    """Return the names of documents that a query asks for, as lexemes."""
+    lexemes = parse_query(db, query, config, []).lexemes
+    return [lexeme for lexeme in lexemes if lexeme.startswith("==")]
+
+
+def check_query(db: Database, query: str) -> None:
+    """Raise unless a query is within the setting limits, before anything parses it.
+
+    Characters are counted first, so that what counts words and operators is bounded itself.
+    """
+    if len(query) <= 100:
+        return
+
+    def check(size: int, unit: str, limit: str) -> None:
+        db.run(_SIZE, ["bigint", "text", "text"], size, unit, limit)
+
+    check(len(query), "characters", "query_characters")
+    words, operators = query_size(query)
+    check(operators, "operators (phrases, exclusions, or)", "query_operators")
+    check(words, "different words", "query_words")
 
 
 def _weighed(match: re.Match[str]) -> str:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pgblend.plpy.base.catalog import Synonyms
 from pgblend.plpy.base.ports import Counts, LexicalPort, Operand, Part
-from pgblend.plpy.base.session import Database, Row
+from pgblend.plpy.base.session import Database, Row, Rows
 from pgblend.plpy.lexical.configuration import VERSION, Meaning
-from pgblend.plpy.lexical.query import Asked, asked_of, parsed
+from pgblend.plpy.lexical.query import Asked, asked_of, joined_condition, parsed
+from pgblend.plpy.lexical.words import indexable_text
 
 if TYPE_CHECKING:
     from pgblend.plpy.lexical.synonyms import StandIn
@@ -98,22 +99,24 @@ def language_idf(configs: Sequence[str], lexemes: Sequence[str], counts: Counts)
 
 
 _VERSION = VERSION.format(name="w.config_name")
-# $1 the query's words, $4 what of it is asked. Of several languages, a word that is a stop word in
-# the query's own is one in all.
+# $1 the query's words in the form of no language, $4 what of it is asked in the forms of the
+# configurations $5. Of several languages, a word that is a stop word in the query's own is one in
+# all.
 PARSED = f"""
 WITH used AS MATERIALIZED ({{used}})
 
 SELECT w.*, ({_VERSION}) AS version
 FROM used AS u
-CROSS JOIN LATERAL pgblend._query_lexemes($4, u.configs, CASE
+CROSS JOIN LATERAL pgblend._query_lexemes($4, $5, u.configs, CASE
     WHEN cardinality(u.configs) > 1 THEN pgblend._query_stop_words($1, u.configs)
     ELSE '{{{{}}}}' END) AS w
 """
-_CONDITION = "SELECT pgblend._query_condition($1, $2, $3)::text AS condition"
+_MOST_KNOWN = 50
 _MEANT = """
 SELECT m.config_name, w.word, m.lexemes
-FROM unnest($1) AS w (word)
-CROSS JOIN LATERAL pgblend._query_lexemes(w.word, $2, '{}') AS m
+FROM unnest($1, $2, $3) AS w (word, config_name, text)
+CROSS JOIN LATERAL pgblend._query_lexemes(
+    ARRAY[w.text], ARRAY[w.config_name], ARRAY[w.config_name], '{}') AS m
 """
 _WORDS = "SELECT pgblend._words_of_lexemes($1, $2, $3) AS words"
 
@@ -174,6 +177,32 @@ def query_terms(
     return QueryTerms(query, parts, [words["version"] for words in rows])
 
 
+Searched = tuple[str, Sequence[int] | Sequence[str]]  # the type and value of $2 of PARSED
+
+
+def parsed_words(
+    db: Database, statement: str, asked: Asked, searched: Searched, language: str | None
+) -> Rows:
+    """Return a query's words by configuration (PARSED).
+
+    Which configurations are in use is known from the searches before; where that has changed, the
+    statement runs again.
+    """
+    known = db.kept("configurations")
+    if len(known) > _MOST_KNOWN:
+        known.clear()
+    type_, value = searched
+    words = indexable_text(asked.words, "simple")
+    while True:
+        texts = [indexable_text(asked.text, config) for config in known]
+        values = words, value, language, texts, list(known)
+        rows = db.run(statement, ["text", type_, "text", "text[]", "text[]"], *values)
+        unknown = [row["config_name"] for row in rows if row["lexemes"] is None]
+        if not unknown:
+            return rows
+        known.update(dict.fromkeys(unknown, True))
+
+
 def with_synonyms(db: Database, terms: QueryTerms, synonyms: Sequence[Synonyms]) -> QueryTerms:
     """Return a query that has the lexemes of what its words stand for as well."""
     from pgblend.plpy.lexical.synonyms import stand_ins  # of few searches
@@ -218,8 +247,7 @@ def query_part(db: Database, asked: Asked, words: Row) -> Part:
     lexemes, boosts, operands = parsed(db, asked, words)
     condition = None
     if operands:
-        types, values = ["integer[]", "tsquery[]", "boolean[]"], zip(*operands, strict=True)
-        condition = db.run(_CONDITION, types, *map(list, values))[0]["condition"]
+        condition = joined_condition(db, operands)
     named = list(starmap(Operand, operands))
     return Part(words["config_name"], lexemes, boosts, condition, named)
 
@@ -229,7 +257,8 @@ def words_of_lexemes(
 ) -> Sequence[str]:
     """Return for each lexeme the first word of the query that becomes it."""
     types = ["text", "text", "text[]"]
-    words: Sequence[str] = db.run(_WORDS, types, query, config, lexemes)[0]["words"]
+    values = indexable_text(query, config), config, lexemes
+    words: Sequence[str] = db.run(_WORDS, types, *values)[0]["words"]
     return words
 
 
@@ -237,5 +266,7 @@ def lexemes_of_words(
     db: Database, words: Sequence[str], configs: Sequence[str]
 ) -> list[tuple[str, str, Sequence[str]]]:
     """Return configuration, word and its lexemes for each of both."""
-    rows = db.run(_MEANT, ["text[]", "text[]"], words, configs)
+    pairs = [(word, config, indexable_text(word, config)) for word in words for config in configs]
+    columns = [[pair[place] for pair in pairs] for place in range(3)]
+    rows = db.run(_MEANT, ["text[]", "text[]", "text[]"], *columns)
     return [(row["config_name"], row["word"], row["lexemes"]) for row in rows]

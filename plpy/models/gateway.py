@@ -205,6 +205,10 @@ def gateway_token(data_directory: str) -> str | None:
     return token or None
 
 
+NO_GATEWAY = problem(
+    "no model gateway is set",
+    "Start one (pgblend gateway) and name it: pgblend config set gateway_url URL",
+)
 _MORE_PLACES = "Raise the setting model_calls: most, or wait_ms to wait for a place."
 _ROOM_FOR_FILES = "Its account needs a folder pgblend_model_calls in the data directory, and room."
 

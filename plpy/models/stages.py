@@ -7,10 +7,6 @@ from typing import Any, NamedTuple
 
 from pgblend.plpy.base.session import Database
 
-_REQUEST = "SELECT pgblend._request_model($1, $2, $3, $4) AS sent"
-# Where a session notes that a request is a stage's, whose answer is taken later. SQL cannot.
-BEGUN = "begun"
-_TYPES = ["text", "jsonb", "text", "integer"]
 IS_IT = "Is gateway_url the address of a model gateway?"
 
 
@@ -62,13 +58,7 @@ class ModelStages:
         left = int(min(limit, (self.deadline - self.clock()) * 1000))
         sent: Mapping[str, Any] = _TOO_LATE
         if left > 0:
-            begun = self.db.kept(BEGUN)
-            begun[BEGUN] = True
-            try:
-                row = self.db.run(_REQUEST, _TYPES, task, json.dumps(question), space, left)[0]
-            finally:
-                begun.clear()
-            sent = json.loads(row["sent"])
+            sent = self.db.send_model(task, json.dumps(question), space, left)
         self.under_way[task] = (sent, self.clock())
 
     def answer(self, task: str) -> Outcome:

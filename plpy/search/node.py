@@ -29,7 +29,7 @@ from pgblend.plpy.base.ports import (
     VectorsRequest,
 )
 from pgblend.plpy.base.session import Database, Rows, error_state
-from pgblend.plpy.search.vectors import vector_list
+from pgblend.plpy.search.vectors import used_configs, vector_list
 
 if TYPE_CHECKING:
     from pgblend.plpy.lexical.arm import LexicalArm, ListScope
@@ -66,10 +66,12 @@ _LANGUAGES = """
     LEFT JOIN LATERAL (
         SELECT d.* FROM pgblend_data.document AS d WHERE d.id = u.document_id OFFSET 0) AS d
         ON true ORDER BY u.place"""
-_PASSING = (
-    "SELECT pgblend._filter_candidates($1, u.filter::jsonb) AS passing"
-    " FROM unnest($2) WITH ORDINALITY AS u (filter, place) ORDER BY u.place"
-)
+_PASSING = """
+    SELECT coalesce(array_agg(c.id ORDER BY u.place), '{{}}') AS passing
+    FROM unnest($1) WITH ORDINALITY AS u (chunk_id, place)
+    INNER JOIN pgblend_data.chunk AS c ON c.id = u.chunk_id
+    INNER JOIN pgblend_data.document AS d ON d.id = c.document_id
+    WHERE {condition}"""
 _DISTANCES = "SELECT d.place, d.chunk_id, d.distance FROM pgblend._field_distances($1, $2, $3) AS d"
 _NAMED = """
     SELECT n.name, d.id AS document_id FROM unnest($1) AS n (name)
@@ -81,8 +83,8 @@ _EDGES = (
     " FROM pgblend._neighbours($1, $2, $3, $4) AS n"
 )
 _EDGE_TYPES = ["bigint[]", "text", "text[]", "integer"]
-_NODES = "SELECT p.* FROM pgblend._node_passages($1, $2, $3, $4, $5, $6) AS p"
-_NODE_TYPES = ["bigint[]", "bigint[]", "jsonb", "text", "vector", "text"]
+_NODES = "SELECT p.* FROM pgblend._nodes_shown($1, $2, $3, $4, $5, $6) AS p"
+_NODE_TYPES = ["bigint[]", "bigint[]", "text", "text[]", "vector", "text"]
 _COLUMN = """
     SELECT e.chunk_id, {column} AS value
     FROM pgblend_data.embedding_{space} AS e WHERE e.chunk_id = ANY($1)"""
@@ -99,11 +101,14 @@ _HAS_CHUNKS = (
     "SELECT EXISTS (SELECT FROM pgblend_data.chunk AS c WHERE c.collection_id = ANY($1)) AS found"
 )
 _BUILDING = "SELECT EXISTS (SELECT FROM unnest($1) AS id WHERE pgblend._is_building(id)) AS found"
-_IS_NAMED = "SELECT pgblend._is_named($1, $2) AS found"
+_CONFIG = "SELECT c.text_search_config AS name FROM pgblend_data.chunk AS c WHERE c.id = $1"
+_IS_NAMED = """
+    SELECT EXISTS (
+        SELECT FROM pgblend_data.chunk AS c
+        WHERE c.id = $1 AND c.lexemes @@ pgblend._lexeme_tsquery($2)) AS found"""
 _AROUND = "SELECT pgblend._chunks_around($1, $2)::text AS chunks"
-_MAY_STAND_IN = (
-    "SELECT EXISTS (SELECT FROM pgblend_data.{table} AS e WHERE e.collection_id = ANY($2))"
-    " AND NOT EXISTS (SELECT FROM pgblend._binding_conditions($1, $2)) AS found"
+_HAS_VECTORS = (
+    "SELECT EXISTS (SELECT FROM pgblend_data.{table} AS e WHERE e.collection_id = ANY($1)) AS found"
 )
 
 
@@ -141,8 +146,16 @@ class StoreNode:
 
     def passing(self, request: PassingRequest) -> list[Sequence[int]]:
         """Return for each filter the passages that pass it."""
-        values = request.chunk_ids, request.filters
-        return [row["passing"] for row in self.db.run(_PASSING, ["bigint[]", "text[]"], *values)]
+        from pgblend.plpy.lexical.condition import filter_condition  # of few searches
+
+        found = []
+        for one in request.filters:
+            condition = filter_condition(self.db, one, 2)
+            statement = _PASSING.format(condition=condition.on_chunk)
+            values = request.chunk_ids, condition.operands
+            (row,) = self.db.run(statement, ["bigint[]", "text[]"], *values)
+            found.append(row["passing"])
+        return found
 
     def distances(self, request: DistancesRequest) -> list[Distance]:
         """Return how far values are from origins."""
@@ -174,8 +187,12 @@ class StoreNode:
 
     def node_passages(self, request: NodesRequest) -> list[NodePassage]:
         """Return the passages that stand for nodes."""
+        from pgblend.plpy.lexical.condition import filter_condition, in_language  # of few searches
+
+        filter_ = in_language(request.filter, request.language)
+        condition = filter_condition(self.db, filter_, 3)
         values = [
-            *(request.nodes, request.collection_ids, request.filter, request.language),
+            *(request.nodes, request.collection_ids, condition.on_chunk, condition.operands),
             *(request.vector, request.space),
         ]
         return [NodePassage(**row) for row in self.db.run(_NODES, _NODE_TYPES, *values)]
@@ -229,15 +246,23 @@ class StoreNode:
 
     def is_named(self, query: str, chunk_id: int) -> bool:
         """Tell whether a passage's document is called as the query asks."""
-        found: bool = self.db.run(_IS_NAMED, ["text", "bigint"], query, chunk_id)[0]["found"]
+        from pgblend.plpy.lexical.query import asks_name  # of few searches
+
+        configs = self.db.run(_CONFIG, ["bigint"], chunk_id)
+        names = asks_name(self.db, query, configs[0]["name"]) if configs else []
+        if not names:
+            return False
+        found: bool = self.db.run(_IS_NAMED, ["bigint", "text[]"], chunk_id, names)[0]["found"]
         return found
 
     def may_stand_in(self, query: str, collection_ids: Sequence[int], space: Space) -> bool:
         """Tell whether vectors may stand in for words that are nowhere."""
-        statement = _MAY_STAND_IN.format(table=space.table_name)
-        found: bool = self.db.run(statement, ["text", "bigint[]"], query, collection_ids)[0][
-            "found"
-        ]
+        from pgblend.plpy.lexical.query import binding_conditions  # of few searches
+
+        ids, statement = collection_ids, _HAS_VECTORS.format(table=space.table_name)
+        if binding_conditions(self.db, query, lambda: used_configs(self.db, ids)):
+            return False
+        found: bool = self.db.run(statement, ["bigint[]"], ids)[0]["found"]
         return found
 
     def highlight(self, highlights: "Highlights") -> None:

@@ -158,7 +158,7 @@ def read_query(db: Database, request: Request) -> Query:
     return Query(request, state, plan, settings, narrowed, deadline, began, name, search_id)
 
 
-_FILTER = "SELECT pgblend._search_filter($1, $2, $3)::text AS filter"
+_FILTER = "SELECT pgblend._joined_filter($1, $2, $3)::text AS filter"
 _FILTER_TYPES = ["jsonb", "jsonb", "bigint[]"]
 
 
@@ -178,6 +178,10 @@ def read_filter(
     told = json.dumps(dict(zip(names, (*dates, settings.tenant), strict=True)))
     ids = state.collection_ids if state.has_tenants else []
     found: str | None = db.run(_FILTER, _FILTER_TYPES, given, told, ids)[0]["filter"]
+    if given is not None:
+        from pgblend.plpy.base.filters import parsed_filter  # of few searches
+
+        parsed_filter(db, given)
     return found
 
 

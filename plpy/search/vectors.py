@@ -12,7 +12,6 @@ compared after all.
 'index' never compares all, 'exact' always does.
 """
 
-import json
 from collections.abc import Sequence
 from functools import lru_cache
 from math import ceil, sqrt
@@ -20,7 +19,9 @@ from typing import NamedTuple
 
 from pgblend.plpy.base.ports import CandidateList, LiteralRequest, Space, VectorRequest
 from pgblend.plpy.base.session import Database, Row
+from pgblend.plpy.lexical.condition import filter_condition, in_language, passing_ids
 from pgblend.plpy.lexical.forms import IGNORABLE, small, unicode_form
+from pgblend.plpy.lexical.query import binding_conditions, literal_condition
 
 COMPARED = 10  # vectors that a walk compares for each candidate that it keeps
 # Of a binary space a walk compares bits: that takes as long as so many vectors of few dimensions,
@@ -94,17 +95,10 @@ _COUNT = """
         SELECT FROM pgblend_data.{table} AS e
         WHERE e.collection_id = ANY($1) LIMIT $2::bigint + 1) AS visible
 """
-_PASSING = "SELECT pgblend._filtered_ids($1, $2, $3) AS ids"
-_COMPILED = """
-    SELECT f.operands, f.on_chunk, CASE
-        WHEN pgblend._documents_decide(f.on_document, f.keys, $2) THEN f.on_document
-    END AS on_document
-    FROM pgblend._filter_condition($1, 3) AS f
-"""
-_BINDING = """
-    SELECT array_agg(b.config_name) AS configs, array_agg(b.condition::text) AS phrases
-    FROM pgblend._binding_conditions($1, $2) AS b
-"""
+_CONFIGS = """
+    SELECT DISTINCT l.text_search_config AS name FROM pgblend_data.collection_language AS l
+    WHERE l.collection_id = ANY($1)"""
+_DECIDE = "SELECT pgblend._documents_decide($1, $2, $3) AS found"
 
 
 class VectorSearch(VectorRequest):
@@ -113,9 +107,7 @@ class VectorSearch(VectorRequest):
     @property
     def conditions(self) -> str | None:
         """Return the filter with the language that is asked for, as JSON; None without both."""
-        if self.language is None:
-            return self.filter
-        return f'{{"and": [{{"$language": {json.dumps(self.language)}}}, {self.filter or "{}"}]}}'
+        return in_language(self.filter, self.language)
 
     @property
     def small(self) -> int:
@@ -183,6 +175,11 @@ class Narrowed(NamedTuple):
     phrases: Sequence[str | None] | None = None
 
 
+def used_configs(db: Database, collection_ids: Sequence[int]) -> list[str]:
+    """Return the text search configurations that collections use."""
+    return [row["name"] for row in db.run(_CONFIGS, ["bigint[]"], collection_ids)]
+
+
 def vector_list(db: Database, request: VectorRequest) -> CandidateList:
     """Return the vector arm's list; there is no perfect cosine among them."""
     asked = VectorSearch(*request)
@@ -210,8 +207,7 @@ def chosen_scan(db: Database, asked: VectorSearch) -> tuple[str, Sequence[int] |
         return scan, None
     ids, passing = asked.collection_ids, None
     if asked.conditions is not None and not 0 <= space.vectors <= few:
-        types = ["jsonb", "bigint[]", "integer"]
-        passing = db.run(_PASSING, types, asked.conditions, ids, few)[0]["ids"]
+        passing = passing_ids(db, filter_condition(db, asked.conditions, 2), ids, few)
     is_small = passing is not None or 0 <= space.vectors <= asked.small
     is_part = not asked.is_everywhere or space.has_policy
     most = asked.small if space.vectors < 0 else few if is_part else None
@@ -228,18 +224,18 @@ def narrowed_by(db: Database, asked: VectorSearch, passing: Sequence[int] | None
     if passing is not None:
         found = found._replace(text=found.text + _OF_PASSING, passing=passing)
     elif asked.conditions is not None:
-        row = db.run(_COMPILED, ["jsonb", "bigint[]"], asked.conditions, ids)[0]
-        on_document = row["on_document"]
-        shape = _OF_CHUNK if on_document is None else _OF_DOCUMENT
-        more = shape.format(row["on_chunk"] if on_document is None else on_document)
-        found = found._replace(text=found.text + more, operands=row["operands"])
-    if asked.binding is None or not {'"', "-"}.intersection(asked.binding):
-        return found
-    row = db.run(_BINDING, ["text", "bigint[]"], asked.binding, ids)[0]
-    if row["configs"] is None:
+        condition = filter_condition(db, asked.conditions, 3)
+        values = condition.on_document, condition.keys, ids
+        if db.run(_DECIDE, ["text", "text[]", "bigint[]"], *values)[0]["found"]:
+            more = _OF_DOCUMENT.format(condition.on_document)
+        else:
+            more = _OF_CHUNK.format(condition.on_chunk)
+        found = found._replace(text=found.text + more, operands=condition.operands)
+    binding = binding_conditions(db, asked.binding, lambda: used_configs(db, ids))
+    if not binding:
         return found
     return found._replace(
-        text=found.text + _OF_WORDS, configs=row["configs"], phrases=row["phrases"]
+        text=found.text + _OF_WORDS, configs=[*binding], phrases=[*binding.values()]
     )
 
 
@@ -333,12 +329,13 @@ def nearest(
 # They read tsvectors or contents, so they are slow: for the profile three_arm, and for small
 # collections. Phrases and exclusions must hold. Ties go by (document, chunk index).
 
-# $1 query, $2 collections, $3 filter, $4 the one language or NULL, $5 depth, $6 its words.
+# $1 the words, $2 collections, $3 the chunks that pass the filter, $4 the one language or NULL, $5
+# depth, $6 configurations and $7 the condition of each; NULLs where nothing is left out.
 _LIST = """
 WITH candidate AS ({candidates}
     WHERE c.collection_id = ANY($2)
         AND c.text_search_config = coalesce($4, c.text_search_config)
-        AND ($3 IS NULL OR c.id IN (SELECT unnest(pgblend._filtered_ids($3, $2, NULL))))
+        AND ($3 IS NULL OR c.id IN (SELECT unnest($3)))
         AND {holds}
 )
 SELECT
@@ -354,21 +351,13 @@ FROM (
     LIMIT $5
 ) AS b
 """
-_TYPES = ["text", "bigint[]", "jsonb", "text", "integer", "text"]
-# A body has all words and phrases and none of what is excluded (_websearch_query). What only lacks
+_TYPES = ["text", "bigint[]", "bigint[]", "text", "integer", "text[]", "tsquery[]"]
+# A body has all words and phrases and none of what is excluded (literal_condition). What only lacks
 # the excluded words ranks nothing. ts_rank_cd has no bound: the best candidate has a perfect score.
 _COVER_DENSITY = _LIST.format(
     candidates="""
     SELECT c.id, c.document_id, c.chunk_index, ts_rank_cd(c.lexemes, a.condition) AS score
-    FROM (
-        SELECT l.name, pgblend._websearch_query(l.name, $1) AS condition
-        FROM (
-            SELECT DISTINCT i.text_search_config AS name
-            FROM pgblend_data.collection_language AS i WHERE i.collection_id = ANY($2)
-        ) AS l
-        WHERE l.name = coalesce($4, l.name)
-        OFFSET 0
-    ) AS a
+    FROM unnest($6, $7) AS a (name, condition)
     INNER JOIN pgblend_data.chunk AS c ON c.text_search_config = a.name
 """,
     holds="c.lexemes @@ a.condition",
@@ -381,9 +370,9 @@ _SPELT = f"""CASE WHEN octet_length(c.content) = length(c.content) THEN c.conten
             '\u0130\u0131', 'ii') END"""
 _WORD_SIMILARITY = _LIST.format(
     candidates=f"""
-    SELECT c.id, c.document_id, c.chunk_index, word_similarity($6, {_SPELT}) AS score
+    SELECT c.id, c.document_id, c.chunk_index, word_similarity($1, {_SPELT}) AS score
     FROM pgblend_data.chunk AS c
-    LEFT JOIN pgblend._binding_conditions($1, $2) AS b ON b.config_name = c.text_search_config
+    LEFT JOIN unnest($6, $7) AS b (name, condition) ON b.name = c.text_search_config
 """,
     holds="coalesce(c.lexemes @@ b.condition, true)",
     passes=">= 0.3::real",
@@ -393,7 +382,18 @@ _WORD_SIMILARITY = _LIST.format(
 
 def literal_list(db: Database, request: LiteralRequest) -> CandidateList:
     """Return the list of a kind, lexical or fuzzy."""
-    statement = _COVER_DENSITY if request.kind == "lexical" else _WORD_SIMILARITY
-    values = request.query, request.collection_ids, request.filter, request.language
+    ids, language, query = request.collection_ids, request.language, request.query
+    passing = None
+    if request.filter is not None:
+        passing = passing_ids(db, filter_condition(db, request.filter, 2), ids, None)
+    if request.kind == "lexical":
+        statement = _COVER_DENSITY
+        configs = [one for one in used_configs(db, ids) if language in (None, one)]
+        asked = {one: literal_condition(db, query, one) for one in configs}
+        conditions = {one: condition for one, condition in asked.items() if condition}
+    else:
+        statement = _WORD_SIMILARITY
+        conditions = binding_conditions(db, query, lambda: used_configs(db, ids))
     words = small(unicode_form(request.words))
-    return candidates(db.run(statement, _TYPES, *values, request.depth, words)[0])
+    values = words, ids, passing, language, request.depth, [*conditions], [*conditions.values()]
+    return candidates(db.run(statement, _TYPES, *values)[0])

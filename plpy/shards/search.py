@@ -17,7 +17,7 @@ from pgblend.plpy.base.ports import (
 from pgblend.plpy.base.session import Database, Rows, UserError
 from pgblend.plpy.lexical.arm import LexicalArm
 from pgblend.plpy.lexical.query import asked_of
-from pgblend.plpy.lexical.terms import PARSED
+from pgblend.plpy.lexical.terms import PARSED, parsed_words
 from pgblend.plpy.lexical.word_list import WordList
 from pgblend.plpy.search.arms import LIKE_A_NAME
 from pgblend.plpy.search.call import search
@@ -75,9 +75,8 @@ class ShardIndex:
     def words(self, query: str, collection_ids: Sequence[int], language: str | None) -> Rows:
         """Parse a query under each configuration in use, or `language` alone."""
         configs = self.store.configurations(collection_ids)
-        asked = asked_of(query)
-        values = asked.words, configs, language, asked.text
-        return self.store.db.run(_PARSED, ["text", "text[]", "text", "text"], *values)
+        searched = "text[]", configs
+        return parsed_words(self.store.db, _PARSED, asked_of(query), searched, language)
 
     def check_index(self, collection_ids: Sequence[int], is_strict: bool) -> None:
         """End with PB002 where a shard lacks an index; if strict, PB003 where all are empty."""

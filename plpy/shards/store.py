@@ -30,6 +30,7 @@ from pgblend.plpy.base.ports import (
     VectorsRequest,
 )
 from pgblend.plpy.base.session import Database, Rows
+from pgblend.plpy.lexical.query import binding_conditions
 from pgblend.plpy.shards.lists import cut_short, merged_lists, share_of
 from pgblend.plpy.shards.trips import Call, Trips
 from pgblend.plpy.shards.wire import Step, unpacked, unpacked_list
@@ -39,11 +40,6 @@ if TYPE_CHECKING:
     from pgblend.plpy.search.store import Highlights
     from pgblend.plpy.shards.trips import Absence
 
-_BINDS = (
-    "SELECT EXISTS (SELECT FROM unnest($2) AS l (name)"
-    " CROSS JOIN LATERAL pgblend._parse_query($1, l.name) AS p"
-    " WHERE $1 ~ '[\"-]' AND p.operands <> '{}') AS found"
-)
 Asked = tuple[str, Any]  # name, request
 MOST_TURNS = 6  # each asks for four times as many edges
 MOST_READ_AHEAD = 100  # passages whose text, cosine and snippet come together
@@ -224,8 +220,8 @@ class ShardStore:
         """Tell whether vectors may stand in for words that are nowhere."""
         if not self.hold(space, collection_ids, True).has_vectors:
             return False
-        values = query, self.configurations(collection_ids)
-        return not self.db.run(_BINDS, ["text", "text[]"], *values)[0]["found"]
+        configs = self.configurations
+        return not binding_conditions(self.db, query, lambda: configs(collection_ids))
 
     # Passages
 

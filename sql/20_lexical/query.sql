@@ -33,17 +33,9 @@ LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 STRICT
 AS $python$
-from pgblend.plpy.lexical.query import query_size
+from pgblend.plpy.lexical.query import check_query
 
-def check(size, unit, limit):
-    db.run("SELECT pgblend._check_size('the query', $1, $2, $3)", ["bigint", "text", "text"],
-        size, unit, limit)
-
-if len(query) > 100:
-    check(len(query), "characters", "query_characters")
-    words, operators = query_size(query)
-    check(operators, "operators (phrases, exclusions, or)", "query_operators")
-    check(words, "different words", "query_words")
+check_query(db, query)
 $python$;
 
 -- _query_condition: what must hold of a passage, from the operands that _parse_query gives.
@@ -162,11 +154,14 @@ HAVING count(*) = 1;
 END;
 
 -- _query_lexemes: the lexemes of a query's words under some text search configurations, a row each.
--- `counts` say how often each stands there. `stop_words` are left out beside the configuration's
--- own. Words that are too long for a lexeme are left out, without a NOTICE. No configurations, and
--- NULL for them, give no rows; NULL for the words gives no lexemes.
+-- `texts` are the words as the parser gets them (indexable_text of plpy/lexical/words.py) under each
+-- of the configurations `known`; one that is not among these has NULL for its lexemes. `counts` say
+-- how often each stands there. `stop_words` are left out beside the configuration's own. Words that
+-- are too long for a lexeme are left out, without a NOTICE. No configurations, and NULL for them,
+-- give no rows.
 CREATE OR REPLACE FUNCTION pgblend._query_lexemes(
-    words text,
+    texts text[],
+    known text[],
     config_names text[],
     stop_words text[]
 )
@@ -182,7 +177,7 @@ DECLARE
 BEGIN
     FOREACH config_name IN ARRAY coalesce(config_names, '{}') LOOP
         config := pgblend._regconfig(config_name);
-        vector := to_tsvector(config, pgblend._indexable_text(words, config));
+        vector := to_tsvector(config, texts[array_position(known, config_name)]);
         IF stop_words <> '{}' THEN
             vector := ts_delete(vector, tsvector_to_array(
                 to_tsvector(config, array_to_string(stop_words, ' '))));
@@ -191,14 +186,15 @@ BEGIN
             coalesce(array_agg(w.lexeme), '{}'),
             coalesce(array_agg(cardinality(w.positions)), '{}')
         INTO lexemes, counts
-        FROM unnest(vector) AS w;
+        FROM unnest(vector) AS w
+        HAVING vector IS NOT NULL;
         RETURN NEXT;
     END LOOP;
 END;
 $function$;
 
 -- _query_operands: some texts of a query as tsqueries under a text search configuration.
--- `place` counts the texts from 0. Of a text that `is_words` any word will do, another is a phrase.
+-- They are as the parser gets them. `place` counts the texts from 0. Of a text that `is_words` any word will do, another is a phrase.
 -- Stop words alone ask for nothing: they give no row, and no NOTICE. NULL gives none.
 CREATE OR REPLACE FUNCTION pgblend._query_operands(
     config_name text,
@@ -219,8 +215,8 @@ BEGIN
     CROSS JOIN LATERAL (
         SELECT CASE
             WHEN t.is_words THEN pgblend._lexeme_tsquery(
-                tsvector_to_array(to_tsvector(config, pgblend._indexable_text(t.text, config))))
-            ELSE phraseto_tsquery(config, pgblend._indexable_text(t.text, config)) END AS operand
+                tsvector_to_array(to_tsvector(config, t.text)))
+            ELSE phraseto_tsquery(config, t.text) END AS operand
     ) AS o
     WHERE numnode(o.operand) > 0
     ORDER BY t.place;
@@ -243,8 +239,8 @@ END;
 
 -- _query_stop_words: those of a query's words that are stop words in the language that it is
 -- probably in.
--- That is the configuration which takes most of its words for stop words, and not all of them; none
--- where no configuration has any. Without this an English "the", which English documents do not
+-- The words are as the parser gets them. That is the configuration which takes most of them for stop
+-- words, and not all of them; none where no configuration has any. Without this an English "the", which English documents do not
 -- index, would be a rare and telling word of a German document.
 CREATE OR REPLACE FUNCTION pgblend._query_stop_words(words text, config_names text[])
 RETURNS text[]
@@ -255,7 +251,7 @@ BEGIN
     RETURN (
         WITH word AS MATERIALIZED (
             SELECT w.lexeme AS text
-            FROM unnest(to_tsvector('simple', pgblend._indexable_text(words, 'simple'))) AS w
+            FROM unnest(to_tsvector('simple', words)) AS w
         )
 
         SELECT coalesce((
@@ -270,20 +266,3 @@ BEGIN
         ), '{}'));
 END;
 $function$;
-
--- _websearch_query: what a query asks of the bodies of passages alone: all its words and phrases,
--- or those of one of its alternatives, and nothing that it excludes.
--- Words are those of _indexable_text, and have weight D: titles, headings and identifiers are not
--- looked at, but for single syllables and options of commands, which have C. NULL gives NULL; stop
--- words alone give an empty query, without a NOTICE.
-CREATE OR REPLACE FUNCTION pgblend._websearch_query(config_name text, query text)
-RETURNS tsquery
-LANGUAGE plpython3u
-STABLE PARALLEL UNSAFE
-STRICT
-SET client_min_messages = warning
-AS $python$
-from pgblend.plpy.lexical.query import literal_condition
-
-return literal_condition(db, query, config_name)
-$python$;

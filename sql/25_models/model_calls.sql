@@ -29,12 +29,9 @@ $function$;
 
 -- _request_model: the answer of the gateway for a task: embed, expand, hyde, rerank or answer.
 -- Runs with its owner's rights, so that callers reach the gateway without choosing its address,
--- path or model. For that its search_path holds nothing that others can write to. The model of
--- embed is that of the space named, of the others a setting's. `input` is what the model is asked;
--- a space made so asks for its dimensions too. A NULL timeout_ms means the setting timeouts_ms.
--- No model is asked where callers bring a space's vectors, those of queries too. Gives {"answer"}
--- or {"problem", "hint"}; to a stage of a search, whose request is only sent, {"call": uuid} or
--- {"problem", "hint"}.
+-- path or model (_model_request). For that its search_path holds nothing that others can write to.
+-- Gives {"answer"} or {"problem", "hint"}; to a stage of a search, whose request is only sent,
+-- {"call": uuid} or {"problem", "hint"}.
 CREATE OR REPLACE FUNCTION pgblend._request_model(
     task text,
     input jsonb,
@@ -46,6 +43,29 @@ LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 SECURITY DEFINER
 COST 100000
+AS $function$
+DECLARE
+    asked jsonb := pgblend._model_request(task, input, space, timeout_ms);
+BEGIN
+    RETURN CASE WHEN asked ? 'problem' THEN asked ELSE pgblend._post_to_gateway(
+        asked || jsonb_build_object('data_directory', current_setting('data_directory'))) END;
+END;
+$function$;
+
+-- _model_request: what is sent to the gateway for a task (_gateway_request), or {"problem", "hint"}.
+-- The model of embed is that of the space named, of the others a setting's. `input` is what the
+-- model is asked; a space made so asks for its dimensions too. A NULL timeout_ms means the setting
+-- timeouts_ms. No model is asked where callers bring a space's vectors, those of queries too. The
+-- program outside sends it by itself. There is nothing in it that readers may not see elsewhere.
+CREATE OR REPLACE FUNCTION pgblend._model_request(
+    task text,
+    input jsonb,
+    space text,
+    timeout_ms integer
+)
+RETURNS jsonb
+LANGUAGE plpgsql
+STABLE PARALLEL UNSAFE
 AS $function$
 DECLARE
     setting_name text := CASE task WHEN 'embed' THEN 'embedding_model'
@@ -74,17 +94,16 @@ BEGIN
         ELSE '{}' END || CASE
         WHEN target.asked_dimensions IS NULL THEN '{}'
         ELSE jsonb_build_object('dimensions', target.asked_dimensions) END;
-    RETURN pgblend._post_to_gateway(
-        pgblend._gateway_request(
-            CASE task WHEN 'embed' THEN '/v1/embeddings' WHEN 'expand' THEN '/v1/expand'
-                WHEN 'hyde' THEN '/v1/hyde' WHEN 'rerank' THEN '/v1/rerank'
-                WHEN 'answer' THEN '/v1/chat/completions' END,
-            body, timeout_ms));
+    RETURN pgblend._gateway_request(
+        CASE task WHEN 'embed' THEN '/v1/embeddings' WHEN 'expand' THEN '/v1/expand'
+            WHEN 'hyde' THEN '/v1/hyde' WHEN 'rerank' THEN '/v1/rerank'
+            WHEN 'answer' THEN '/v1/chat/completions' END,
+        body, timeout_ms);
 END;
 $function$;
 
 -- _gateway_request: what _post_to_gateway needs for a call: {"url", "path", "body", "timeout_ms",
--- "most_bytes", "places", "data_directory", "role", "database"}.
+-- "most_bytes", "places", "role", "database"}; "data_directory" is added where it is known.
 -- The address is the setting gateway_url, null where there is none; `places` is model_calls.
 CREATE OR REPLACE FUNCTION pgblend._gateway_request(path text, body jsonb, timeout_ms integer)
 RETURNS jsonb
@@ -97,7 +116,6 @@ RETURN jsonb_build_object(
     'timeout_ms', timeout_ms,
     'most_bytes', blend.get_setting('limits') -> 'answer_bytes',
     'places', blend.get_setting('model_calls'),
-    'data_directory', current_setting('data_directory'),
     'role', pgblend._asking_role(),
     'database', (
         SELECT d.oid FROM pg_catalog.pg_database AS d
@@ -124,14 +142,12 @@ COST 100000
 AS $python$
 import json
 from uuid import uuid4
-from pgblend.plpy.models.gateway import GatewayCall
-from pgblend.plpy.models.stages import BEGUN
+from pgblend.plpy.models.gateway import NO_GATEWAY, GatewayCall
+from pgblend.plpy.base.session import BEGUN
 
 asked = json.loads(request)
 if asked["url"] is None:
-    return json.dumps({
-        "problem": "no model gateway is set",
-        "hint": "Start one (pgblend gateway) and name it: pgblend config set gateway_url URL"})
+    return json.dumps(NO_GATEWAY)
 call = GatewayCall(db, asked)
 if db.kept(BEGUN).pop(BEGUN, False):
     key = str(uuid4())

@@ -139,11 +139,14 @@ BEGIN
     RETURN (
         SELECT EXISTS (
             SELECT FROM pgblend_data.chunk AS c
-            WHERE c.document_id = d.id AND c.lexemes @@ b.condition)
+            WHERE c.document_id = d.id AND c.lexemes @@ pgblend._query_condition(
+                p.alternatives, p.operands, p.exclusions))
         FROM pgblend_data.document AS d
-        INNER JOIN pgblend._binding_conditions(query, collection_ids) AS b
-            ON b.config_name = d.text_search_config
-        WHERE d.id = _document_holds.document_id);
+        CROSS JOIN LATERAL pgblend._parse_query(query, d.text_search_config) AS p
+        WHERE d.id = _document_holds.document_id AND p.operands <> '{}' AND EXISTS (
+            SELECT FROM pgblend_data.collection_language AS l
+            WHERE l.text_search_config = d.text_search_config
+                AND l.collection_id = ANY(collection_ids)));
 END;
 $function$;
 
@@ -184,10 +187,13 @@ BEGIN
             WHERE c.document_id = d.id AND c.lexemes @@ pgblend._lexeme_tsquery(ARRAY[l.lexeme]))
     FROM pgblend_data.document AS d
     CROSS JOIN LATERAL pgblend._parse_query(query, d.text_search_config, CASE
-        WHEN cardinality(configs) > 1 THEN pgblend._query_stop_words(words, configs)
+        WHEN cardinality(configs) > 1
+            THEN pgblend._query_stop_words(pgblend._indexable_text(words, 'simple'), configs)
         ELSE '{}' END) AS p
     CROSS JOIN LATERAL unnest(
-        p.lexemes, pgblend._words_of_lexemes(query, d.text_search_config, p.lexemes)
+        p.lexemes, pgblend._words_of_lexemes(
+            pgblend._indexable_text(query, pgblend._regconfig(d.text_search_config)),
+            d.text_search_config, p.lexemes)
     ) WITH ORDINALITY AS l (lexeme, word, place)
     WHERE d.id = _document_words.document_id AND l.lexeme NOT LIKE '=%'
     ORDER BY l.place;

@@ -1,7 +1,5 @@
--- _search_filter: the filter that a search applies: the caller's, checked, with the settings since
--- and until.
--- Those are conditions on the filter field $date, both ends included. A collection with tenants has
--- its condition as well (_tenant_conditions). NULL where there is nothing to apply.
+-- _search_filter: the filter that a search applies: the caller's, checked, joined with the rest
+-- (_joined_filter).
 CREATE OR REPLACE FUNCTION pgblend._search_filter(
     filter jsonb,
     settings jsonb,
@@ -12,19 +10,41 @@ LANGUAGE plpgsql
 STABLE PARALLEL UNSAFE
 AS $function$
 DECLARE
-    dates jsonb := jsonb_strip_nulls(
-        jsonb_build_object('gte', settings -> 'since', 'lte', settings -> 'until'));
-    conditions jsonb := pgblend._tenant_conditions(settings, collection_ids);
+    joined jsonb := pgblend._joined_filter(filter, settings, collection_ids);
     compiled record;
 BEGIN
     IF filter IS NOT NULL THEN
-        PERFORM pgblend._check_size(
-            'filter', octet_length(filter::text), 'bytes', 'filter_bytes');
         SELECT f.problem, f.hint INTO compiled FROM pgblend._filter_condition(filter, 1) AS f;
         IF compiled.problem IS NOT NULL THEN
             RAISE EXCEPTION '%', compiled.problem
                 USING ERRCODE = '22023', HINT = compiled.hint;
         END IF;
+    END IF;
+    RETURN joined;
+END;
+$function$;
+
+-- _joined_filter: the filter that a search applies: the caller's, which is checked elsewhere but
+-- for its size, with the settings since and until.
+-- Those are conditions on the filter field $date, both ends included. A collection with tenants has
+-- its condition as well (_tenant_conditions). NULL where there is nothing to apply.
+CREATE OR REPLACE FUNCTION pgblend._joined_filter(
+    filter jsonb,
+    settings jsonb,
+    collection_ids bigint[]
+)
+RETURNS jsonb
+LANGUAGE plpgsql
+STABLE PARALLEL UNSAFE
+AS $function$
+DECLARE
+    dates jsonb := jsonb_strip_nulls(
+        jsonb_build_object('gte', settings -> 'since', 'lte', settings -> 'until'));
+    conditions jsonb := pgblend._tenant_conditions(settings, collection_ids);
+BEGIN
+    IF filter IS NOT NULL THEN
+        PERFORM pgblend._check_size(
+            'filter', octet_length(filter::text), 'bytes', 'filter_bytes');
     END IF;
     IF dates <> '{}' THEN
         conditions := conditions || jsonb_build_object('$date', dates);
@@ -76,15 +96,8 @@ BEGIN
 END;
 $function$;
 
--- _filtered_ids: the chunks of collections that pass a filter, or the documents, in no order; NULL
--- where more than `most` do.
--- Documents are asked for where they decide (_documents_decide). A NULL `most` asks for all. A
--- NULL filter lets all pass. Where a sample of documents says that half as many chunks again pass,
--- none are looked for: so NULL may rarely stand for fewer. Where the filter asks for values that
--- metadata contain, GIN indexes find them. Otherwise documents are looked at once each, for the
--- chunks that have none of the filter's keys themselves, and then the chunks that do. Where
--- documents decide, as is usual, an index alone tells their chunks. Under row security a view
--- (_document_containing) uses the index. The SET clause puts the caller's value back.
+-- _filtered_ids: the chunks of collections that pass a filter, or the documents (_passing_ids).
+-- A NULL filter lets all pass.
 CREATE OR REPLACE FUNCTION pgblend._filtered_ids(
     filter jsonb,
     collection_ids bigint[],
@@ -92,12 +105,43 @@ CREATE OR REPLACE FUNCTION pgblend._filtered_ids(
     of_documents boolean DEFAULT false
 )
 RETURNS bigint[]
+LANGUAGE sql
+STABLE PARALLEL UNSAFE
+BEGIN ATOMIC
+    SELECT pgblend._passing_ids(
+        f.on_chunk, f.on_document, f.operands, f.keys, f.alternatives, f.singles,
+        collection_ids, most, of_documents
+    )
+    FROM pgblend._filter_condition(coalesce(filter, '{}'), 2) AS f;
+END;
+
+-- _passing_ids: the chunks of collections that pass a condition, or the documents, in no order;
+-- NULL where more than `most` do.
+-- The condition is that of _filter_condition with parameter 2; callers run it with their own rights.
+-- Documents are asked for where they decide (_documents_decide). A NULL `most` asks for all. Where
+-- a sample of documents says that half as many chunks again pass, none are looked for: so NULL may
+-- rarely stand for fewer. Where the filter asks for values that metadata contain, GIN indexes find
+-- them. Otherwise documents are looked at once each, for the chunks that have none of the filter's
+-- keys themselves, and then the chunks that do. Where documents decide, as is usual, an index alone
+-- tells their chunks. Under row security a view (_document_containing) uses the index. The SET
+-- clause puts the caller's value back.
+CREATE OR REPLACE FUNCTION pgblend._passing_ids(
+    on_chunk text,
+    on_document text,
+    operands text[],
+    keys text[],
+    alternatives jsonb[],
+    singles jsonb[],
+    collection_ids bigint[],
+    most integer,
+    of_documents boolean
+)
+RETURNS bigint[]
 LANGUAGE plpgsql
 STABLE PARALLEL UNSAFE
 SET "pgblend.filter_alternatives" = '{}'
 AS $function$
 DECLARE
-    compiled record;
     by_document text := CASE WHEN of_documents THEN 'SELECT d.id FROM pgblend_data.document AS d'
         ELSE 'SELECT c.id FROM pgblend_data.document AS d
         INNER JOIN pgblend_data.chunk AS c ON c.document_id = d.id' END
@@ -109,37 +153,34 @@ DECLARE
     statement text;
     passing bigint[];
 BEGIN
-    SELECT f.* INTO compiled FROM pgblend._filter_condition(coalesce(filter, '{}'), 2) AS f;
-    IF NOT of_documents AND 1.5 * most::bigint < pgblend._filter_estimate(
-        compiled.on_document, compiled.operands, collection_ids)
+    IF NOT of_documents AND 1.5 * most::bigint
+        < pgblend._filter_estimate(on_document, operands, collection_ids)
     THEN
         RETURN NULL;
     END IF;
     IF row_security_active('pgblend_data.document') THEN
-        PERFORM set_config('pgblend.filter_alternatives', compiled.alternatives::text, true);
+        PERFORM set_config('pgblend.filter_alternatives', alternatives::text, true);
         contains := 'd.id IN (SELECT m.document_id FROM pgblend._document_containing AS m) AND ';
     END IF;
-    IF of_documents OR compiled.keys = '{}'
-        OR pgblend._documents_decide(compiled.on_document, compiled.keys, collection_ids)
+    IF of_documents OR keys = '{}'
+        OR pgblend._documents_decide(on_document, keys, collection_ids)
     THEN
         statement := concat(
-            by_document, CASE WHEN compiled.alternatives IS NOT NULL THEN contains END,
-            compiled.on_document);
-    ELSIF compiled.alternatives IS NULL THEN
+            by_document, CASE WHEN alternatives IS NOT NULL THEN contains END, on_document);
+    ELSIF alternatives IS NULL THEN
         statement := concat(
-            by_document, '(c.metadata ?| $3) IS NOT TRUE AND ', compiled.on_document,
-            ' UNION ALL ', by_chunk, 'c.metadata ?| $3 AND ', compiled.on_chunk);
+            by_document, '(c.metadata ?| $3) IS NOT TRUE AND ', on_document,
+            ' UNION ALL ', by_chunk, 'c.metadata ?| $3 AND ', on_chunk);
     ELSE
         statement := concat(
-            by_document, contains, '(c.metadata @> ANY($5)) IS NOT TRUE AND ', compiled.on_chunk,
-            ' UNION ALL ', by_chunk, 'c.metadata @> ANY($5) AND ', compiled.on_chunk);
+            by_document, contains, '(c.metadata @> ANY($5)) IS NOT TRUE AND ', on_chunk,
+            ' UNION ALL ', by_chunk, 'c.metadata @> ANY($5) AND ', on_chunk);
     END IF;
     -- Calls in text: _iso_timestamp (a filter's conditions).
     EXECUTE format(
         'SELECT coalesce(array_agg(p.id), ''{}'') FROM (%s LIMIT $6) AS p', statement)
     INTO passing
-    USING collection_ids, compiled.operands, compiled.keys, compiled.alternatives, compiled.singles,
-        most::bigint + 1;
+    USING collection_ids, operands, keys, alternatives, singles, most::bigint + 1;
     RETURN CASE WHEN most IS NULL OR cardinality(passing) <= most THEN passing END;
 END;
 $function$;
@@ -277,7 +318,7 @@ STABLE PARALLEL UNSAFE
 STRICT
 AS $python$
 import json
-from pgblend.plpy.search.filter import compile_filter, filter_alternatives
+from pgblend.plpy.lexical.filter import compile_filter, filter_alternatives
 from pgblend.plpy.base.filters import parse_filter
 
 def most(limit):
@@ -291,40 +332,3 @@ on_chunk, operands = compile_filter(tree, parameter, False)
 on_document, _ = compile_filter(tree, parameter, True)
 return on_chunk, on_document, operands, *filter_alternatives(tree), None, None
 $python$;
-
--- _is_named: whether a chunk's document has a name that the query asks for ("==…", _parse_query).
--- NULL, and a chunk that the caller does not see, give false.
-CREATE OR REPLACE FUNCTION pgblend._is_named(query text, chunk_id bigint)
-RETURNS boolean
-LANGUAGE sql
-STABLE PARALLEL UNSAFE
-BEGIN ATOMIC
-    SELECT coalesce(bool_or(c.lexemes @@ pgblend._lexeme_tsquery(ARRAY(
-        SELECT l.lexeme
-        FROM unnest(p.lexemes) AS l (lexeme)
-        WHERE l.lexeme LIKE '==%'
-    ))), false)
-    FROM pgblend_data.chunk AS c
-    CROSS JOIN LATERAL pgblend._parse_query(_is_named.query, c.text_search_config) AS p
-    WHERE c.id = _is_named.chunk_id;
-END;
-
--- _binding_conditions: a query's phrases and exclusions, by text search configuration.
--- No rows for a NULL query and for one without phrases and exclusions, which costs next to nothing.
-CREATE OR REPLACE FUNCTION pgblend._binding_conditions(query text, collection_ids bigint[])
-RETURNS TABLE (config_name text, condition tsquery)
-LANGUAGE sql
-STABLE PARALLEL UNSAFE
-ROWS 1
-BEGIN ATOMIC
-    SELECT
-        l.text_search_config,
-        pgblend._query_condition(p.alternatives, p.operands, p.exclusions) AS condition
-    FROM (
-        SELECT DISTINCT c.text_search_config
-        FROM pgblend_data.collection_language AS c
-        WHERE query ~ '["-]' AND c.collection_id = ANY(collection_ids)
-    ) AS l
-    CROSS JOIN LATERAL pgblend._parse_query(query, l.text_search_config) AS p
-    WHERE p.operands <> '{}';
-END;

@@ -159,10 +159,8 @@ BEGIN
 END;
 $function$;
 
--- _node_passages: the passage that stands for each of some nodes, of those that a search may find.
--- A passage stands for itself. A document is shown by the passage nearest to the query's vector,
--- without a vector by its first. Entities have none. chunk_id 0 is a node that is gone. What the
--- collections, the filter and the language leave out gives no row.
+-- _node_passages: the passage that stands for each of some nodes, of those that a search may find
+-- (_nodes_shown). What the collections, the filter and the language leave out gives no row.
 CREATE OR REPLACE FUNCTION pgblend._node_passages(
     nodes bigint[],
     collection_ids bigint[],
@@ -177,14 +175,38 @@ STABLE PARALLEL UNSAFE
 ROWS 100
 AS $function$
 DECLARE
-    vectors pgblend_data.embedding_space;
     compiled record;
 BEGIN
-    SELECT s.* INTO vectors FROM pgblend_data.embedding_space AS s WHERE s.name = space;
     SELECT f.* INTO compiled FROM pgblend._filter_condition(CASE
         WHEN language IS NULL THEN filter
         ELSE jsonb_build_object('and', jsonb_build_array(
             jsonb_build_object('$language', language), coalesce(filter, '{}'))) END, 3) AS f;
+    RETURN QUERY SELECT s.* FROM pgblend._nodes_shown(
+        nodes, collection_ids, compiled.on_chunk, compiled.operands, query_embedding, space) AS s;
+END;
+$function$;
+
+-- _nodes_shown: the passage that stands for each of some nodes, of those that pass a condition.
+-- That is a filter's on the chunk (_filter_condition), with parameter 3; NULL lets all pass. A
+-- passage stands for itself. A document is shown by the passage nearest to the query's vector,
+-- without a vector by its first. Entities have none. chunk_id 0 is a node that is gone.
+CREATE OR REPLACE FUNCTION pgblend._nodes_shown(
+    nodes bigint[],
+    collection_ids bigint[],
+    condition text,
+    operands text[],
+    query_embedding vector,
+    space text
+)
+RETURNS TABLE (node bigint, chunk_id bigint, document_id bigint, chunk_index integer)
+LANGUAGE plpgsql
+STABLE PARALLEL UNSAFE
+ROWS 100
+AS $function$
+DECLARE
+    vectors pgblend_data.embedding_space;
+BEGIN
+    SELECT s.* INTO vectors FROM pgblend_data.embedding_space AS s WHERE s.name = space;
     -- Calls in text: _iso_timestamp (a filter's conditions).
     RETURN QUERY EXECUTE format(
         'SELECT DISTINCT ON (n.node) n.node, c.id, c.document_id, c.chunk_index
@@ -199,10 +221,10 @@ BEGIN
         CASE WHEN vectors.name IS NOT NULL AND query_embedding IS NOT NULL THEN format(
             'LEFT JOIN pgblend_data.%I AS e ON e.chunk_id = c.id AND n.node & 3 = 0',
             vectors.table_name) ELSE '' END,
-        coalesce(compiled.on_chunk, 'true'),
+        coalesce(condition, 'true'),
         CASE WHEN vectors.name IS NOT NULL AND query_embedding IS NOT NULL THEN format(
             'e.embedding <=> (SELECT $4::%s), ', vectors.vector_type) ELSE '' END)
-    USING nodes, collection_ids, compiled.operands, query_embedding;
+    USING nodes, collection_ids, operands, query_embedding;
     RETURN QUERY
     SELECT n, 0::bigint, 0::bigint, 0
     FROM unnest(nodes) AS n

@@ -47,7 +47,7 @@ DECLARE
         jsonb_strip_nulls(jsonb_build_object(
             'model', model, 'input', jsonb_build_array(pgblend._probe_text()),
             'dimensions', dimensions)),
-        timeout_ms));
+        timeout_ms) || jsonb_build_object('data_directory', current_setting('data_directory')));
 BEGIN
     IF outcome ? 'answer' THEN
         outcome := pgblend._checked_vectors(outcome -> 'answer', 1, NULL);

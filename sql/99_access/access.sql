@@ -129,6 +129,7 @@ blend.rank_bonus, blend.recency_decay, blend.rerank_candidates, blend.rerank_pas
 blend.search_diagnose, blend.search_explain, blend.search_facets, blend.setting_catalog,
 blend.vector_search, blend.warm,
 pgblend._answer_shards, pgblend._carry_out, pgblend._has_edges, pgblend._judged_set,
+pgblend._model_request,
 pgblend._search_plan,
 pgblend._summary_counts
 TO pgblend_reader;

@@ -94,7 +94,7 @@ def test_statements_built_as_text_say_what_they_call_and_why() -> None:
     """A line above the first of them: what else is called is read from the code."""
     declared = re.compile(r"^ *-- Calls in text: (none|_\w+(?:, _\w+)*) \(.+\)\.$", re.M)
     in_filters = set(
-        re.findall(r"\bpgblend\.(_\w+)", MODULES["pgblend.plpy.search.filter"].read_text())
+        re.findall(r"\bpgblend\.(_\w+)", MODULES["pgblend.plpy.lexical.filter"].read_text())
     )
     for source in SOURCES:
         code = re.sub(r"--[^\n]*", "", source.text)
@@ -188,7 +188,7 @@ TYPED_ROOMS = ("lexical", "base.ports")  # the rest follows
 # What they tell or cut is JSON of any shape.
 UNTYPED = {
     *("lexical.query", "lexical.split"),
-    *("search.choose", "search.diagnosis", "search.diagnosis_facts", "search.filter"),
+    *("search.choose", "search.diagnosis", "search.diagnosis_facts", "lexical.filter"),
     "search.rerank",
 }
 UNTYPED_MODULES = {f"pgblend.plpy.{name}" for name in UNTYPED}

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 from conftest import TwoCollections
-from hypothesis import HealthCheck, Phase, given, settings
 
 from pgblend.cli.base.database import connect
 from pgblend.cli.search.outside import (
@@ -18,28 +17,12 @@ from pgblend.cli.search.outside import (
 )
 from pgblend.plpy.base.session import UserError
 from support.database import Database
-from support.outside import asked_of, rows_outside
-from support.random_searches import VECTOR, rows, searches
+from support.outside import rows_outside
+from support.random_searches import VECTOR
+from support.raw_server import RawServer, http_answer
 
 EXPLAINED = ("query", "profile", "meta", "collections", "settings", "degraded")
 PLACES = ("rank", "chunk_id", "score", "arms", "parts", "places")
-
-
-@given(several=searches(20))
-@settings(
-    max_examples=10,
-    deadline=None,
-    derandomize=True,
-    phases=[Phase.generate],
-    suppress_health_check=[*HealthCheck],
-)
-def test_searches_have_the_same_rows(library: Database, outside: Connection, several: Any) -> None:
-    library.warnings()
-    for one in several:
-        expected = rows(library, one)
-        inside = library.warnings()
-        assert rows_outside(outside, library, asked_of(one)) == expected, one
-        assert [message for message, _ in outside.warnings] == inside
 
 
 def test_an_explanation_is_the_same(library: Database, outside: Connection) -> None:
@@ -120,6 +103,44 @@ def test_wrong_calls_end_with_the_same_error(
     assert (error.sqlstate, message, error.hint) == expected
     # The connection is as good as before.
     assert search(outside, Asked("red fox", query_embedding=VECTOR))["results"]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        http_answer(json.dumps({"data": [{"embedding": json.loads(VECTOR)}]}).encode()),
+        http_answer(b'{"error": {"message": "no such model"}}', "404 Not Found"),
+        http_answer(b'{"data": []}'),
+        None,
+    ],
+    ids=["vector", "error", "nonsense", "hung up"],
+)
+def test_the_gateway_is_asked_the_same(
+    library: Database, outside: Connection, answer: bytes | None
+) -> None:
+    bodies: list[bytes] = []
+
+    def respond(body: bytes) -> bytes | None:
+        bodies.append(body)
+        return answer
+
+    statement = "SELECT * FROM hybrid_search('red fox', 5, options => %s)"
+    options = json.dumps({"expand": "off", "timeouts_ms": {"embed": 300}})
+    with RawServer(respond) as gateway:
+        library.rows("SELECT set_setting('gateway_url', to_jsonb(%s::text))", gateway.url)
+        try:
+            library.warnings()
+            expected = library.rows(statement, options)
+            inside, asked = library.warnings(), bodies.copy()
+            bodies.clear()
+            asked_outside = Asked("red fox", 5, options=options)
+            assert rows_outside(outside, library, asked_outside) == expected
+        finally:
+            library.rows("SELECT reset_setting('gateway_url')")
+    assert [message for message, _ in outside.warnings] == inside
+    assert list(map(json.loads, bodies)) == list(map(json.loads, asked))
+    assert bodies
+    assert outside.kept("calls") == {}
 
 
 def test_a_reader_sees_what_it_sees_inside(two_collections: TwoCollections) -> None:

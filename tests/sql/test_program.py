@@ -15,8 +15,8 @@ from pgblend.sql import render
 from pgblend.sql.program import program_text
 from support.database import Database, add_documents
 
-ASKED = "SELECT pgblend._websearch_query('english', 'houses')::text"
-NOW = "'hous':D"
+ASKED = "SELECT (pgblend._parse_query('houses', 'english')).lexemes[1]"
+NOW = "hous"
 REPLACE = "CREATE OR REPLACE FUNCTION pgblend._program() RETURNS text LANGUAGE sql"
 
 
@@ -51,9 +51,8 @@ def test_an_open_session_goes_on_with_the_program_that_replaced_its_own(
     committed: Database, replace_program: Callable[..., None]
 ) -> None:
     assert committed.value(ASKED) == NOW
-    wine = {"words": "wine", "groups": [{"words": ["wine"], "phrases": [], "excluded": []}]}
-    replace_program(f"def query_groups(query): return {wine!r}")
-    assert committed.value(ASKED) == "'wine':D"
+    replace_program("def asked_of(query): return Asked(query, 'wine', [])")
+    assert committed.value(ASKED) == "wine"
     replace_program()
     assert committed.value(ASKED) == NOW
 
@@ -104,7 +103,7 @@ def test_a_call_that_an_upgrade_overtook_says_so(committed: Database) -> None:
 
 
 def test_compiled_code_is_taken_and_gives_the_same(committed: Database) -> None:
-    query = "SELECT pgblend._websearch_query('english', 'a -b \"c d\" e-1')::text"
+    query = "SELECT pgblend._parse_query('a -b \"c d\" e-1', 'english')::text"
     assert committed.value(IS_COMPILED) is True
     of_code = committed.value(query)
     committed.rows(NO_CODE)

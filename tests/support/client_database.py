@@ -8,7 +8,7 @@ import psycopg
 from psycopg.rows import dict_row
 from psycopg.types.string import TextLoader
 
-from pgblend.plpy.base.session import UserError
+from pgblend.plpy.base.session import UserError, sent_by_server
 from pgblend.plpy.shards.answer import answered
 from support.shards import Scale
 
@@ -47,6 +47,9 @@ class ClientDatabase:
         else:
             cursor.execute(statement.encode())
         return cursor.fetchall() if cursor.description else []
+
+    def send_model(self, task: str, question: str, space: str | None, ms: int) -> Any:
+        return sent_by_server(self, task, question, space, ms)
 
     def run_within(
         self, ms: float, statement: str, types: list[str], *values: object

@@ -3,7 +3,7 @@
 from collections.abc import Callable, MutableMapping, Sequence
 from typing import Any
 
-from pgblend.plpy.base.session import UserError
+from pgblend.plpy.base.session import UserError, sent_by_server
 
 Answer = Callable[..., Sequence[dict[str, Any]]]
 
@@ -43,6 +43,9 @@ class FakeDatabase:
                 self.asked.append(part)
                 return answer(*values)
         raise AssertionError(f"no answer to {statement}")
+
+    def send_model(self, task: str, question: str, space: str | None, ms: int) -> Any:
+        return sent_by_server(self, task, question, space, ms)
 
     def run_within(
         self, ms: float, statement: str, types: list[str], *values: object

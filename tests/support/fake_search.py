@@ -50,7 +50,9 @@ def failing(sqlstate: str, hint: str | None = None) -> Answer:
 ANSWERS = {
     "e.embedding <=> $1": lambda *_: [columns(COSINES)],
     "'enable_sort'": lambda *_: [],
-    "_is_named(": lambda *_: [{"found": True}],
+    "c.text_search_config AS name": lambda _: [{"name": "english"}],
+    "c.lexemes @@ pgblend._lexeme_tsquery": lambda *_: [{"found": True}],
+    "l.text_search_config AS name": lambda _: [{"name": "english"}],
     "_asking_role()": lambda: [{"role": "ann", "most_ms": 1e9}],
     "pgblend.purpose": lambda purpose: [{"purpose": purpose}],
     "LIMIT 0": lambda *_: [HELD],

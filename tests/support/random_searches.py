@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from support.database import Database
@@ -80,6 +81,26 @@ _searches = st.tuples(  # function, query, options, collections, filter
 def searches(count: int) -> st.SearchStrategy[list[Search]]:
     """Return lists of so many searches."""
     return st.lists(_searches, min_size=count, max_size=count)
+
+
+def drawn_searches(count: int) -> list[Search]:
+    """Return so many searches, in twenties, the same each time."""
+    found: list[Search] = []
+
+    @given(several=searches(20))
+    @settings(
+        max_examples=count // 20,
+        deadline=None,
+        derandomize=True,
+        phases=[Phase.generate],
+        suppress_health_check=[*HealthCheck],
+        database=None,
+    )
+    def draw(several: list[Search]) -> None:
+        found.extend(several)
+
+    draw()
+    return found
 
 
 def rows(database: Database, search: Search) -> Any:

@@ -17,8 +17,10 @@ class ServedDatabase(FakeDatabase):
 
     def run(self, statement: str, types: list[str], *values: Any) -> list[dict[str, Any]]:
         cursor = psycopg.ClientCursor(self.connection, row_factory=dict_row)
-        cursor.execute(f"PREPARE served ({', '.join(types)}) AS {statement}".encode())
-        call = f"EXECUTE served ({', '.join(['%s'] * len(types))})"
+        of_types = f" ({', '.join(types)})" if types else ""
+        cursor.execute(f"PREPARE served{of_types} AS {statement}".encode())
+        given = f" ({', '.join(['%s'] * len(types))})" if types else ""
+        call = f"EXECUTE served{given}"
         rows = cursor.execute(call.encode(), values).fetchall()
         cursor.execute("DEALLOCATE served")
         return rows

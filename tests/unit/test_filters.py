@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pgblend.plpy.base.filters import parse_filter
-from pgblend.plpy.search.filter import compile_filter, filter_alternatives
+from pgblend.plpy.lexical.filter import compile_filter, filter_alternatives
 
 HOSTILE = ["'; DROP TABLE x; --", '"', "$1", "%s", "\\", "{}", "a.b'", "é"]
 

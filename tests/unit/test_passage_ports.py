@@ -83,9 +83,8 @@ def node(chunk_ids: set[int]) -> StoreNode:
         "_passage_ages(": lambda ids: [
             {"ages": [float(one) if one in chunk_ids else None for one in ids]}
         ],
-        "_filter_candidates(": lambda ids, filters: [
-            {"passing": [one for one in ids if one in chunk_ids and one > place]}
-            for place, _ in enumerate(filters)
+        "array_agg(c.id ORDER BY u.place)": lambda ids, _: [
+            {"passing": [one for one in ids if one in chunk_ids and one > 1]}
         ],
         "_field_distances(": lambda ids, keys, origins: [
             {"place": place, "chunk_id": one, "distance": one + place}
@@ -99,7 +98,7 @@ def node(chunk_ids: set[int]) -> StoreNode:
             if int(name) in chunk_ids
         ],
         "_neighbours(": neighbours,
-        "_node_passages(": node_passages,
+        "_nodes_shown(": node_passages,
     }
     return StoreNode(FakeDatabase(answers))
 

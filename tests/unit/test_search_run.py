@@ -252,7 +252,7 @@ def test_vectors_of_the_gateway(embedding: list[Any], degraded: list[str]) -> No
 
 def test_words_that_found_nothing_are_left_to_the_vectors() -> None:
     nowhere: Any = {
-        "_binding_conditions(": lambda *_: [{"found": True}],
+        "ANY($1)) AS found": lambda _: [{"found": True}],
         "_request_model(": lambda *_: [{"sent": '{"problem": "no gateway", "hint": "Start one."}'}],
     }
     db, page = found(nowhere, "zzz", only_arm="lexical", vector=None)
@@ -273,7 +273,7 @@ def test_nearest_by_vectors_say_so() -> None:
         def abandon(self) -> None: ...
 
     nowhere: Any = {
-        "_binding_conditions(": lambda *_: [{"found": True}],
+        "ANY($1)) AS found": lambda _: [{"found": True}],
         "_request_model(": lambda *_: [{"sent": '{"call": "1"}'}],
         "FROM pgblend_data.chunk AS c WHERE c.collection_id": lambda _: [{"found": True}],
     }
@@ -290,8 +290,13 @@ def test_nearest_by_vectors_say_so() -> None:
     ("space", "words_bind"), [(None, False), (SPACE, True)], ids=["no space", "operators"]
 )
 def test_vectors_do_not_always_stand_in(space: Any, words_bind: bool) -> None:
+    operands = [{"place": 0, "operand": "'zzz'"}] if words_bind else []
     nowhere: Any = {
-        "_binding_conditions(": lambda *_: [{"found": not words_bind}],
+        "ANY($1)) AS found": lambda _: [{"found": True}],
+        "_query_operands(": lambda *_: operands,
+        "_query_condition(": lambda *_: [{"condition": "!'zzz'"}],
+        "_documents_decide(": lambda *_: [{"documents_decide": False, "documents_read": 0}],
+        "int8send(c.id)": lambda *_: [{"ids": None}],
     }
     db = FakeDatabase({**nowhere, **state(space), **ANSWERS, **nowhere})
     assert Page(search(db, asked("-zzz", only_arm="lexical"), StoreNode(db))).rows == []
@@ -437,7 +442,7 @@ def test_a_role_without_any_grant() -> None:
 def test_dates_are_a_filter() -> None:
     asked_for: list[Any] = []
     answers: Any = {
-        "_search_filter(": lambda *values: asked_for.append(values) or [{"filter": None}],
+        "_joined_filter(": lambda *values: asked_for.append(values) or [{"filter": None}],
         "_iso_timestamp(": lambda _: [{"found": True}],
     }
     found(answers, since="2026-01-01")
