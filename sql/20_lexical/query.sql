@@ -154,11 +154,11 @@ HAVING count(*) = 1;
 END;
 
 -- _query_lexemes: the lexemes of a query's words under some text search configurations, a row each.
--- `texts` are the words as the parser gets them (indexable_text of plpy/lexical/words.py) under each
--- of the configurations `known`; one that is not among these has NULL for its lexemes. `counts` say
--- how often each stands there. `stop_words` are left out beside the configuration's own. Words that
--- are too long for a lexeme are left out, without a NOTICE. No configurations, and NULL for them,
--- give no rows.
+-- `texts` are the words as the parser gets them (indexable_text of plpy/lexical/words.py) under
+-- each of the configurations `known`; one that is not among these has NULL for its lexemes.
+-- `counts` say how often each stands there. `stop_words` are left out beside the configuration's
+-- own. Words that are too long for a lexeme are left out, without a NOTICE. No configurations, and
+-- NULL for them, give no rows.
 CREATE OR REPLACE FUNCTION pgblend._query_lexemes(
     texts text[],
     known text[],
@@ -194,8 +194,9 @@ END;
 $function$;
 
 -- _query_operands: some texts of a query as tsqueries under a text search configuration.
--- They are as the parser gets them. `place` counts the texts from 0. Of a text that `is_words` any word will do, another is a phrase.
--- Stop words alone ask for nothing: they give no row, and no NOTICE. NULL gives none.
+-- They are as the parser gets them. `place` counts the texts from 0. Of a text that `is_words` any
+-- word will do, another is a phrase. Stop words alone ask for nothing: they give no row, and no
+-- NOTICE. NULL gives none.
 CREATE OR REPLACE FUNCTION pgblend._query_operands(
     config_name text,
     texts text[],
@@ -239,9 +240,10 @@ END;
 
 -- _query_stop_words: those of a query's words that are stop words in the language that it is
 -- probably in.
--- The words are as the parser gets them. That is the configuration which takes most of them for stop
--- words, and not all of them; none where no configuration has any. Without this an English "the", which English documents do not
--- index, would be a rare and telling word of a German document.
+-- The words are as the parser gets them. That is the configuration which takes most of them for
+-- stop words, and not all of them; none where no configuration has any. Without this an English
+-- "the", which English documents do not index, would be a rare and telling word of a German
+-- document.
 CREATE OR REPLACE FUNCTION pgblend._query_stop_words(words text, config_names text[])
 RETURNS text[]
 LANGUAGE plpgsql

@@ -52,7 +52,8 @@ BEGIN
 END;
 $function$;
 
--- _model_request: what is sent to the gateway for a task (_gateway_request), or {"problem", "hint"}.
+-- _model_request: what is sent to the gateway for a task (_gateway_request); else {"problem",
+-- "hint"}.
 -- The model of embed is that of the space named, of the others a setting's. `input` is what the
 -- model is asked; a space made so asks for its dimensions too. A NULL timeout_ms means the setting
 -- timeouts_ms. No model is asked where callers bring a space's vectors, those of queries too. The

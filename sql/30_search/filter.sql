@@ -117,7 +117,7 @@ END;
 
 -- _passing_ids: the chunks of collections that pass a condition, or the documents, in no order;
 -- NULL where more than `most` do.
--- The condition is that of _filter_condition with parameter 2; callers run it with their own rights.
+-- The condition is that of _filter_condition with parameter 2; it runs with the caller's rights.
 -- Documents are asked for where they decide (_documents_decide). A NULL `most` asks for all. Where
 -- a sample of documents says that half as many chunks again pass, none are looked for: so NULL may
 -- rarely stand for fewer. Where the filter asks for values that metadata contain, GIN indexes find

@@ -58,7 +58,8 @@ WHERE
     );
 
 -- _words_of_lexemes: for each lexeme the first word of a text, which is as the parser gets it, that
--- becomes it under a text search configuration, in lower case; the lexeme itself where there is none.
+-- becomes it under a text search configuration, in lower case; the lexeme itself where there is
+-- none.
 CREATE OR REPLACE FUNCTION pgblend._words_of_lexemes(
     query text,
     config_name text,
@@ -78,7 +79,8 @@ BEGIN
                 w.place,
                 lower(w.word) AS word,
                 tsvector_to_array(to_tsvector(config, w.word)) AS lexemes
-            FROM regexp_split_to_table(query, '[^[:alnum:][:digit:]]+') WITH ORDINALITY AS w (word, place)
+            FROM regexp_split_to_table(query, '[^[:alnum:][:digit:]]+')
+                WITH ORDINALITY AS w (word, place)
         )
 
         SELECT coalesce((
