@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from typing import Any
+from unicodedata import name, normalize
 
 from pgblend.cli.base.errors import UserError
 from pgblend.plpy.lexical.words import script_language
@@ -69,7 +70,6 @@ _SCRIPTS = {
     "hindi": "\u0900-\u097f",
     "armenian": "\u0530-\u058f",
     "tamil": "\u0b80-\u0bff",
-    WITHOUT_STEMMER: "\u0590-\u05ff",  # Hebrew
 }
 _OTHERS = {
     "russian": {
@@ -118,14 +118,18 @@ def detect_configuration(text: str, available: Collection[str]) -> str | None:
 
 
 def _by_script(text: str, letters: int, available: Collection[str]) -> str | None:
-    """Return the configuration that the script of a short text tells; None where it tells none."""
+    """Return the configuration that the script of a short text tells; None where it tells none.
+
+    No language of a script that is not listed here has a stemmer (Georgian, Bengali, Ethiopic).
+    """
     for configuration, script in _SCRIPTS.items():
         if letters and 2 * len(re.findall(f"[{script}]", text)) > letters:
             others = _OTHERS.get(configuration, {})
             found = next((one for one, own in others.items() if re.search(f"[{own}]", text)), None)
             found = found or configuration
             return found if found in available else WITHOUT_STEMMER
-    return None
+    latin = sum("LATIN" in name(letter, "") for letter in normalize("NFKC", text))
+    return WITHOUT_STEMMER if 2 * latin < letters else None
 
 
 def _sample_language(sample: str) -> str:

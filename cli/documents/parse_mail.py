@@ -9,6 +9,7 @@ import re
 import warnings
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from email.errors import MessageError
 from email.message import EmailMessage
 from email.message import Message as RawPart
@@ -482,11 +483,30 @@ def mail_addresses(people: str) -> list[str]:
 
 
 def mail_time(message: EmailMessage) -> str:
-    """Return when a mail was sent, in UTC, or first received; empty where it does not say so."""
+    """Return when a mail was sent, in UTC, or first received; empty where it does not say so.
+
+    A sender's clock may be wrong, or have been reset: the first server's time then counts. The
+    "From " line of a mailbox comes last: it may be that of an export.
+    """
     received = [str(value).rpartition(";")[2] for value in message.get_all("Received", ())]
-    told = header(message, "Date"), *reversed(received), header(message, "Delivery-Date")
-    moments = map(moment_of, told)
-    return next((moment.isoformat() for moment in moments if moment), "")
+    told = *reversed(received), header(message, "Delivery-Date")
+    first = next(filter(None, map(moment_of, told)), None)
+    sent = moment_of(header(message, "Date"))
+    if sent and first and _is_wrong(sent, first):
+        sent = None
+    moment = sent or first or moment_of(" ".join((message.get_unixfrom() or "").split()[2:]))
+    return moment.isoformat() if moment else ""
+
+
+# Zones differ by a day at most, and servers try for some days to deliver. What is older may have
+# been moved from another mailbox, unless there was no mail yet: clocks are reset to 1970 or 1980.
+_AHEAD, _LATE = timedelta(days=1), timedelta(days=30)
+_RESET = datetime(1990, 1, 1, tzinfo=UTC)
+
+
+def _is_wrong(sent: datetime, received: datetime) -> bool:
+    """Tell whether a mail's date is that of a clock that was ahead or reset."""
+    return sent > received + _AHEAD or (sent < _RESET and sent < received - _LATE)
 
 
 def attachment_names(parts: MailParts) -> list[str]:

@@ -49,6 +49,7 @@ class Entry:
     references: tuple[str, ...]
     subject: str
     time: str
+    from_line: str
 
 
 def parse_mbox(path: Path, roots: Sequence[Path] | None = None) -> Iterator[Conversation]:
@@ -63,11 +64,12 @@ def parse_mbox(path: Path, roots: Sequence[Path] | None = None) -> Iterator[Conv
 
 def _index(opened: Open) -> Iterator[Entry]:
     with opened() as stream:
-        for start, end in _bounds(opened):
+        for from_line, start, end in _bounds(opened):
             stream.seek(start)
             data = stream.read(min(end - start, _LONGEST_HEADERS))
             head = re.split(rb"\r?\n\r?\n", data, maxsplit=1)[0]
             mail = email.message_from_bytes(head, policy=email.policy.default)
+            mail.set_unixfrom(from_line)
             subject = header(mail, "Subject")
             if subject.endswith(_NO_MAIL):
                 continue
@@ -79,24 +81,25 @@ def _index(opened: Open) -> Iterator[Entry]:
                 tuple(references),
                 subject,
                 mail_time(mail),
+                from_line,
             )
 
 
-def _bounds(opened: Open) -> Iterator[tuple[int, int]]:
-    """Yield where each mail begins, after its "From " line, and where it ends."""
-    start = None
+def _bounds(opened: Open) -> Iterator[tuple[str, int, int]]:
+    """Yield the "From " line of each mail, where it begins after that, and where it ends."""
+    start, from_line = None, ""
     position = 0
     after_blank = True
     with opened() as stream:
         while line := stream.readline(_LONGEST_HEADERS):
             if after_blank and line.startswith(b"From "):
                 if start is not None:
-                    yield start, position
-                start = position + len(line)
+                    yield from_line, start, position
+                start, from_line = position + len(line), line.decode("ascii", "replace").strip()
             position += len(line)
             after_blank = line in (b"\n", b"\r\n")
     if start is not None:
-        yield start, position
+        yield from_line, start, position
 
 
 def _threads(entries: list[Entry]) -> list[list[Entry]]:
@@ -180,6 +183,7 @@ def _read(opened: Open, thread: list[Entry]) -> Document:
         except ParseError as error:
             left_out.append(LeftOut(name, str(error), "save it as a file of its own"))
             continue
+        mail.set_unixfrom(entry.from_line)
         message_id = entry.message_id or hashlib.sha256(data).hexdigest()[:_ID_DIGITS]
         parts = mail_parts(mail)
         left_out += parts.left_out

@@ -120,15 +120,17 @@ def corrected_weights(
     """Return what each lexeme to look for weighs, in byte order.
 
     Guesses take the place of what they stand for. A word misspelt in several ways counts as one
-    that is repeated (_parse_query). Among several languages, where a guess may be at a word of
-    another, none weighs more than the heaviest word that passages have.
+    that is repeated (_parse_query). None weighs more than the heaviest word that passages have,
+    unless more words of the one language searched are misspelt than not: these few say little.
     """
     exact = [
         boost * frequencies[config, lexeme][1]
         for lexeme, boost in zip(lexemes, boosts, strict=True)
         if boost and (config, lexeme) not in chosen and frequencies[config, lexeme][0]
     ]
-    most = inf if one_language else max(exact, default=inf)
+    misspelt = sum(of_config == config for of_config, _ in chosen)
+    is_limited = not one_language or misspelt <= len(exact)
+    most = max(exact, default=inf) if is_limited else inf
     addends: dict[str, list[float]] = {}
     for (of_config, _), guesses in chosen.items():
         if of_config == config:

@@ -42,6 +42,21 @@ def dated(pgblend: Any, connection: Any, tmp_path: Path, shared_data: Path) -> A
         "From: Ann <a@x.org>\nSubject: Sent\nDate: yesterday\n\nreport without its own date\n"
     )
     moments["mails/sent.eml"] = datetime(2024, 3, 12, 8, tzinfo=UTC)
+    for name, date in (("ahead", "Wed, 12 Mar 2036"), ("reset", "Thu, 01 Jan 1970")):
+        (tmp_path / "mails" / f"{name}.eml").write_text(
+            "Received: from a by b; Thu, 14 Mar 2024 10:00:00 +0000\n"
+            f"From: Ann <a@x.org>\nSubject: Clock {name}\nDate: {date} 00:00:10 +0000\n\nreport\n"
+        )
+        moments[f"mails/{name}.eml"] = datetime(2024, 3, 14, 10, tzinfo=UTC)
+    (tmp_path / "mails" / "old.eml").write_text(
+        "Received: from a by b; Thu, 14 Mar 2024 10:00:00 +0000\n"
+        "From: Ann <a@x.org>\nSubject: Moved\nDate: Tue, 12 Mar 2019 10:00:00 +0000\n\nreport\n"
+    )
+    moments["mails/old.eml"] = datetime(2019, 3, 12, 10, tzinfo=UTC)
+    (tmp_path / "mails" / "line.eml").write_text(
+        "From ann@x.org Fri Mar 15 10:00:00 2024\nFrom: Ann <a@x.org>\nSubject: Line\n\nreport\n"
+    )
+    moments["mails/line.eml"] = datetime(2024, 3, 15, 10, tzinfo=UTC)
     (tmp_path / "pandoc.md").write_text(
         "% A note\n% Ann\n% 13 March 2024\n\nthe report as written\n"
     )

@@ -287,12 +287,25 @@ def test_a_word_misspelt_in_two_ways_counts_as_repeated(db: Database) -> None:
     assert scores[1] == pytest.approx(scores[0] * 11 * 2 / 12, rel=0.1)
 
 
-def test_a_corrected_word_weighs_as_itself_in_one_language(db: Database) -> None:
+@pytest.mark.parametrize(
+    ("query", "is_exact"),
+    [
+        ("pump chimeny", True),
+        ("chimeny cellar", True),
+        ("pump cellar chimeny", True),
+        ("chimeny", False),
+        ("pump chimeny sprign", False),  # what is misspelt is most of the query
+    ],
+)
+def test_a_corrected_word_does_not_outweigh_an_exact_one(
+    db: Database, query: str, is_exact: bool
+) -> None:
     db.rows("SELECT add_collection('c')")
     pumps = [(f"p{n}", "", f"The pump in cellar {n} leaks") for n in range(30)]
     swept = ("swept", "", "The chimney of the old house by the lake was swept in spring")
     add_documents(db, "c", [*pumps, swept])
-    assert search(db, "pump chimeny")[0][0] == "swept"
+    assert (search(db, query)[0][0] != "swept") is is_exact
+    assert any(key == "swept" for key, *_ in search(db, "chimeny"))
 
 
 def test_words_that_other_collections_had_are_not_remembered_for_this_one(db: Database) -> None:

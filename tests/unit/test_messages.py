@@ -366,6 +366,21 @@ def test_mbox_by_thread(mbox):
     assert [a == b.digest for a, b in zip(digests, parse_mbox(mbox), strict=True)] == [True, False]
 
 
+def test_a_mail_without_a_date_has_that_of_its_from_line(tmp_path):
+    path = tmp_path / "x.mbox"
+    path.write_bytes(
+        b"From a@x.org Fri Mar 15 10:00:00 2024\nFrom: a@x.org\nSubject: One\n\nfirst\n\n"
+        b"From 12@xxx Sat Mar 16 10:00:00 +0000 2024\nFrom: b@x.org\nSubject: Two\n\nsecond\n\n"
+        # As git writes patches: the line has the same day always.
+        b"From 0badc0de Mon Sep 17 00:00:00 2001\nFrom: c@x.org\nSubject: Three\n"
+        b"Date: Sun, 17 Mar 2024 10:00:00 +0000\n\nthird\n"
+    )
+    documents = [each.read() for each in parse_mbox(path)]
+    days = [document.metadata["date"][:10] for document in documents]
+    assert days == ["2024-03-15", "2024-03-16", "2024-03-17"]
+    assert [m.time[:10] for document in documents for m in document.messages] == days
+
+
 def test_mbox_without_mails_and_with_broken_ones(tmp_path):
     path = tmp_path / "x.mbox"
     path.write_bytes(b"just text\n")
