@@ -39,13 +39,16 @@ DIAGRAM = f"""<dgm:dataModel {NAMESPACES}><dgm:ptLst><dgm:pt><dgm:t><a:p><a:r>
 
 
 def package(
-    main: str, parts: Mapping[str, str], relations: Mapping[str, Mapping[str, str]]
+    main: str, parts: Mapping[str, str | bytes], relations: Mapping[str, Mapping[str, str]]
 ) -> bytes:
     """Return a file whose document is the part `main`.
 
     `relations` are those of each part, by id: "KIND PATH".
     """
-    files = {"[Content_Types].xml": f'<Types xmlns="{_PACKAGE}/content-types"/>', **parts}
+    files: dict[str, str | bytes] = {
+        "[Content_Types].xml": f'<Types xmlns="{_PACKAGE}/content-types"/>',
+        **parts,
+    }
     for part, targets in {"": {"m": f"officeDocument {main}"}, **relations}.items():
         folder, _, name = part.rpartition("/")
         files[f"{folder}/_rels/{name}.rels".lstrip("/")] = _relations(targets)
@@ -56,10 +59,16 @@ def package(
     return stream.getvalue()
 
 
+def _absolute(kind: str, path: str) -> tuple[str, str]:
+    """Write a path from the archive's root, one that begins with ./ from where it stands."""
+    return kind, path[2:] if path.startswith("./") else f"/{path}"
+
+
 def _relations(targets: Mapping[str, str]) -> str:
     items = "".join(
-        f'<Relationship Id="{name}" Type="{_R}/{target.split()[0]}" Target="/{target.split()[1]}"/>'
+        f'<Relationship Id="{name}" Type="{_R}/{kind}" Target="{path}"/>'
         for name, target in targets.items()
+        for kind, path in [_absolute(*target.split())]
     )
     return f'<Relationships xmlns="{_PACKAGE}/relationships">{items}</Relationships>'
 

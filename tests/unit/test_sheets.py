@@ -386,6 +386,37 @@ def test_a_long_row_of_few_columns_keeps_names_and_label() -> None:
         assert re.search(r"row\d", f"{piece.get('context')} {piece['content']}")
 
 
+def record(kind: int, data: bytes = b"") -> bytes:
+    """Return a record of .xlsb: kind and length in pieces of seven bits."""
+    number = bytes((kind,)) if kind < 128 else bytes((kind & 127 | 128, kind >> 7))
+    return number + bytes((len(data),)) + data
+
+
+def wide(text: str) -> bytes:
+    return struct.pack("<I", len(text)) + text.encode("utf-16-le")
+
+
+def test_a_binary_workbook_is_read_and_its_formats_are_told() -> None:
+    named = record(156, struct.pack("<II", 0, 1) + wide("s") + wide("Rates"))
+    book = record(131) + record(153, bytes(12)) + record(143) + named + record(144) + record(132)
+    rows = (("Item", "Rate"), ("Tin", 0.075))
+    cells = b""
+    for number, row in enumerate(rows):
+        cells += record(0, struct.pack("<I", number) + bytes(13))
+        for column, value in enumerate(row):
+            place = struct.pack("<II", column, 0)
+            is_text = isinstance(value, str)
+            data = wide(value) if is_text else struct.pack("<d", value)
+            cells += record(6 if is_text else 5, place + data)
+    size = record(148, struct.pack("<IIII", 0, 1, 0, 1))
+    page = record(129) + size + record(145) + cells + record(146) + record(130)
+    links = {"xl/workbook.bin": {"s": "worksheet ./worksheets/sheet1.bin"}}
+    files = {"xl/workbook.bin": book, "xl/worksheets/sheet1.bin": page}
+    document = parse_spreadsheet(package("xl/workbook.bin", files, links))
+    assert document.text == "Item | Rate\nTin | 0.075"
+    assert [each.part for each in document.left_out] == ["formats of numbers"]
+
+
 def test_old_files_are_read(shared_data: Path) -> None:
     text = parse_spreadsheet((shared_data / "docs" / "good" / "mid_test.xls").read_bytes()).text
     assert " | " in text
