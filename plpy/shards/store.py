@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from pgblend.plpy.shards.trips import Absence
 
 Asked = tuple[str, Any]  # name, request
+_BLOCK_BITS = 40  # of _become_shard: ids of a shard begin at its number * 2^40 + 1
 MOST_TURNS = 6  # each asks for four times as many edges
 MOST_READ_AHEAD = 100  # passages whose text, cosine and snippet come together
 
@@ -172,9 +173,20 @@ class ShardStore:
                 self.note_hashes(text, [lists[number]])
             merged = merged_lists(lists, request.depth)
         for number, one in lists.items():
-            self.place.update(dict.fromkeys(one.chunk_ids, number))
+            self.note_places(number, one.chunk_ids)
         self.of_shards += lists.items()
         return merged
+
+    def note_places(self, number: int, chunk_ids: Sequence[int]) -> None:
+        """Remember where passages are; of shards that name the same, the one whose block it is of.
+
+        Where it is of neither's block, since a split keeps ids, nobody can tell: both are left out.
+        """
+        for one in self.place.keys() & {*chunk_ids}:
+            others = {number, self.place[one]} - {one >> _BLOCK_BITS}
+            if self.place[one] != number and self.place[one] in self.trips.shards:
+                self.trips.refuse(others, "ids")
+        self.place.update(dict.fromkeys(chunk_ids, number))
 
     def note_hashes(self, text: str, lists: Sequence[CandidateList]) -> None:
         """Remember what a shard's candidates have in common with others."""
@@ -264,7 +276,7 @@ class ShardStore:
             found = dict(zip((name for name, *_ in calls[number]), answers, strict=True))
             asked = calls[number][0][1].chunk_ids
             if not found["passages"] and any(self.place.get(one) == number for one in asked):
-                self.trips.refuse(number, "passages")  # it named them as its own
+                self.trips.refuse([number], "passages")  # it named them as its own
             for row in found["passages"]:
                 row[-1] = self.hashes.get(row[0]) in repeated  # may_repeat
                 self.read[row[0]] = Passage(*row)

@@ -318,9 +318,9 @@ class Trips:
             raise ShardLeftOut
         return {number: [taken(one) for one in answers[number]] for number in calls}
 
-    def refuse(self, number: int, name: str) -> None:
-        """Leave a shard out whose answer to a call does not fit what it said before."""
-        self.absent[number] = f"{_SENSELESS} ({name})"
+    def refuse(self, numbers: Iterable[int], name: str) -> None:
+        """Leave shards out whose answers to a call do not fit what they or others said before."""
+        self.absent.update(dict.fromkeys(numbers, f"{_SENSELESS} ({name})"))
         raise ShardLeftOut
 
     def _try_alone(

@@ -138,3 +138,43 @@ def test_a_shard_that_answers_nonsense_is_named_and_the_others_are_shown(
     assert {chunk_id for chunk_id, _ in found} == elsewhere
     (told,) = found[0][1]
     assert told.startswith(f"shards: 1 of {COUNT} did not answer (b{BROKEN}: ")
+
+
+@pytest.mark.parametrize("liar", [0, 2])
+def test_a_shard_that_names_the_id_of_another_s_passage_does_not_take_its_place(
+    three_shards: Scale, liar: int
+) -> None:
+    honest = three_shards.shards[1]
+    theirs = (honest.value("SELECT s.number FROM pgblend_data.shard_self AS s") << 40) + 7
+    with (
+        storing(honest, theirs, "wine of their own"),
+        storing(three_shards.shards[liar], theirs, "wine, and words that nobody may hide"),
+        connect(three_shards.coordinator.url) as new,
+    ):
+        found = Database(new).rows(
+            "SELECT chunk_id, content, degraded FROM lexical_search('wine', 100)"
+        )
+    assert {text for chunk_id, text, _ in found if chunk_id == theirs} == {"wine of their own"}
+    (told,) = found[0][2]
+    assert told.startswith(f"shards: 1 of {COUNT} did not answer (b{liar}: ")
+
+
+@contextmanager
+def storing(shard: Database, chunk_id: int, content: str) -> Iterator[None]:
+    """A shard whose first passage has another text, and an id that is given."""
+    key, was, following = shard.row(
+        "SELECT d.source_key, c.content, (SELECT max(id) + 1 FROM pgblend_data.chunk)"
+        " FROM pgblend_data.chunk AS c JOIN pgblend_data.document AS d ON d.id = c.document_id"
+        " ORDER BY c.id LIMIT 1"
+    )
+    restart = (
+        "ALTER TABLE pgblend_data.chunk ALTER COLUMN id SET MINVALUE 1 SET NO MAXVALUE RESTART {}"
+    )
+    store = "SELECT ingest_document('books', %s, %s)"
+    shard.rows(restart.format(chunk_id))
+    shard.rows(store, key, content)
+    try:
+        yield
+    finally:
+        shard.rows(restart.format(following))
+        shard.rows(store, key, was)
