@@ -300,6 +300,15 @@ def _bookmarks(pdf: pdfium.PdfDocument) -> Iterator[Bookmark]:
             yield Bookmark(title, bookmark.level + 1, index)
 
 
+def _found(title: str, text: str, start: int, end: int) -> re.Match[str] | None:
+    """Find a title in a part of a text; a pattern is made only where it may be there."""
+    words = title.split()
+    if words[0].casefold() not in text[start:end].casefold():
+        return None
+    pattern = r"\s+".join(map(re.escape, words))
+    return re.compile(pattern, re.IGNORECASE).search(text, start, end)
+
+
 class _Outline:
     """Turns bookmarks, in their order, into the headings of one part after another."""
 
@@ -320,10 +329,7 @@ class _Outline:
             if place < 0:
                 continue
             end = starts[place + 1] if place + 1 < len(starts) else len(text)
-            pattern = r"\s+".join(map(re.escape, title.split()))
-            match = re.compile(pattern, re.IGNORECASE).search(
-                text, max(position, starts[place]), end
-            )
+            match = _found(title, text, max(position, starts[place]), end)
             offset = match.start() if match else starts[place]
             if offset >= position:
                 found.append(Heading(offset, level, storable_text(title)))

@@ -58,15 +58,20 @@ def read_page(
 ) -> PdfPage:
     """Read a page; PdfiumError where it cannot be."""
     page = pdf[index]
+    text_page = page.get_textpage()
     try:
-        turn = _Turn(page)
+        turn = _Turn(page, text_page)
         typed, are_drawn = _typed(pdf, page, turn, left_out)
         if are_drawn and raw.FPDFPage_Flatten(page, raw.FLAT_NORMALDISPLAY) == _FLATTENED:
+            text_page.close()
             page.close()
             page = pdf[index]
+            text_page = page.get_textpage()
         if layers:
             layers.switch_off(page)
-        pieces = _page_pieces(page, turn)
+            text_page.close()
+            text_page = page.get_textpage()
+        pieces = list(_pieces(text_page, turn))
         lines = in_order(pieces) if len(pieces) <= _MOST_PIECES else [[p] for p in pieces]
         _mark_hyphens(lines)
         for piece in typed:
@@ -79,6 +84,7 @@ def read_page(
         texts += [(text, 0.5) for text in descriptions(page)]
         is_scan = sum(len(text) for text, _ in texts) <= _MOST_STAMP and _is_picture(page)
     finally:
+        text_page.close()
         page.close()
     return PdfPage(texts, is_scan)
 
@@ -143,12 +149,12 @@ def _whole(match: re.Match[str], hyphened: frozenset[str]) -> str:
 class _Turn:
     """Turns places of a page so that most of its text stands upright, however it is shown."""
 
-    def __init__(self, page: pdfium.PdfPage) -> None:
+    def __init__(self, page: pdfium.PdfPage, text_page: pdfium.PdfTextPage) -> None:
         left, bottom, right, top = page.get_mediabox()
         self._origin = (left, bottom)
         self._size = (right - left, top - bottom)
         self._shown = page.get_rotation() // 90 % 4
-        self._quarters = _direction(page, self._shown)
+        self._quarters = _direction(text_page, self._shown)
         self.height = self._turned_size()[1]
 
     def box(
@@ -180,29 +186,17 @@ def _turned(x: float, y: float, size: tuple[float, float], quarters: int) -> tup
     return ((x, y), (y, width - x), (width - x, height - y), (height - y, x))[quarters]
 
 
-def _direction(page: pdfium.PdfPage, shown: int) -> int:
+def _direction(text_page: pdfium.PdfTextPage, shown: int) -> int:
     """Return by how many quarters a page is turned until most of its text stands upright."""
-    text_page = page.get_textpage()
-    try:
-        count = text_page.count_chars()
-        step = max(count // _SAMPLED_LETTERS, 1)
-        angles = (raw.FPDFText_GetCharAngle(text_page, place) for place in range(0, count, step))
-        found = Counter(round(-2 * angle / pi) % 4 for angle in angles if angle >= 0)
-    finally:
-        text_page.close()
+    count = text_page.count_chars()
+    step = max(count // _SAMPLED_LETTERS, 1)
+    angles = (raw.FPDFText_GetCharAngle(text_page, place) for place in range(0, count, step))
+    found = Counter(round(-2 * angle / pi) % 4 for angle in angles if angle >= 0)
     quarters, times = found.most_common(1)[0] if found else (shown, 0)
     return quarters if 2 * times > found.total() else shown
 
 
 _Box = tuple[float, float, float, float]
-
-
-def _page_pieces(page: pdfium.PdfPage, turn: _Turn) -> list[PdfPiece]:
-    text_page = page.get_textpage()
-    try:
-        return list(_pieces(text_page, turn))
-    finally:
-        text_page.close()
 
 
 def _pieces(text_page: pdfium.PdfTextPage, turn: _Turn) -> Iterator[PdfPiece]:
