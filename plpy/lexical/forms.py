@@ -134,12 +134,22 @@ APART = (
 LAST_SIGMA = r"[\u03a3\u03c3](?<=\w.)(?!\w)"
 # Within a name or where no space follows a sentence, but not in 3.14, e.g. and U.S.A.
 INNER_DOT = r"\.(?<=\w\.)(?=\w)(?!(?<=\d\.)\d)(?!(?<=\b\w\.)\w\b)"
+# v2.10 is 2.10; what is written as it stands is an identifier beside that.
+VERSION_SIGN = r"[vV](?<![^\W_].)(?=[0-9]+\.[0-9])"
 SMALL, CAPITAL = "[a-zß-öø-ÿα-ώа-џ]", "[A-ZÀ-ÖØ-Þ\u0130Α-ΫЀ-Я]"
 # Where the case changes within a word: parse|HTML|Response, utf8|Decode, but not PhD and URLs.
 CUT = (
     rf"{CAPITAL}(?:(?<={SMALL}.)(?=[^\W_])|(?<=[0-9].)(?={SMALL})|(?<={CAPITAL}.)(?={SMALL}{{2}}))"
 )
-INNER = r"[^\W_]*"
+# A number after the letters of a name: python|3.12, jdk|17, v|3, but not h264 and p53.
+_NAMED_NUMBER = (
+    r"[0-9](?<=[^\W\d_].)(?:(?<=[^\W\d_]{2}.)|(?<=\b[vV].)|(?=[0-9]*\.[0-9]))"
+    r"[0-9]*(?:(?:\.[0-9]+)+(?:[a-z]{1,5}[0-9]+)?)?(?![0-9A-Za-z_À-ɏͰ-ԯ]|\.[0-9])"
+)
+_CUTS = f"{CUT}|{_NAMED_NUMBER}"
+# Letters and digits of scripts that write spaces between words.
+_OF_WORD = r"[^\W_\u0e00-\u109f\u1780-\u17ff\u2e80-\ud7ff\uf900-\uff9f\U00020000-\U0003ffff]"
+_INNER = rf"{_OF_WORD}*(?:(?<=[0-9])(?:\.[0-9]+)+{_OF_WORD}*)?"
 LONGEST = 100
 
 
@@ -158,11 +168,12 @@ def _kind(one: int) -> int:
 
 
 _KINDS = bytes(map(_kind, range(256)))
-_HUMPS = (b"aA", b"0Aa", b"AAaa")
+_HUMPS = (b"aA", b"0Aa", b"AAaa", b"a0", b"A0")
 _GROUPED = (b"0,0", b"0.0", b"0'0", b"0 0", b"0?0")
 # All that is not its own form in any language, by the signs that few texts have many of.
 _OTHER_FORM = (
     rb"[A.,'\x00](?:(?<=aA)|(?<=0A)(?=a)|(?<=AA)(?=aa)|(?<=\.)(?=[aA0_])|(?<=0[,'])(?=0)|(?<=\x00))"
+    rb"|0(?<=[aA]0)"
 )
 # How a number with a unit may begin.
 _NUMBER = rb"0(?= ?[aA])"
@@ -283,7 +294,8 @@ def word_form(text: str, config: str = "") -> str:
         return text
     if not text.isascii():
         text = re.sub(GROUP_BLANK, "", text)
-    text = with_one_form(re.sub(INNER_DOT, " ", unicode_form(text)), config)
+    text = re.sub(VERSION_SIGN, "", re.sub(INNER_DOT, " ", unicode_form(text)))
+    text = with_one_form(text, config)
     parts: list[str] = []
     last = 0
     for _, end, found in humps(text):
@@ -293,27 +305,34 @@ def word_form(text: str, config: str = "") -> str:
 
 
 def humps(text: str) -> Iterator[tuple[int, int, list[tuple[int, int]]]]:
-    """Give each word whose case changes: where it begins and ends, and so its parts.
+    """Give each word with parts: where it begins and ends, and so its parts.
 
-    Parts have at least two letters: JavaScript has two, iPhone one.
+    Its case changes, or a number follows its letters. Parts have at least two letters: JavaScript
+    has two, iPhone one. Numbers may be short.
     """
     kinds = kinds_of(text)
     if not (any(one in kinds for one in _HUMPS) or re.search(_ODD, beyond_ascii(text))):
         return
     last = 0
-    for cut in re.finditer(CUT, text):
+    is_of_word, inner, cuts = map(re.compile, (_OF_WORD, _INNER, _CUTS))
+    for cut in cuts.finditer(text):
         if cut.start() < last:
             continue
         begin = cut.start()
-        while begin > last and text[begin - 1].isalnum():
+        while begin > last and is_of_word.match(text, begin - 1):
             begin -= 1
-        match = re.compile(INNER).match(text, cut.start())
+        match = inner.match(text, cut.start())
         last = end = match.end() if match else cut.end()
         if end - begin > LONGEST:
             continue
-        cuts = (one.start() for one in re.compile(CUT).finditer(text, begin + 1, end))
-        parts = pairwise([begin, *cuts, end])
-        yield begin, end, [(one, other) for one, other in parts if other - one > 1]
+        found = (one.start() for one in cuts.finditer(text, begin + 1, end))
+        # Of digests and the like, where digits stand among letters, numbers are no parts.
+        parted = [one for one in found if text[one].isalpha() or text[begin:one].isalpha()]
+        if parted:
+            parts = pairwise([begin, *parted, end])
+            yield begin, end, [
+                (one, other) for one, other in parts if other - one > 1 or text[one].isdigit()
+            ]
 
 
 # What is looked for as it stands: identifiers in a text, a document's name and key.
@@ -361,6 +380,7 @@ def names_in(token: str, with_parts: bool) -> tuple[str, ...]:
     if with_parts:
         parts = re.split(r"[./\\:@#]+", bare) + re.split(r"[/\\]", bare)[-1:]
         names += [part for part in parts if is_identifier(part)]
+        names += re.findall(r"^[A-Za-z]{1,2}(?:\+\+|#)(?=[0-9])", bare)  # C++17
     return tuple(map(small, names))
 
 

@@ -17,6 +17,7 @@ from pgblend.plpy.lexical.forms import (
     INNER_DOT,
     LONE_RETURN,
     STRUCK,
+    VERSION_SIGN,
     Spelling,
     as_dashes,
     changes,
@@ -123,6 +124,8 @@ def placed_form(text: str, config: str) -> Form:
     if unicode_form(form.text) != form.text:
         form = _unicode_form(form)
     form = form._replace(text=re.sub(INNER_DOT, " ", form.text))
+    if re.search(VERSION_SIGN, form.text):
+        form = form.changed(VERSION_SIGN, _nothing)
     form = form.spelt(grouped(form.text, config))
     form = form.spelt(with_units(form.text)).with_parts()
     return form._replace(text=small_form(form.text, config))

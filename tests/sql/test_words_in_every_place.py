@@ -25,6 +25,9 @@ KINDS = {
     "character": ("simple", "私の猫は", "猫"),
     "number": ("english", "1,250", "1250"),
     "unit": ("english", "10GB", "10 GB"),
+    "version": ("english", "v2.17", "2.17"),
+    "bare version": ("english", "4.19", "v4.19"),
+    "number of a name": ("english", "falcon7.5", "falcon 7.5"),
 }
 # Where one text is a part of the other once both are in one form of Unicode.
 FORMS = ["decomposed", "composed", "soft hyphen", "ligature", "wide", "character"]
@@ -89,7 +92,7 @@ def test_excluded(library: Database, kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", [kind for kind in KINDS if kind not in ("option", "number", "unit")]
+    "kind", [kind for kind in KINDS if kind not in ("option", "number", "unit", "bare version")]
 )
 def test_in_names_of_files(library: Database, kind: str) -> None:
     _, text, asked = KINDS[kind]

@@ -48,6 +48,7 @@ def test_parts() -> None:
         "foo.bar_baz",
         "settings.py",
     ]
+    assert identifiers("C++17", True) == ["c++", "c++17"]
 
 
 @given(st.text(), st.booleans())
