@@ -117,8 +117,9 @@ CONTROL = r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
 LONE_RETURN = r"\r(?!\n)"
 # What a printer strikes over, as in manual pages, and what parts fields, lines and pages.
 STRUCK = r"[^\n\x08]\x08"
-# Beyond Latin-1, letters, and what a form leaves out or changes.
-_ODD = rf"[^\W_\x00-\xff]|[\u2010\u2212]|{IGNORABLE}"
+# What a form leaves out or changes by other means than NFKC.
+_ODD = rf"[\u0130\u03a3\u03c3\u2010\u2212]|{IGNORABLE}"
+_BEYOND = r"[^\W\d_\x00-\xff]"
 APART_BY = dict.fromkeys("\x0b\x0c\x85", "\n") | dict.fromkeys("\x1c\x1d\x1e\x1f", " ")
 JSON_TEXT = r'"(?:[^"\\]|\\.)*"'
 # Raised figures are no part of a longer word or of a number, which are found without them.
@@ -137,16 +138,21 @@ INNER_DOT = r"\.(?<=\w\.)(?=\w)(?!(?<=\d\.)\d)(?!(?<=\b\w\.)\w\b)"
 # v2.10 is 2.10; what is written as it stands is an identifier beside that.
 VERSION_SIGN = r"[vV](?<![^\W_].)(?=[0-9]+\.[0-9])"
 SMALL, CAPITAL = "[a-zß-öø-ÿα-ώа-џ]", "[A-ZÀ-ÖØ-Þ\u0130Α-ΫЀ-Я]"
+# Where words with letters beyond Latin-1 may have parts.
+_PARTED_BEYOND = (
+    rf"{_BEYOND}(?:(?=\.\w|[0-9]|{CAPITAL})|(?<=\w\..)|(?<=\w{CAPITAL}.)|(?<=\w{CAPITAL}{SMALL}.)"
+    rf"|(?<={CAPITAL})(?<=[^\W_].))"
+)
 # Where the case changes within a word: parse|HTML|Response, utf8|Decode, but not PhD and URLs.
 CUT = (
     rf"{CAPITAL}(?:(?<={SMALL}.)(?=[^\W_])|(?<=[0-9].)(?={SMALL})|(?<={CAPITAL}.)(?={SMALL}{{2}}))"
 )
-# A number after the letters of a name: python|3.12, jdk|17, v|3, but not h264 and p53.
-_NAMED_NUMBER = (
-    r"[0-9](?<=[^\W\d_].)(?:(?<=[^\W\d_]{2}.)|(?<=\b[vV].)|(?=[0-9]*\.[0-9]))"
+# A version after the letters of a name: python|3.12, v|3, but not jdk17 and IFITM3.
+_NAMED_VERSION = (
+    r"[0-9](?<=[^\W\d_].)(?:(?<=\b[vV].)|(?=[0-9]*\.[0-9]))"
     r"[0-9]*(?:(?:\.[0-9]+)+(?:[a-z]{1,5}[0-9]+)?)?(?![0-9A-Za-z_À-ɏͰ-ԯ]|\.[0-9])"
 )
-_CUTS = f"{CUT}|{_NAMED_NUMBER}"
+_CUTS = f"{CUT}|{_NAMED_VERSION}"
 # Letters and digits of scripts that write spaces between words.
 _OF_WORD = r"[^\W_\u0e00-\u109f\u1780-\u17ff\u2e80-\ud7ff\uf900-\uff9f\U00020000-\U0003ffff]"
 _INNER = rf"{_OF_WORD}*(?:(?<=[0-9])(?:\.[0-9]+)+{_OF_WORD}*)?"
@@ -227,14 +233,16 @@ def is_own_form(text: str, config: str = "") -> bool:
 
 
 def odd_signs(text: str) -> list[str]:
-    """Return the signs of a text that may have another form: letters beyond Latin-1, ligatures."""
+    """Return the signs of a text that may have another form, such as ligatures."""
     if text.isascii():
         return []
-    return [
-        one
-        for one in set(beyond_ascii(text))
-        if re.match(_ODD, one) or unicodedata.combining(one) or normal(one) != one
-    ]
+    return list(filter(_is_odd, set(beyond_ascii(text))))
+
+
+@lru_cache(maxsize=20_000)
+def _is_odd(sign: str) -> bool:
+    is_joined = unicodedata.category(sign)[0] == "M" or "\u1100" <= sign <= "\u11ff"
+    return is_joined or bool(re.match(_ODD, sign)) or normal(sign) != sign
 
 
 def normal(text: str) -> str:
@@ -247,6 +255,8 @@ def changes(text: str, config: str) -> Iterator[int]:
     kinds = kinds_of(text)
     for found in re.finditer(_OTHER_FORM, kinds):
         yield found.start()
+    if not text.isascii() and re.search(_BEYOND, beyond_ascii(text)):
+        yield from (found.start() for found in re.finditer(_PARTED_BEYOND, text))
     if "I" in text and is_dotless(config):
         yield from (found.start() for found in re.finditer("I", text))
     if has_spaced_groups(config):
@@ -307,11 +317,12 @@ def word_form(text: str, config: str = "") -> str:
 def humps(text: str) -> Iterator[tuple[int, int, list[tuple[int, int]]]]:
     """Give each word with parts: where it begins and ends, and so its parts.
 
-    Its case changes, or a number follows its letters. Parts have at least two letters: JavaScript
+    Its case changes, or a version follows its letters. Parts have at least two letters: JavaScript
     has two, iPhone one. Numbers may be short.
     """
     kinds = kinds_of(text)
-    if not (any(one in kinds for one in _HUMPS) or re.search(_ODD, beyond_ascii(text))):
+    is_plain = text.isascii() or not re.search(_BEYOND, beyond_ascii(text))
+    if is_plain and not any(one in kinds for one in _HUMPS):
         return
     last = 0
     is_of_word, inner, cuts = map(re.compile, (_OF_WORD, _INNER, _CUTS))
@@ -330,9 +341,11 @@ def humps(text: str) -> Iterator[tuple[int, int, list[tuple[int, int]]]]:
         parted = [one for one in found if text[one].isalpha() or text[begin:one].isalpha()]
         if parted:
             parts = pairwise([begin, *parted, end])
-            yield begin, end, [
-                (one, other) for one, other in parts if other - one > 1 or text[one].isdigit()
-            ]
+            yield (
+                begin,
+                end,
+                [(one, other) for one, other in parts if other - one > 1 or text[one].isdigit()],
+            )
 
 
 # What is looked for as it stands: identifiers in a text, a document's name and key.

@@ -3,10 +3,11 @@
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
+from pgblend.plpy.lexical.configuration import folded
 from pgblend.plpy.lexical.forms import (
     APART,
     APART_BY,
@@ -23,6 +24,7 @@ from pgblend.plpy.lexical.forms import (
     changes,
     grouped,
     humps,
+    kinds_of,
     normal,
     odd_signs,
     small_form,
@@ -71,8 +73,7 @@ class Form(NamedTuple):
         whole = normal(self.text)
         odd = [one for one in set(self.text) if normal(one) != one]
         if odd:
-            signs = f"[{''.join(map(re.escape, odd))}]"
-            form = self.changed(signs, lambda one: [(1, normal(one))])
+            form = self.changed(r"[^\x00-\x7f]", lambda one: [(1, normal(one))])
             if form.text == whole:
                 return form
         return self.changed(_RUN, _composed)
@@ -147,48 +148,82 @@ def _unicode_form(form: Form) -> Form:
     return form
 
 
-def places_with_forms(texts: Sequence[str], seam: str, config: str) -> set[int]:
+def places_with_forms(
+    texts: Sequence[str], seam: str, config: str, beginnings: Collection[str] | None = None
+) -> set[int]:
     """Return which of some texts may not be their own form; few are, so all are looked at as one.
 
-    The seam is of no word.
+    The seam is of no word. With `beginnings`, which have no digits, only texts count that may have
+    such a part within a word: dots are blanks in the text as it stands as well.
     """
     page = seam.join(texts)
     found: set[int] = set()
     if odd := odd_signs(page):
-        is_odd = re.compile(f"[{''.join(map(re.escape, odd))}]").search
-        found.update(place for place, text in enumerate(texts) if is_odd(text))
+        found.update(place for place, text in enumerate(texts) if any(sign in text for sign in odd))
     ends = list(accumulate(len(text) + len(seam) for text in texts))
-    return found.union(bisect_right(ends, at) for at in changes(page, config))
+    if beginnings is None or b"\0" in kinds_of(page):
+        places = changes(page, config)
+    else:
+        places = _parts_like(page, beginnings)
+    return found.union(bisect_right(ends, at) for at in places)
+
+
+def _parts_like(page: str, beginnings: Collection[str]) -> Iterator[int]:
+    """Give where a part of a word may begin in one of some ways, itself not the whole word."""
+    small = folded(page)
+    for one in beginnings:
+        at = small.find(one)
+        while at >= 0:
+            before, end = page[at - 1 : at], at + len(one)
+            if before.isalnum():
+                if page[at].isupper() or before.isdigit():
+                    yield at
+            else:
+                while page[end : end + 1].isalpha():
+                    end += 1
+                if page[end : end + 1].isdigit():
+                    yield at
+            at = small.find(one, at + 1)
 
 
 class PlacedPage:
     """The forms of texts, joined by a seam, a line's end, beyond which no form looks.
 
     Most texts are their own form, and go first; the others are brought into their form as one.
+    With `beginnings`, words that begin otherwise may be left as they are.
     """
 
-    def __init__(self, texts: Sequence[str], seam: str, config: str) -> None:
-        odd = places_with_forms(texts, seam, config)
+    def __init__(
+        self,
+        texts: Sequence[str],
+        seam: str,
+        config: str,
+        beginnings: Collection[str] | None = None,
+    ) -> None:
+        odd = places_with_forms(texts, seam, config, beginnings)
+        self.form: Form | None = None
+        if not odd:
+            self.text = seam.join(texts)
+            return
         order = sorted(range(len(texts)), key=odd.__contains__)  # stable
         sizes = [len(text) + len(seam) for text in texts]
         places = list(accumulate(sizes, initial=0))
         self.starts = list(accumulate((sizes[one] for one in order), initial=0))
         self.shifts = [places[one] - start for one, start in zip(order, self.starts, strict=False)]
         self.begin = self.starts[len(texts) - len(odd)]
-        self.text = seam.join([texts[one] for one in order])
-        self.form: Form | None = None
-        if odd:
-            self.form = placed_form(self.text[self.begin :], config)
-            self.text = self.text[: self.begin] + self.form.text
+        text = seam.join([texts[one] for one in order])
+        self.form = placed_form(text[self.begin :], config)
+        self.text = text[: self.begin] + self.form.text
 
     def in_text(self, hits: Sequence[Hit]) -> Sequence[Hit]:
         """Return where hits in the forms stand in the joined texts, in order.
 
         Those that go from one text into the next are left out.
         """
-        form, begin = self.form, self.begin
+        form = self.form
         if form is None:
             return hits
+        begin = self.begin
         found: set[Hit] = set()
         for first, end, which in hits:
             if first >= begin:

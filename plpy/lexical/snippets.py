@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -72,6 +72,19 @@ def words_like(page: str, vocabulary: Vocabulary, lexemes: Iterable[str]) -> set
             words.add(page[at + 1 : end])
             at = find(" " + beginning, end)
     return words
+
+
+def part_beginnings(
+    page: str, lexemes: Iterable[str], vocabulary: Vocabulary
+) -> Collection[str] | None:
+    """Return how parts of words begin that have one of some lexemes; None where none can be told.
+
+    Numbers have forms of more than one word.
+    """
+    keeps = vocabulary.keeps_ascii if page.isascii() else vocabulary.keeps_all
+    if not keeps or any(map(str.isdigit, "".join(lexemes))):
+        return None
+    return set(map(beginning_of, lexemes))
 
 
 def read_query(query: str, config: str) -> tuple[str, list[list[str]]]:
@@ -326,7 +339,7 @@ def _snippets(
     meaning = sought.meaning or read_meaning(db, config_name, words)
     if lexemes := dict.fromkeys([*meaning.lexemes, *sought.corrections]):
         vocabulary = open_vocabulary(db, config_name, meaning.version)
-        form = PlacedPage(texts, _SEAM, config_name)
+        form = PlacedPage(texts, _SEAM, config_name, part_beginnings(page, lexemes, vocabulary))
         spaced = spaced_page(form.text)
         found = words_like(spaced, vocabulary, lexemes)
         look_up(db, config_name, vocabulary, found.union(*phrases))

@@ -8,7 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgblend.plpy.lexical.placed import PlacedPage
-from pgblend.plpy.lexical.snippets import MOST, Sought, page_snippets, spaced_words
+from pgblend.plpy.lexical.snippets import (
+    MOST,
+    Sought,
+    page_snippets,
+    spaced_page,
+    spaced_words,
+)
 from support.fake_database import FakeDatabase
 
 WORDS = (
@@ -168,3 +174,21 @@ def test_one_composed_letter_leaves_the_marks_of_others_where_they_are() -> None
     page = PlacedPage(["e\u0301t ไทยนี้"], "\n", "simple")
     at = page.text.index("ี")
     assert page.in_text([(at, at + 1, 0)]) == [(8, 9, 0)]
+
+
+@given(
+    texts=st.lists(
+        st.lists(st.sampled_from(PIECES), min_size=1, max_size=8).map(" ".join), max_size=6
+    ),
+    beginning=st.sampled_from(("htm", "par", "gb", "jso", "node", "red", "x")),
+)
+def test_parts_that_are_looked_for_are_found_in_pages_left_as_they_are(
+    texts: list[str], beginning: str
+) -> None:
+    def places(page: PlacedPage) -> set[tuple[int, int]]:
+        spaced = spaced_page(page.text)[1:-1]
+        words = [(*word.span(), 0) for word in re.finditer(rf"\b{beginning}\w*", spaced, re.I)]
+        return {(start, end) for start, end, _ in page.in_text(words)}
+
+    few = PlacedPage(texts, "\n", "english", {beginning})
+    assert places(few) == places(PlacedPage(texts, "\n", "english"))
