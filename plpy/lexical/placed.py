@@ -181,7 +181,9 @@ def _parts_like(page: str, beginnings: Collection[str]) -> Iterator[int]:
             else:
                 while page[end : end + 1].isalpha():
                     end += 1
-                if page[end : end + 1].isdigit():
+                word = page[at:end]
+                is_whole = word.islower() or word.istitle() or word.isupper()
+                if not is_whole or page[end : end + 1].isdigit():
                     yield at
             at = small.find(one, at + 1)
 

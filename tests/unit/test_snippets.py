@@ -4,7 +4,7 @@
 import re
 from html import unescape
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pgblend.plpy.lexical.placed import PlacedPage
@@ -182,6 +182,9 @@ def test_one_composed_letter_leaves_the_marks_of_others_where_they_are() -> None
     ),
     beginning=st.sampled_from(("htm", "par", "gb", "jso", "node", "red", "x")),
 )
+@example(["a parseHTML"], "par")
+@example(["a parseHTML"], "htm")
+@example(["a 10GB"], "gb")
 def test_parts_that_are_looked_for_are_found_in_pages_left_as_they_are(
     texts: list[str], beginning: str
 ) -> None:
