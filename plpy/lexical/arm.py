@@ -25,6 +25,7 @@ from pgblend.plpy.lexical.corrections import (
     chosen_guesses,
     corrected_weights,
     guesses_of,
+    most_of_guesses,
     told_corrections,
 )
 from pgblend.plpy.lexical.deadline import Deadline, arm_deadline
@@ -365,10 +366,16 @@ def corrected_parts(
     frequencies: dict[Lexeme, tuple[int, float]],
 ) -> list[Part]:
     """Return what to look for once misspelt words are put right."""
+    words = [
+        (part.config, lexeme, boost)
+        for part in terms.parts
+        for lexeme, boost in zip(part.lexemes, part.weights, strict=True)
+    ]
+    most = most_of_guesses(words, chosen, frequencies, len(terms.parts) == 1)
     parts = []
     for part in terms.parts:
         of_part = part.config, part.lexemes, part.weights
-        weights = corrected_weights(*of_part, chosen, frequencies, len(terms.parts) == 1)
+        weights = corrected_weights(*of_part, chosen, frequencies, most)
         if weights:
             parts.append(Part(part.config, [*weights], [*weights.values()], part.condition))
     return parts

@@ -109,28 +109,39 @@ def chosen_guesses(
     return chosen
 
 
+def most_of_guesses(
+    words: Sequence[tuple[str, str, float]],
+    chosen: Mapping[Lexeme, Sequence[tuple[str, float]]],
+    frequencies: Mapping[Lexeme, tuple[int, float]],
+    one_language: bool,
+) -> float:
+    """Return what a guess weighs at most: what the heaviest word that passages have does.
+
+    `words` are configuration, lexeme and boost, of all languages searched. There is no limit where
+    more words of the one language searched are misspelt than not: these few say little.
+    """
+    exact = [
+        boost * frequencies[config, lexeme][1]
+        for config, lexeme, boost in words
+        if boost and (config, lexeme) not in chosen and frequencies[config, lexeme][0]
+    ]
+    is_limited = not one_language or len(chosen) <= len(exact)
+    return max(exact, default=inf) if is_limited else inf
+
+
 def corrected_weights(
     config: str,
     lexemes: Sequence[str],
     boosts: Sequence[float],
     chosen: Mapping[Lexeme, Sequence[tuple[str, float]]],
     frequencies: Mapping[Lexeme, tuple[int, float]],
-    one_language: bool,
+    most: float,
 ) -> dict[str, float]:
     """Return what each lexeme to look for weighs, in byte order.
 
-    Guesses take the place of what they stand for. A word misspelt in several ways counts as one
-    that is repeated (_parse_query). None weighs more than the heaviest word that passages have,
-    unless more words of the one language searched are misspelt than not: these few say little.
+    Guesses take the place of what they stand for, and weigh `most` at most. A word misspelt in
+    several ways counts as one that is repeated (_parse_query).
     """
-    exact = [
-        boost * frequencies[config, lexeme][1]
-        for lexeme, boost in zip(lexemes, boosts, strict=True)
-        if boost and (config, lexeme) not in chosen and frequencies[config, lexeme][0]
-    ]
-    misspelt = sum(of_config == config for of_config, _ in chosen)
-    is_limited = not one_language or misspelt <= len(exact)
-    most = max(exact, default=inf) if is_limited else inf
     addends: dict[str, list[float]] = {}
     for (of_config, _), guesses in chosen.items():
         if of_config == config:

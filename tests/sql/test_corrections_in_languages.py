@@ -138,3 +138,9 @@ def test_a_corrected_word_does_not_outweigh_an_exact_one(both: Database) -> None
     rows = found(both, "Ventil Schornstien")
     assert "Ventil" in rows[0][1]
     assert any("Schornstein" in text for _, text, _ in found(both, "Schornstien"))
+
+
+def test_a_correction_in_one_language_does_not_outweigh_a_word_of_another(both: Database) -> None:
+    rows = found(both, "Ventil pigoen")
+    assert "Ventil" in rows[0][1]
+    assert any("pigeon" in text for _, text, _ in found(both, "pigoen"))
