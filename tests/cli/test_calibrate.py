@@ -114,6 +114,7 @@ def test_relevance_becomes_a_probability_and_lists_end(
     assert 0 < sizes[0.6] < sizes[0.8] < 10 * len(lists)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("query", "known"), [("group3", 0.5), ("group3 question", 0.285), ("question", 0)]
 )
@@ -129,6 +130,7 @@ def test_signals_say_how_much_of_a_query_is_known(
     assert page["details"]["relevance"]["known"] == pytest.approx(known, abs=0.001)
 
 
+@pytest.mark.slow
 def test_other_settings_have_no_curve(
     pgblend: Pgblend,
     connection: psycopg.Connection,

@@ -353,6 +353,7 @@ def test_languages_are_recorded_and_searched_by_their_codes(ingest, pgblend, con
             assert result.stdout.split() == [(tmp_path / f"{code}.txt").as_uri()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", ["ja", "ko", "th", "zh"])
 def test_a_language_that_is_named_is_recorded(ingest, pgblend, connection, tmp_path, code):
     # As `migrate up` leaves it; a role named pgblend would find the schema of its name.

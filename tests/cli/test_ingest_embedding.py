@@ -48,6 +48,7 @@ def test_first_space_is_made_and_all_chunks_get_a_vector(
     assert found == ("walrus number 17",)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_first", [True, False])
 def test_a_space_whose_vectors_callers_bring_queues_nothing(
     ingest, pgblend, gateway_connection, database_url, is_first

@@ -138,6 +138,7 @@ def test_relatives_and_damaged_files_are_found(pgblend, connection, tmp_path):
             assert f"left out: {tmp_path / name}{source.suffix}" in result.stderr
 
 
+@pytest.mark.slow
 def test_a_long_table_is_stored_whole_and_in_order(pgblend, connection, tmp_path):
     rows = (f"P-{number:06},pump of station {number % 97},{number}" for number in range(1, 45_000))
     (tmp_path / "parts.csv").write_text("Part,Name,Count\n" + "\n".join(rows), encoding="utf-8")

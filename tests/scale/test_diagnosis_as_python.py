@@ -69,6 +69,7 @@ def told(text: str) -> Any:
     return {name: value for name, value in json.loads(text).items() if name != "document"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_it_tells_what_the_deployed_one_tells(
     stored: Scale, databases: tuple[ClientDatabase, CoordinatorDatabase], name: str

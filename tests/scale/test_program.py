@@ -65,6 +65,7 @@ def found(database: CoordinatorDatabase, query: str, options: dict[str, Any]) ->
     return [(row.rank, row.chunk_id, row.score) for row in rows or ()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", OPTIONS, ids=json.dumps)
 @pytest.mark.parametrize("query", ["red wine", "wien", '"red fox" -sea', "nowhere"])
 def test_it_finds_what_the_deployed_one_finds(

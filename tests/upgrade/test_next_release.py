@@ -77,6 +77,7 @@ def stored(db: Database) -> dict[str, list[object]]:
     }
 
 
+@pytest.mark.slow
 def test_what_is_stored_and_built_comes_up_and_goes_down(former: Database, tree: Tree) -> None:
     former.rows(BUILT)
     assert former.row(INSERT, 1) == (0.5, "k", "k")
@@ -132,6 +133,7 @@ def test_it_is_what_a_new_database_has(
     assert former.value("SELECT to_regnamespace('pgblend_data') IS NULL")
 
 
+@pytest.mark.slow
 def test_searches_go_on_meanwhile(former: Database, tree: Tree) -> None:
     """In open sessions and in new ones; each answers as before."""
     expected, errors, ended = former.rows(SEARCH), list[BaseException](), threading.Event()

@@ -199,6 +199,7 @@ def test_a_routine_with_other_arguments_takes_the_place_of_the_old(empty: str) -
         assert list(connection.exec_driver_sql(arguments).scalars()) == [1]
 
 
+@pytest.mark.slow
 def test_many_upgrade_at_once(empty: str, fresh_schema: str) -> None:
     errors: list[BaseException] = []
 
