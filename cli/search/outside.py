@@ -1,19 +1,16 @@
-"""The program outside the backend: the same search over a connection, as the caller's role.
+"""The program's Database where no backend runs it: a connection, as the caller's role.
 
-`Connection` is the program's Database where no backend runs it, `search` what `_search` and
-`_run_search` are inside: checks, one snapshot, beginning again. All that a transaction needs
-travels with its BEGIN, and nothing stays behind it: a pooler may hand each transaction to another
-session.
+All that a transaction needs travels with its BEGIN, and nothing stays behind it: a pooler may hand
+each transaction to another session. What is called over it: `calls_outside`.
 """
 
 import json
 import os
 import struct
-import time
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from decimal import Decimal
-from typing import Any, LiteralString, NamedTuple, TypeVar, cast
+from typing import Any, LiteralString, NamedTuple, cast
 from uuid import uuid4
 
 import platformdirs
@@ -25,18 +22,8 @@ from psycopg.rows import dict_row
 from psycopg.sql import SQL, Literal
 from psycopg.types.string import TextLoader
 
-from pgblend.plpy.answers.render import context_of
 from pgblend.plpy.base.session import Rows, UserError, error_message
-from pgblend.plpy.lexical.query import check_query
 from pgblend.plpy.models.gateway import NO_GATEWAY, GatewayCall
-from pgblend.plpy.search.call import search as run_search
-from pgblend.plpy.search.diagnosis import diagnosis
-from pgblend.plpy.search.diagnosis_facts import Call
-from pgblend.plpy.search.node import StoreNode
-from pgblend.plpy.search.query import Request, Tries
-from pgblend.plpy.search.rows import Answer
-
-Value = TypeVar("Value")
 
 # Values as PL/Python takes and gives them: a text for what is no number, truth, bytes or array.
 
@@ -242,108 +229,3 @@ class Connection:
     def warn(self, message: str, hint: str | None = None) -> None:
         """Keep a warning for the caller, until the next call."""
         self.warnings.append((message, hint))
-
-
-# What the routines of the same names are inside.
-
-_CHECKED = """
-    SELECT $1 AS query, $2 AS result_limit, $3 AS collections, $4::text AS filter, $5 AS profile,
-        $6::text AS options, CASE WHEN vector_norm($7) BETWEEN 1e-3 AND 1e3 THEN $7
-        ELSE l2_normalize($7) END::text AS query_embedding, pgblend._check_result_limit($2)"""
-_CHECKED_TYPES = ["text", "integer", "text[]", "jsonb", "text", "jsonb", "vector"]
-_CONTEXT_SETTINGS = "SELECT pgblend._context_settings($1, $2, $3)::text AS settings"
-# Failures after which a search begins again; the program's own PB012 says how often.
-_AGAIN = {"PB012", "40001", "40P01"}
-_MOST_TRIES = 3  # after another failure
-
-
-class Asked(NamedTuple):
-    """What hybrid_search is called with, JSON and vectors as texts; and an arm that runs alone."""
-
-    query: str | None
-    result_limit: int | None = 10
-    collections: list[str] | None = None
-    filter: str | None = None
-    profile: str | None = None
-    options: str | None = "{}"
-    query_embedding: str | None = None
-    only_arm: str | None = None
-    traced: str = "none"
-
-
-def search(db: Connection, asked: Asked, role: str | None = None) -> Answer:
-    """Return what _search returns, by the program in this process, as a role."""
-    return _repeated(db, role, lambda started_at, tries: _searched(db, asked, started_at, tries))
-
-
-def context(
-    db: Connection, asked: Asked, output_format: str = "json", role: str | None = None
-) -> dict[str, Any]:
-    """Return what get_context returns; all of it is of one snapshot."""
-
-    def attempt(started_at: float, tries: Tries) -> dict[str, Any]:
-        values = asked.options, asked.profile, asked.collections
-        (row,) = db.run(_CONTEXT_SETTINGS, ["jsonb", "text", "text[]"], *values)
-        answer = _searched(db, asked, started_at, tries)
-        searched_at = time.time()
-        passages = [found._asdict() for found in answer["results"]]
-        made = context_of(db, asked.query, passages, row["settings"], output_format)
-        _, _, facts = db.session["pgblend_last_search"]
-        made["degraded"] = json.loads(facts)["degraded"]
-        ms = {"search": searched_at - started_at, "assembly": time.time() - searched_at}
-        made["stats"]["ms"] = {name: round(taken * 1000, 1) for name, taken in ms.items()}
-        return made
-
-    return _repeated(db, role, attempt)
-
-
-def diagnose(
-    db: Connection, asked: Asked, document: str, role: str | None = None
-) -> dict[str, Any]:
-    """Return what search_diagnose returns."""
-
-    query = asked.query or ""
-    if not (document and query.strip(" \t\r\n")):
-        missing = "query" if document else "document"
-        hint = "search_diagnose('how do I deploy', 'guide/deploy.md')"
-        raise UserError(f"the {missing} is empty: expected a text", hint)
-
-    def attempt(_: float, __: Tries) -> dict[str, Any]:
-        call = Call(query, document, *_checked(db, asked)[1:])
-        found: dict[str, Any] = json.loads(diagnosis(db, call, StoreNode(db)))
-        return found
-
-    return _repeated(db, role, attempt)
-
-
-def _checked(db: Connection, asked: Asked) -> list[Any]:
-    """Return the arguments as the server reads them, JSON in its own form."""
-    names = Asked._fields[: len(_CHECKED_TYPES)]
-    (row,) = db.run(_CHECKED, _CHECKED_TYPES, *asked[: len(names)])
-    check_query(db, asked.query or "")
-    return [row[name] for name in names]
-
-
-def _searched(db: Connection, asked: Asked, started_at: float, tries: Tries) -> Answer:
-    arguments = [*_checked(db, asked), asked.only_arm, asked.traced, started_at, tries]
-    return run_search(db, Request(*arguments), StoreNode(db))
-
-
-def _repeated(db: Connection, role: str | None, attempt: Callable[[float, Tries], Value]) -> Value:
-    """Begin as often as _search does: where the program asks for it, or another session won."""
-    started_at, tries, tried = time.time(), Tries(), list[str]()
-    db.warnings.clear()
-    while True:
-        try:
-            with db.transaction(role):
-                return attempt(started_at, tries)
-        except (StatementError, UserError) as error:
-            if error.sqlstate not in _AGAIN:
-                raise
-            if (error.detail or "").startswith("{"):
-                tries = Tries.read(error.detail)
-                time.sleep(tries.pause_s)
-            elif tried.count(error.sqlstate) >= _MOST_TRIES:
-                raise
-            else:
-                tried.append(error.sqlstate)

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from decimal import Decimal
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -385,3 +386,26 @@ def told_settings(db: Database, state: State, options: str | None) -> str:
     """Return as JSON the settings in force."""
     layers = state.layers()
     return write_json(layers.resolved(checked_options(db, layers, options or "{}")))
+
+
+_SEARCHED = "SELECT pgblend._searched_collections($1) AS ids"
+
+
+def context_settings(
+    db: Database, options: str | None, profile: str | None, collections: Sequence[str] | None
+) -> str:
+    """Return as JSON the settings of a search whose results are made into a context.
+
+    Reserves that are more than max_tokens together are an error: they could not be kept.
+    """
+    ids = db.run(_SEARCHED, ["text[]"], collections)[0]["ids"]
+    settings = told_settings(db, read_state(db, profile, None, ids), options)
+    read = json.loads(settings, parse_float=Decimal, parse_int=Decimal)
+    reserved, most = sum(read["reserve_tokens"].values()), read["max_tokens"]
+    if reserved > most:
+        raise UserError(
+            f'options: "reserve_tokens" are {reserved} together: expected at most max_tokens'
+            f" ({most})",
+            "Raise max_tokens, or reserve less.",
+        )
+    return settings

@@ -48,16 +48,9 @@ DECLARE
     problem text;
     problem_hint text;
     search record;
-    pool bigint[];
-    sample jsonb;
-    searched bigint[];
 BEGIN
     PERFORM pgblend._check_result_limit(result_limit);
-    IF coalesce(cardinality(keys), 0) NOT BETWEEN 1 AND 100 OR array_position(keys, NULL) > 0 THEN
-        RAISE EXCEPTION 'keys is %: expected from 1 to 100 keys, none of them NULL',
-            coalesce(left(keys::text, 200), 'NULL')
-            USING ERRCODE = '22023', HINT = 'For example: ARRAY[''author'', ''$language'']';
-    END IF;
+    PERFORM pgblend._check_keys(keys);
     SELECT regexp_replace(f.problem, '^filter', 'keys'), f.hint INTO problem, problem_hint
     FROM unnest(keys) AS k
     CROSS JOIN LATERAL pgblend._filter_condition(
@@ -72,12 +65,54 @@ BEGIN
         query, 0, collections, filter, profile,
         coalesce(options, '{}') || '{"expand": "off", "rerank": "off"}', query_embedding,
         traced => 'facets');
-    searched := pgblend._searched_collections(collections);
-    sample := search.trace -> 'sample';
-    pool := ARRAY(
+    RETURN QUERY SELECT f.* FROM pgblend._facets_of(
+        search.trace, keys, result_limit, buckets,
+        pgblend._searched_collections(collections)) AS f;
+END;
+$function$;
+
+-- _check_keys: raise 22023 unless `keys` can be counted, but for the names of fields among them.
+CREATE OR REPLACE FUNCTION pgblend._check_keys(keys text[])
+RETURNS void
+LANGUAGE plpgsql
+STABLE PARALLEL UNSAFE
+AS $function$
+BEGIN
+    IF coalesce(cardinality(keys), 0) NOT BETWEEN 1 AND 100 OR array_position(keys, NULL) > 0 THEN
+        RAISE EXCEPTION 'keys is %: expected from 1 to 100 keys, none of them NULL',
+            coalesce(left(keys::text, 200), 'NULL')
+            USING ERRCODE = '22023', HINT = 'For example: ARRAY[''author'', ''$language'']';
+    END IF;
+END;
+$function$;
+
+-- _facets_of: the rows of search_facets, of a search that was traced for it; all is checked.
+CREATE OR REPLACE FUNCTION pgblend._facets_of(
+    trace jsonb,
+    keys text[],
+    result_limit integer,
+    buckets jsonb,
+    searched bigint[]
+)
+RETURNS TABLE (
+    key text,
+    value jsonb,
+    count bigint,
+    document_count bigint,
+    pool_size bigint,
+    count_estimate bigint
+)
+LANGUAGE plpgsql
+STABLE PARALLEL UNSAFE
+ROWS 20
+AS $function$
+DECLARE
+    sample jsonb := trace -> 'sample';
+    pool bigint[] := ARRAY(
         SELECT (c ->> 'chunk_id')::bigint
-        FROM jsonb_array_elements(search.trace -> 'candidates') AS c
+        FROM jsonb_array_elements(trace -> 'candidates') AS c
         WHERE c -> 'places' ? 'page');
+BEGIN
     RETURN QUERY
     WITH counted AS (
         SELECT

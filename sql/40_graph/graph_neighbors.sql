@@ -31,8 +31,37 @@ STABLE PARALLEL UNSAFE
 ROWS 100
 AS $function$
 DECLARE
-    start bigint := pgblend._node_id(node);
+    start bigint := pgblend._walk_start(node, depth, direction, edge_types, node_limit);
     walk record;
+BEGIN
+    IF start IS NULL THEN
+        RETURN;
+    END IF;
+    walk := pgblend._walk(ARRAY[start], depth, direction, edge_types, node_limit + 1);
+    IF walk.is_cut THEN
+        RAISE WARNING 'there are more than % nodes: those of the heaviest edges are shown',
+            node_limit USING HINT = 'Raise node_limit, or name edge_types.';
+    END IF;
+    RETURN QUERY SELECT s.* FROM pgblend._steps_of(
+        start, walk.nodes, walk.depths, walk.via, walk.reverses, walk.types, walk.weights) AS s;
+END;
+$function$;
+
+-- _walk_start: the node that graph_neighbors starts at, once its arguments are checked; NULL for a
+-- NULL node.
+CREATE OR REPLACE FUNCTION pgblend._walk_start(
+    node text,
+    depth integer,
+    direction text,
+    edge_types text[],
+    node_limit integer
+)
+RETURNS bigint
+LANGUAGE plpgsql
+STABLE PARALLEL UNSAFE
+AS $function$
+DECLARE
+    start bigint := pgblend._node_id(node);
 BEGIN
     PERFORM pgblend._check_size('edge_types', cardinality(edge_types), 'items', 'array_items');
     IF depth IS NULL OR depth NOT BETWEEN 0 AND 10 THEN
@@ -50,25 +79,54 @@ BEGIN
             coalesce(node_limit::text, 'NULL')
             USING ERRCODE = '22023', HINT = 'The default is 1000.';
     END IF;
-    IF start IS NULL THEN
-        RETURN;
-    ELSIF NOT EXISTS (SELECT FROM pgblend._node_facts(ARRAY[start])) THEN
+    IF start IS NOT NULL AND NOT EXISTS (
+        SELECT FROM pgblend._node_facts(ARRAY[start]))
+    THEN
         RAISE EXCEPTION 'there is no node %', node
             USING ERRCODE = '42704',
             HINT = 'graph_node(collection, source_key) gives the node of a document.';
     END IF;
-    walk := pgblend._walk(ARRAY[start], depth, direction, edge_types, node_limit + 1);
-    IF walk.is_cut THEN
-        RAISE WARNING 'there are more than % nodes: those of the heaviest edges are shown',
-            node_limit USING HINT = 'Raise node_limit, or name edge_types.';
-    END IF;
+    RETURN start;
+END;
+$function$;
+
+-- _steps_of: the rows of graph_neighbors, of what a walk found.
+CREATE OR REPLACE FUNCTION pgblend._steps_of(
+    start bigint,
+    nodes bigint[],
+    depths integer[],
+    ways bigint[],
+    reverses boolean[],
+    types text[],
+    weights real[]
+)
+RETURNS TABLE (
+    neighbour text,
+    distance integer,
+    via text,
+    edge_type text,
+    is_reverse boolean,
+    weight real,
+    kind text,
+    document_id bigint,
+    chunk_id bigint,
+    entity_id bigint,
+    collection text,
+    source_key text,
+    title text
+)
+LANGUAGE plpgsql
+STABLE PARALLEL UNSAFE
+ROWS 100
+AS $function$
+BEGIN
     RETURN QUERY
     SELECT pgblend._node_name(w.found), w.distance, pgblend._node_name(w.via), w.edge_type,
         w.is_reverse, w.weight, f.kind, f.document_id, f.chunk_id, f.entity_id, o.name,
         f.source_key, f.title
-    FROM unnest(walk.nodes, walk.depths, walk.via, walk.types, walk.reverses, walk.weights)
+    FROM unnest(nodes, depths, ways, types, reverses, weights)
         WITH ORDINALITY AS w (found, distance, via, edge_type, is_reverse, weight, place)
-    INNER JOIN pgblend._node_facts(walk.nodes) AS f ON f.node = w.found
+    INNER JOIN pgblend._node_facts(nodes) AS f ON f.node = w.found
     INNER JOIN pgblend_data.collection AS o ON o.id = f.collection_id
     WHERE w.found <> start
     ORDER BY w.place;

@@ -20,7 +20,8 @@ from bench_serve import WORDS, WORDS_OF_QUERY, fill
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from pgblend.cli.base.database import connect
-from pgblend.cli.search.outside import Asked, Connection, search
+from pgblend.cli.search.calls_outside import Asked, search
+from pgblend.cli.search.outside import Connection
 from pgblend.cli.search.statements import SEARCH
 from pgblend.migrations import runner
 from support.database import Database, vector_of

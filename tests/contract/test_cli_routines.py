@@ -22,7 +22,10 @@ ROUTINES = {
         *("_seal_waiting", "_start_worker", "_stop_worker", "_store_embeddings"),
         *("_stale_tables", "_store_summary", "_store_token_counts", "_summary_counts"),
     },
-    "program outside": {"_check_result_limit", "_model_request"},
+    "program outside": {
+        *("_check_buckets", "_check_keys", "_check_result_limit", "_facets_of", "_model_request"),
+        *("_query_language", "_searched_collections", "_steps_of", "_walk_start"),
+    },
     "space plan": {"_embedding_inputs", "_storages"},
     "space adopt": {"_adopt_vectors", "_adoptable", "_repeated_keys"},
     "reindex": {"_load_segments", "_renew_lexemes"},

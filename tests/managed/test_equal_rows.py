@@ -7,14 +7,8 @@ import pytest
 from conftest import TwoCollections
 
 from pgblend.cli.base.database import connect
-from pgblend.cli.search.outside import (
-    Asked,
-    Connection,
-    StatementError,
-    context,
-    diagnose,
-    search,
-)
+from pgblend.cli.search.calls_outside import Asked, context, diagnose, search
+from pgblend.cli.search.outside import Connection, StatementError
 from pgblend.plpy.base.session import UserError
 from support.database import Database
 from support.outside import rows_outside

@@ -3,7 +3,8 @@
 import json
 from typing import Any
 
-from pgblend.cli.search.outside import Asked, Connection, StatementError, search
+from pgblend.cli.search.calls_outside import Asked, search
+from pgblend.cli.search.outside import Connection, StatementError
 from pgblend.plpy.base.session import UserError
 from support.database import Database
 from support.random_searches import LANGUAGES, SEARCHES, VECTOR, WORDS, Search

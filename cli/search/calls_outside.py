@@ -1,0 +1,321 @@
+"""The program outside the backend: what the routines of the same names are inside.
+
+`search` does what `_search` and `_run_search` do: checks, one snapshot, beginning again. All run
+over a Connection, as the caller's role. None of them needs PL/Python in the server.
+"""
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+from pgblend.cli.search.outside import Connection, StatementError
+from pgblend.plpy.answers.answer import ask_document
+from pgblend.plpy.answers.render import context_of
+from pgblend.plpy.base.filters import parsed_filter
+from pgblend.plpy.base.session import Rows, UserError
+from pgblend.plpy.lexical.query import check_query
+from pgblend.plpy.models.answer import mask_secrets
+from pgblend.plpy.search.call import search as run_search
+from pgblend.plpy.search.diagnosis import diagnosis
+from pgblend.plpy.search.diagnosis_facts import Call
+from pgblend.plpy.search.log import go_on_without
+from pgblend.plpy.search.node import StoreNode
+from pgblend.plpy.search.passages import StoredPassages
+from pgblend.plpy.search.plan import context_settings
+from pgblend.plpy.search.query import Request, Tries
+from pgblend.plpy.search.rows import Answer
+
+Value = TypeVar("Value")
+
+_CHECKED = """
+    SELECT $1 AS query, $2 AS result_limit, $3 AS collections, $4::text AS filter, $5 AS profile,
+        $6::text AS options, CASE WHEN vector_norm($7) BETWEEN 1e-3 AND 1e3 THEN $7
+        ELSE l2_normalize($7) END::text AS query_embedding, pgblend._check_result_limit($2)"""
+_CHECKED_TYPES = ["text", "integer", "text[]", "jsonb", "text", "jsonb", "vector"]
+_CHECK_KEYS = "SELECT pgblend._check_result_limit($1), pgblend._check_keys($2)"
+_CHECK_BUCKETS = "SELECT pgblend._check_buckets($1, $2)"
+# No stages that could only reorder the pool.
+_UNORDERED = """
+    SELECT (coalesce($1, '{}') || '{"expand": "off", "rerank": "off"}')::text AS options"""
+_FACETS = """
+    SELECT f.* FROM pgblend._facets_of(
+        $1, $2, $3, $4, pgblend._searched_collections($5)) AS f"""
+_START = "SELECT pgblend._walk_start($1, $2, $3, $4, $5) AS start"
+_STEPS = "SELECT s.* FROM pgblend._steps_of($1, $2, $3, $4, $5, $6, $7) AS s"
+_STEP_TYPES = [
+    *("bigint", "bigint[]", "integer[]", "bigint[]", "boolean[]", "text[]", "real[]"),
+]
+_HAS_MODEL = "SELECT blend.get_setting('answer_model') <> 'null' AS found"
+_MODEL = "SELECT blend.get_setting('answer_model') #>> '{}' AS name"
+_LANGUAGE = "SELECT pgblend._query_language($1) AS code"
+_NOT_TOLD = {"content", "metadata", "context_before", "context_after", "degraded", "details"}
+# Failures after which a search begins again; the program's own PB012 says how often.
+_AGAIN = {"PB012", "40001", "40P01"}
+_MOST_TRIES = 3  # after another failure
+
+
+class Asked(NamedTuple):
+    """What hybrid_search is called with, JSON and vectors as texts; and an arm that runs alone."""
+
+    query: str | None
+    result_limit: int | None = 10
+    collections: list[str] | None = None
+    filter: str | None = None
+    profile: str | None = None
+    options: str | None = "{}"
+    query_embedding: str | None = None
+    only_arm: str | None = None
+    traced: str = "none"
+
+
+def search(db: Connection, asked: Asked, role: str | None = None) -> Answer:
+    """Return what _search returns, by the program in this process, as a role."""
+    return _repeated(db, role, lambda started_at, tries: _searched(db, asked, started_at, tries))
+
+
+def context(
+    db: Connection, asked: Asked, output_format: str = "json", role: str | None = None
+) -> dict[str, Any]:
+    """Return what get_context returns; all of it is of one snapshot."""
+    if output_format not in ("json", "markdown", "messages"):
+        given = "'" + output_format[:200].replace("'", "''") + "'"
+        raise UserError(
+            f"output_format is {given}: expected json, markdown or messages",
+            "Leave it out for json.",
+        )
+
+    def attempt(started_at: float, tries: Tries) -> dict[str, Any]:
+        settings = context_settings(db, asked.options, asked.profile, asked.collections)
+        answer = _searched(db, asked, started_at, tries)
+        searched_at = time.time()
+        passages = [found._asdict() for found in answer["results"]]
+        made = context_of(db, asked.query, passages, settings, output_format)
+        _, _, facts = db.session["pgblend_last_search"]
+        made["degraded"] = json.loads(facts)["degraded"]
+        ms = {"search": searched_at - started_at, "assembly": time.time() - searched_at}
+        made["stats"]["ms"] = {name: round(taken * 1000, 1) for name, taken in ms.items()}
+        return made
+
+    return _repeated(db, role, attempt)
+
+
+def diagnose(
+    db: Connection, asked: Asked, document: str, role: str | None = None
+) -> dict[str, Any]:
+    """Return what search_diagnose returns."""
+
+    query = asked.query or ""
+    if not (document and query.strip(" \t\r\n")):
+        missing = "query" if document else "document"
+        hint = "search_diagnose('how do I deploy', 'guide/deploy.md')"
+        raise UserError(f"the {missing} is empty: expected a text", hint)
+
+    def attempt(_: float, __: Tries) -> dict[str, Any]:
+        call = Call(query, document, *_checked(db, asked)[1:])
+        found: dict[str, Any] = json.loads(diagnosis(db, call, StoreNode(db)))
+        return found
+
+    return _repeated(db, role, attempt)
+
+
+def explain(db: Connection, asked: Asked, role: str | None = None) -> Any:
+    """Return what search_explain returns."""
+    trace = search(db, asked._replace(traced="page"), role)["trace"]
+    return trace and json.loads(trace)
+
+
+def facets(
+    db: Connection,
+    asked: Asked,
+    keys: Sequence[str],
+    buckets: str = "{}",
+    role: str | None = None,
+) -> Rows:
+    """Return what search_facets returns; `asked` says how many values a key has at most."""
+
+    def attempt(started_at: float, tries: Tries) -> Rows:
+        db.run(_CHECK_KEYS, ["integer", "text[]"], asked.result_limit, keys)
+        for key in keys:
+            _check_field(db, key)
+        db.run(_CHECK_BUCKETS, ["jsonb", "text[]"], buckets, keys)
+        (row,) = db.run(_UNORDERED, ["jsonb"], asked.options)
+        pool = asked._replace(options=row["options"], result_limit=0, traced="facets")
+        trace = _searched(db, pool, started_at, tries)["trace"]
+        values = trace, keys, asked.result_limit, buckets, asked.collections
+        rows = db.run(_FACETS, ["jsonb", "text[]", "integer", "jsonb", "text[]"], *values)
+        return [{**row, "value": row["value"] and json.loads(row["value"])} for row in rows]
+
+    return _repeated(db, role, attempt)
+
+
+def _check_field(db: Connection, key: str) -> None:
+    """Raise unless a key is one of metadata, or a field that filters know."""
+    if not (key.startswith("$") or "." in key):
+        return
+    try:
+        parsed_filter(db, json.dumps({key: {"exists": True}}))
+    except UserError as error:
+        message = error.message
+        if message.startswith("filter"):
+            message = "keys" + message.removeprefix("filter")
+        raise UserError(message, error.hint) from None
+
+
+def neighbours(
+    db: Connection,
+    node: str,
+    depth: int = 1,
+    direction: str = "both",
+    edge_types: Sequence[str] | None = None,
+    node_limit: int = 1000,
+    role: str | None = None,
+) -> Rows:
+    """Return what graph_neighbors returns."""
+
+    def attempt(_: float, __: Tries) -> Rows:
+        values = node, depth, direction, edge_types, node_limit
+        (row,) = db.run(_START, ["text", "integer", "text", "text[]", "integer"], *values)
+        way: Any = {
+            "depth": depth,
+            "direction": direction,
+            "edge_types": edge_types,
+            "node_limit": node_limit + 1,
+        }
+        walk = StoredPassages(StoreNode(db)).walk([row["start"]], 1, way)
+        *columns, is_cut = walk.columns
+        if is_cut:
+            db.warn(
+                f"there are more than {node_limit} nodes: those of the heaviest edges are shown",
+                "Raise node_limit, or name edge_types.",
+            )
+        return db.run(_STEPS, _STEP_TYPES, row["start"], *columns)
+
+    return _repeated(db, role, attempt)
+
+
+def ask(
+    db: Connection, asked: Asked, answer: bool | None = None, role: str | None = None
+) -> dict[str, Any]:
+    """Return what ask returns."""
+    query = asked.query
+    if not (query or "").strip(" \t\r\n"):
+        given = "NULL" if query is None else "'" + query + "'"
+        hint = "For example: ask('how do I deploy?')"
+        raise UserError(f"query is {given}: expected a question", hint)
+
+    def attempt(started_at: float, tries: Tries) -> dict[str, Any]:
+        settings = context_settings(db, asked.options, asked.profile, asked.collections)
+        found = _passages(db, asked, settings, started_at, tries)
+        wanted = answer
+        if wanted is None:
+            wanted = db.run(_HAS_MODEL, [])[0]["found"]
+        read = json.loads(settings)
+        reply = None
+        if wanted and found["parts"]:
+            try:
+                reply = _reply(db, found["messages"], read)
+            except UserError as error:
+                if error.sqlstate != "PB008":
+                    raise
+                told = error.message, error.hint, error.sqlstate, bool(read["strict"])
+                found["degraded"] = [*found["degraded"], go_on_without(db, "answer", *told)]
+        return ask_document(found, reply)
+
+    return _repeated(db, role, attempt)
+
+
+def _passages(
+    db: Connection, asked: Asked, settings: str, started_at: float, tries: Tries
+) -> dict[str, Any]:
+    """Return what _ask_passages returns."""
+    answer = _searched(db, asked._replace(traced="page"), started_at, tries)
+    rows, trace = answer["results"], json.loads(answer["trace"] or "{}")
+    details = [stage.get("details") or {} for stage in trace["stages"]]
+    questions = next((one["subQuestions"] for one in details if "subQuestions" in one), None)
+    languages = (one.get("queryLanguage") for one in details)
+    language = next((one for one in languages if one not in (None, "und")), None)
+    relevances = [row.relevance for row in rows if row.relevance is not None]
+    least = json.loads(settings).get("abstain_below")
+    abstains = least is not None and bool(relevances) and least > max(relevances)
+    passages = [] if abstains else [row._asdict() for row in rows]
+    context = context_of(db, asked.query, passages, settings, "messages", questions)
+    meta = {name: value for name, value in trace["meta"].items() if name != "mode"}
+    return {
+        "query": asked.query,
+        "queryLanguage": language or db.run(_LANGUAGE, ["text"], asked.query)[0]["code"],
+        "parts": context["parts"],
+        "messages": context["messages"],
+        "results": [_told(row._asdict()) for row in rows],
+        "mode": trace["meta"]["mode"],
+        "meta": meta | {"tokens": context["stats"]["tokens"]},
+        "abstains": abstains,
+        "questions": questions,
+        "degraded": trace["degraded"],
+    }
+
+
+def _told(row: dict[str, Any]) -> dict[str, Any]:
+    """Return the columns of a row that an answer shows."""
+    shown = {name: value for name, value in row.items() if name not in _NOT_TOLD}
+    return shown | {"arms": json.loads(row["arms"])}
+
+
+def _reply(db: Connection, messages: Any, settings: dict[str, Any]) -> dict[str, Any]:
+    """Return what _answer_reply returns, asked of the gateway by this process."""
+    question = {"messages": messages, "max_tokens": settings["answer_tokens"], "temperature": 0}
+    ms = int(settings["timeouts_ms"]["answer"])
+    sent = db.send_model("answer", json.dumps(question), None, ms)
+    outcome = db.kept("calls").pop(sent["call"]).answer() if "call" in sent else sent
+    if "problem" in outcome:
+        raise UserError(outcome["problem"], outcome["hint"], "PB008")
+    body = outcome["answer"]
+    try:
+        text, reason = body["choices"][0]["message"]["content"], body["choices"][0]
+    except (KeyError, IndexError, TypeError):
+        text, reason = None, {}
+    if not isinstance(text, str):
+        shown = mask_secrets(json.dumps(body, ensure_ascii=False))[:200]
+        raise UserError(
+            f"the gateway's answer is no chat completion: {shown}",
+            "Is gateway_url the address of a model gateway?",
+            "PB008",
+        )
+    if not text.strip(" \t\r\n"):
+        hint = "Ask again, or set another answer_model."
+        raise UserError("the model said nothing", hint, "PB008")
+    model = body.get("model") or db.run(_MODEL, [])[0]["name"]
+    return {"model": model, "text": text, "finish_reason": reason.get("finish_reason")}
+
+
+def _checked(db: Connection, asked: Asked) -> list[Any]:
+    """Return the arguments as the server reads them, JSON in its own form."""
+    names = Asked._fields[: len(_CHECKED_TYPES)]
+    (row,) = db.run(_CHECKED, _CHECKED_TYPES, *asked[: len(names)])
+    check_query(db, asked.query or "")
+    return [row[name] for name in names]
+
+
+def _searched(db: Connection, asked: Asked, started_at: float, tries: Tries) -> Answer:
+    arguments = [*_checked(db, asked), asked.only_arm, asked.traced, started_at, tries]
+    return run_search(db, Request(*arguments), StoreNode(db))
+
+
+def _repeated(db: Connection, role: str | None, attempt: Callable[[float, Tries], Value]) -> Value:
+    """Begin as often as _search does: where the program asks for it, or another session won."""
+    started_at, tries, tried = time.time(), Tries(), list[str]()
+    db.warnings.clear()
+    while True:
+        try:
+            with db.transaction(role):
+                return attempt(started_at, tries)
+        except (StatementError, UserError) as error:
+            if error.sqlstate not in _AGAIN:
+                raise
+            if (error.detail or "").startswith("{"):
+                tries = Tries.read(error.detail)
+                time.sleep(tries.pause_s)
+            elif tried.count(error.sqlstate) >= _MOST_TRIES:
+                raise
+            else:
+                tried.append(error.sqlstate)
