@@ -24,7 +24,7 @@ ROUTINES = {
     },
     "program outside": {
         *("_check_buckets", "_check_keys", "_check_result_limit", "_facets_of", "_model_request"),
-        *("_query_language", "_searched_collections", "_steps_of", "_walk_start"),
+        *("_query_language", "_steps_of", "_walk_start"),
     },
     "space plan": {"_embedding_inputs", "_storages"},
     "space adopt": {"_adopt_vectors", "_adoptable", "_repeated_keys"},
