@@ -179,7 +179,17 @@ _LIMIT: LiteralString = """
 
 # Whoever owns the database sets its search_path: nothing is looked up along that at first.
 _USUAL: LiteralString = "SELECT pg_catalog.current_schemas(false)"
-_NARROW: LiteralString = "SET search_path = pg_catalog, pg_temp"
+# Nor are texts parsed or names printed as somebody's settings say.
+_NARROW: LiteralString = """
+    SET search_path = pg_catalog, pg_temp;
+    SET standard_conforming_strings = on;
+    SET quote_all_identifiers = off;
+    SET array_nulls = on;
+    SET transform_null_equals = off;
+    SET extra_float_digits = 1;
+    SET bytea_output = hex;
+    SET IntervalStyle = postgres
+"""
 # pgblend's routines and the vector type are found wherever the database keeps them. The
 # schemas go last: nothing that the user calls unqualified changes its meaning. A superuser looks
 # into no schema where lesser roles may make objects.

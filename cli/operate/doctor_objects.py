@@ -127,6 +127,14 @@ _OWNED_SCHEMAS = """
     WHERE e.extname IN ('vector', 'pg_trgm') AND NOT r.rolsuper
     ORDER BY 1, 3
 """
+# A trusted one belongs to whoever made it.
+_OWNED_EXTENSIONS = """
+    SELECT pg_catalog.quote_ident(e.extname) AS name, pg_catalog.quote_ident(r.rolname) AS owner
+    FROM pg_catalog.pg_extension AS e
+    INNER JOIN pg_catalog.pg_roles AS r ON r.oid = e.extowner AND NOT r.rolsuper
+    WHERE e.extname IN ('vector', 'pg_trgm', 'plpython3u')
+    ORDER BY 1
+"""
 # Of libc or ICU. That of "C" has no version, and changes with nothing.
 _CHANGED_COLLATION = """
     SELECT pg_catalog.quote_ident(datname) AS name, datcollversion AS made, found
@@ -306,6 +314,10 @@ def owned_schemas(connection: Connection) -> Iterator[Check]:
             "then: pgblend migrate up",
         )
         yield Check("schemas", "warning", f"{found}, and may drop it with all vectors", mends)
+    for row in fetch_rows(connection, _OWNED_EXTENSIONS):
+        found = f"{row['owner']} owns the extension {row['name']}, and may drop it with all indexes"
+        mend = f"REASSIGN OWNED BY {row['owner']} TO a superuser, in this database"
+        yield Check("schemas", "warning", found, mend)
 
 
 def indexed_words(connection: Connection) -> Iterator[Check]:

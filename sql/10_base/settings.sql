@@ -177,7 +177,7 @@ WITH pinned AS MATERIALIZED (
     CROSS JOIN LATERAL unnest(c.setconfig) AS o (option)
     WHERE
         c.setrole = 0
-        AND o.option ~ '^pgblend\.(gateway_url|log_address)='
+        AND o.option ~ E'^pgblend\\.(gateway_url|log_address)='
         AND c.setdatabase IN (
             0,
             (

@@ -117,10 +117,10 @@ SELECT coalesce(
             query, (SELECT array_agg(n.name) FROM language AS n))
     ),
     CASE
-        WHEN query ~ '[\u3041-\u30ff]' THEN 'ja'
-        WHEN query ~ '[\uac00-\ud7a3]' THEN 'ko'
-        WHEN query ~ '[\u0e01-\u0e5b]' THEN 'th'
-        WHEN query ~ '[\u4e00-\u9fff]' THEN 'zh'
+        WHEN query ~ E'[\\u3041-\\u30ff]' THEN 'ja'
+        WHEN query ~ E'[\\uac00-\\ud7a3]' THEN 'ko'
+        WHEN query ~ E'[\\u0e01-\\u0e5b]' THEN 'th'
+        WHEN query ~ E'[\\u4e00-\\u9fff]' THEN 'zh'
         ELSE 'und' END);
 END;
 
@@ -232,7 +232,7 @@ LANGUAGE sql
 IMMUTABLE PARALLEL SAFE
 BEGIN ATOMIC
     SELECT string_agg(
-        '''' || replace(replace(l.lexeme, '\', '\\'), '''', '''''') || '''', ' | '
+        '''' || replace(replace(l.lexeme, E'\\', E'\\\\'), '''', '''''') || '''', ' | '
         ORDER BY l.lexeme COLLATE "C"
     )::tsquery
     FROM unnest(_lexeme_tsquery.lexemes) AS l (lexeme);

@@ -332,7 +332,8 @@ from pgblend.plpy.lexical.words import syllables
 LEXEMES = """
     SELECT setweight(
         array_to_string(ARRAY(
-            SELECT '''==' || replace(replace(n.name, '\\', '\\\\'), '''', '''''') || ''':1'
+            SELECT '''==' || replace(
+                replace(n.name, E'\\\\', E'\\\\\\\\'), '''', '''''') || ''':1'
             FROM unnest($3) AS n (name)), ' ')::tsvector
         || ts_delete(
             to_tsvector($1, pgblend._indexable_text($2, $1)), tsvector_to_array($4)),
@@ -357,11 +358,11 @@ LANGUAGE sql
 STABLE PARALLEL UNSAFE
 RETURN CASE
     WHEN
-        content ~ '[^\n -~]|\w\.\w|[a-z0-9][A-Z]|[A-Z][A-Z][a-z]|\m[vV]\d'
-        OR content ~ '\d ?[A-Za-z]{1,4}\M|\d[,'' ]\d'
+        content ~ E'[^\\n -~]|\\w\\.\\w|[a-z0-9][A-Z]|[A-Z][A-Z][a-z]|\\m[vV]\\d'
+        OR content ~ E'\\d ?[A-Za-z]{1,4}\\M|\\d[,'' ]\\d'
         OR (content ~ 'I' AND config::text ~ '(^|[._])(turk|azer|tr_|az_)')
         THEN pgblend._parser_text(content, config::text)
-    ELSE translate(content, '<>/\-', '     ')
+    ELSE translate(content, E'<>/\\-', '     ')
 END;
 
 -- _parser_text: _indexable_text of text that is not plain. NULL gives NULL.

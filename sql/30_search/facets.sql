@@ -365,7 +365,7 @@ BEGIN ATOMIC
                 FROM string_to_table(w.whole, '.') WITH ORDINALITY AS s (step, place)
             )::jsonpath AS path
         FROM unnest(keys) WITH ORDINALITY AS k (name, place)
-        CROSS JOIN LATERAL regexp_replace(k.name, '^\$metadata\.', '') AS w (whole)
+        CROSS JOIN LATERAL regexp_replace(k.name, E'^\\$metadata\\.', '') AS w (whole)
     ),
 
     found AS MATERIALIZED (

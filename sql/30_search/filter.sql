@@ -69,7 +69,7 @@ DECLARE
     tenant text := coalesce(
         settings ->> 'tenant', nullif(current_setting('pgblend.tenant', true), ''));
     same jsonb := jsonb_build_array(tenant) || CASE
-        WHEN tenant ~ '^-?\d{1,18}$' THEN jsonb_build_array(tenant::bigint) ELSE '[]' END;
+        WHEN tenant ~ E'^-?\\d{1,18}$' THEN jsonb_build_array(tenant::bigint) ELSE '[]' END;
     found record;
     passing jsonb;
     conditions jsonb := '[]';
@@ -197,7 +197,7 @@ CREATE OR REPLACE FUNCTION pgblend._documents_decide(
 RETURNS boolean
 LANGUAGE sql
 STABLE PARALLEL SAFE
-RETURN on_document !~ '\mc\.' AND (
+RETURN on_document !~ E'\\mc\\.' AND (
     keys = '{}' OR NOT EXISTS (
         SELECT FROM pgblend_data.chunk AS c
         WHERE c.collection_id = ANY(collection_ids) AND c.metadata <> '{}'
@@ -255,7 +255,7 @@ BEGIN
     SELECT d.reltuples, d.relpages, c.reltuples INTO documents, pages, chunks
     FROM pg_catalog.pg_class AS d, pg_catalog.pg_class AS c
     WHERE d.oid = 'pgblend_data.document'::regclass AND c.oid = 'pgblend_data.chunk'::regclass;
-    IF documents < 5000 OR on_document ~ '\mc\.' THEN
+    IF documents < 5000 OR on_document ~ E'\\mc\\.' THEN
         RETURN NULL;
     END IF;
     percent := least(100, 100 * greatest(500 / documents, 20.0 / pages));

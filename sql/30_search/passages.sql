@@ -146,7 +146,7 @@ STABLE PARALLEL SAFE
 RETURN CASE
     WHEN alternatives IS NOT NULL
         OR on_document
-        ~ '\md\.(collection_id|id|modified_at|source_key|text_search_config|uri)\M'
+        ~ E'\\md\\.(collection_id|id|modified_at|source_key|text_search_config|uri)\\M'
         OR EXISTS (
             SELECT FROM pg_catalog.pg_index AS i
             WHERE i.indrelid = 'pgblend_data.document'::regclass AND i.indexprs IS NOT NULL)

@@ -184,14 +184,20 @@ $function$;
 -- not as it should be.
 -- Whatever reading evaluates that users wrote (row security, expressions of indexes, rules) has the
 -- rights of the table's owner then, not those of who asks. Owners may alter a function that is
--- theirs, but not its body: that refuses to run as anybody else, and qualifies every name.
+-- theirs, but not its body: that refuses to run as anybody else, and qualifies every name. Row
+-- filters and values are texts, which have the same meaning in every session (_row_filter).
 CREATE OR REPLACE FUNCTION pgblend._ensure_reader(attached pgblend_data.attached_table)
 RETURNS void
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
+SET quote_all_identifiers = off  -- else its search_path is kept in another form
 AS $function$
 DECLARE
     table_owner oid := (SELECT c.relowner FROM pg_class AS c WHERE c.oid = attached.relation);
+    settings CONSTANT text[] := ARRAY['search_path=pg_catalog, pg_temp',
+        'standard_conforming_strings=on', 'array_nulls=on', 'transform_null_equals=off',
+        'extra_float_digits=1', 'bytea_output=hex', 'DateStyle=ISO, YMD', 'IntervalStyle=iso_8601',
+        'TimeZone=UTC'];  -- as pg_proc has them
     body text := format($body$
 BEGIN
     IF pg_catalog.to_regrole(pg_catalog.quote_ident(CURRENT_USER))
@@ -209,7 +215,7 @@ BEGIN
         WHERE p.proname = format('_read_attached_%s', attached.id)
             AND p.pronamespace = 'pgblend_data'::regnamespace
             AND p.proowner = table_owner AND p.prosecdef AND p.prosrc = body
-            AND p.proconfig = '{"search_path=pg_catalog, pg_temp"}')
+            AND p.proconfig = settings)
     THEN
         PERFORM pgblend._drop_reader(attached.id);
         -- Calls in text: none (a table's reader).
@@ -218,12 +224,15 @@ BEGIN
             RETURNS SETOF pgblend_data.attached_row
             LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
             SET search_path = pg_catalog, pg_temp
+            %5$s
             AS %2$L;
             REVOKE ALL ON FUNCTION pgblend_data._read_attached_%1$s FROM public;
             COMMENT ON FUNCTION pgblend_data._read_attached_%1$s IS %3$L;
             ALTER FUNCTION pgblend_data._read_attached_%1$s OWNER TO %4$I;',
             attached.id, body, 'Reads an attached table with the rights of its owner.',
-            pg_get_userbyid(table_owner));
+            pg_get_userbyid(table_owner), (
+                SELECT string_agg(regexp_replace(s, '^([A-Za-z_]+)=(.*)$', E'SET \\1 = ''\\2'''), E'\n')
+                FROM unnest(settings[2:]) AS s));
     END IF;
 END;
 $function$;

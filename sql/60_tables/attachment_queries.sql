@@ -126,8 +126,8 @@ BEGIN
     INTO texts
     FROM unnest(attached.text_columns) WITH ORDINALITY AS c (name, place);
     rows_query := format(
-        'SELECT s.key, NULL::text[], s.title,
-            CASE WHEN btrim(s.content, E'' \t\r\n'') = '''' THEN s.title ELSE s.content END,
+        E'SELECT s.key, NULL::text[], s.title,
+            CASE WHEN btrim(s.content, E'' \\t\\r\\n'') = '''' THEN s.title ELSE s.content END,
             s.metadata, s.uri, s.modified_at, s.targets, s.embedding
         FROM (
             SELECT k.source_key, %s AS key, %s AS content,
@@ -144,7 +144,7 @@ BEGIN
         -- _html_text makes text of an array of HTML, once it is read.
         format(CASE attached.text_format
             WHEN 'html' THEN 'array_to_json(ARRAY[%s])::text'
-            ELSE 'concat_ws(E''\n\n'', %s)' END, texts),
+            ELSE E'concat_ws(E''\\n\\n'', %s)' END, texts),
         coalesce(pgblend._column_text(
             attached.title_column, (types ->> attached.title_column)::oid), 'NULL::text'),
         (SELECT string_agg(

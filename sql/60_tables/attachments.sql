@@ -71,8 +71,8 @@ $function$;
 -- what the predicate of an index may hold, less all that users make. PostgreSQL itself judges it,
 -- as the predicate of an index on an empty table with the same columns, which is undone. Columns
 -- of other types than PostgreSQL's own and enums are not there: to read a literal of such a type
--- may be to run a user's code. Runs with the rights of whoever attaches. Values are read in UTC and
--- ISO 8601, backslashes as themselves.
+-- may be to run a user's code. Neither is money, whose text depends on the session. Runs with the
+-- rights of whoever attaches. Texts are parsed and printed alike, whatever the session's settings.
 CREATE OR REPLACE FUNCTION pgblend._row_filter(
     relation regclass,
     condition text,
@@ -87,6 +87,10 @@ SET datestyle = 'ISO, YMD'
 SET timezone = 'UTC'
 SET intervalstyle = 'postgres'
 SET standard_conforming_strings = on
+SET array_nulls = on
+SET transform_null_equals = off
+SET extra_float_digits = 1
+SET bytea_output = 'hex'
 AS $function$
 DECLARE
     first_of_users CONSTANT oid := 16384;
@@ -109,7 +113,7 @@ BEGIN
             CROSS JOIN LATERAL (SELECT pgblend._base_type(c.atttypid) AS base) AS b
             INNER JOIN pg_type AS t ON b.base = t.oid
             WHERE c.attrelid = relation AND c.attnum > 0 AND NOT c.attisdropped
-                AND (t.oid < first_of_users OR t.typtype = 'e')));
+                AND (t.oid < first_of_users OR t.typtype = 'e') AND t.oid <> 'money'::regtype));
         -- A query of a loop is one statement, whatever the condition says.
         FOR none IN EXECUTE format(
             E'SELECT FROM pg_temp.pgblend_filtered WHERE (%s\n)', condition)

@@ -113,9 +113,9 @@ BEGIN
                 'pgblend._row_changed()'::regprocedure,
                 'pgblend._table_changed()'::regprocedure,
                 'pgblend._table_truncated()'::regprocedure)
-            AND (t.tgargs = convert_to(attached.id::text, 'UTF8') || '\x00' OR NOT EXISTS (
+            AND (t.tgargs = convert_to(attached.id::text, 'UTF8') || E'\\x00' OR NOT EXISTS (
                 SELECT FROM pgblend_data.attached_table AS a
-                WHERE t.tgargs = convert_to(a.id::text, 'UTF8') || '\x00'))
+                WHERE t.tgargs = convert_to(a.id::text, 'UTF8') || E'\\x00'))
             AND (t.tgrelid = attached.relation OR t.tgrelid = ANY(attached.partitions) OR EXISTS (
                 SELECT FROM pg_partition_ancestors(t.tgrelid) AS p
                 WHERE p.relid = attached.relation))

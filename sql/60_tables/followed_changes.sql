@@ -92,7 +92,7 @@ BEGIN
             'pgblend._row_changed()'::regprocedure,
             'pgblend._table_changed()'::regprocedure,
             'pgblend._table_truncated()'::regprocedure)
-        AND t.tgargs = convert_to(attachment_id::text, 'UTF8') || '\x00';
+        AND t.tgargs = convert_to(attachment_id::text, 'UTF8') || E'\\x00';
 END;
 $function$;
 

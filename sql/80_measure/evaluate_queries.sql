@@ -111,7 +111,7 @@ IMMUTABLE PARALLEL SAFE
 BEGIN ATOMIC
     SELECT coalesce(string_agg(w.word, ' ' ORDER BY w.place), '')
     FROM regexp_split_to_table(
-        regexp_replace(query, '(^|\s)-+|"', ' ', 'g'), '\s+'
+        regexp_replace(query, E'(^|\\s)-+|"', ' ', 'g'), E'\\s+'
     ) WITH ORDINALITY AS w (word, place)
     WHERE w.word <> '' AND lower(w.word) <> 'or';
 END;

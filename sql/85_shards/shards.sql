@@ -282,7 +282,7 @@ BEGIN
         'CREATE OR REPLACE FUNCTION pg_temp.asked_without_password() RETURNS integer
         LANGUAGE plproxy AS %L', format('CONNECT %L; SELECT 1;', format(
             '%s user=''%s''', connection,
-            regexp_replace(user_name, '([''\\])', '\\\1', 'g'))));
+            regexp_replace(user_name, E'([''\\\\])', E'\\\\\\1', 'g'))));
     EXECUTE 'SELECT pg_temp.asked_without_password()' INTO answer;
     RETURN true;
 EXCEPTION WHEN OTHERS THEN

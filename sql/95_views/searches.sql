@@ -104,7 +104,7 @@ INNER JOIN daily AS a ON w.day = a.day;
 CREATE OR REPLACE VIEW blend.queries_without_results WITH (security_invoker = true) AS
 SELECT
     -- The query in lower case, or its digest (log_queries hash).
-    lower(regexp_replace(btrim(l.query), '\s+', ' ', 'g')) AS query,
+    lower(regexp_replace(btrim(l.query), E'\\s+', ' ', 'g')) AS query,
     count(*) AS searches,  -- How often it found nothing.
     max(l.searched_at) AS last_searched_at  -- When it did so last.
 FROM blend.searches AS l

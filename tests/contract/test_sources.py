@@ -336,3 +336,12 @@ def test_what_a_body_imports_is_there(one: SourceObject) -> None:
     for module, names in imports:
         loaded = importlib.import_module(module)
         assert [name for name in re.findall(r"\w+", names) if not hasattr(loaded, name)] == []
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=identify)
+def test_literals_mean_the_same_whatever_the_session_s_settings(source: SourceObject) -> None:
+    """A body of plpgsql is parsed in the session that calls it (standard_conforming_strings)."""
+    literal = re.compile(r"--[^\n]*|E'(?:[^'\\]|\\.|'')*'|U&'[^']*'|('(?:[^']|'')*')", re.DOTALL)
+    text = re.sub(r"'\n\s+'", "", BODY.sub("", source.text))  # one literal goes on
+    plain = [found for found in literal.findall(text) if "\\" in found]
+    assert not plain, "write E'…', backslashes doubled"

@@ -265,3 +265,11 @@ def test_doctor_names_who_may_drop_the_schema_of_an_extension(
         assert f"{OWNER} owns {name}, the schema of the extension pg_trgm" in result.output
         if how == "schema":
             admin.execute("ALTER SCHEMA kept OWNER TO CURRENT_USER")
+
+
+def test_doctor_names_who_may_drop_an_extension(new_database: Callable[..., str]) -> None:
+    url = new_database()
+    with owned(url, "CREATE EXTENSION pg_trgm"):
+        runner.upgrade(url)
+        result = CliRunner().invoke(cli, ["--database-url", url, "doctor"])
+        assert f"{OWNER} owns the extension pg_trgm, and may drop it" in result.output
