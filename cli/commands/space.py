@@ -15,26 +15,14 @@ STORAGES = ("auto", "vector", "halfvec", "binary")
 _SPACES = """
     SELECT s.name, s.active, s.model, s.dimensions, s.storage, c.chunks, c.vectors, c.waiting,
         c.dead, c.missing, c.table_bytes, c.index_bytes, s.ef_search, s.recall, s.probed_at,
-        s.created_at, s.brings_vectors
+        s.created_at, s.brings_vectors, s.bridged_from
     FROM pgblend_data.embedding_space AS s
     CROSS JOIN LATERAL blend.count_vectors(s.name) AS c
     ORDER BY s.name
 """
 _COLUMNS = (
-    "name",
-    "active",
-    "model",
-    "dimensions",
-    "storage",
-    "chunks",
-    "vectors",
-    "waiting",
-    "dead",
-    "missing",
-    "table_bytes",
-    "index_bytes",
-    "ef_search",
-    "recall",
+    *("name", "active", "model", "dimensions", "storage", "chunks", "vectors", "waiting", "dead"),
+    *("missing", "table_bytes", "index_bytes", "ef_search", "recall", "bridged_from"),
 )
 _COMPARED = ("arm", "metric", "mean_a", "mean_b", "difference", "low", "high", "p_value")
 _CREATE = """
@@ -408,14 +396,37 @@ def compare(
 @command.command()
 @click.argument("name")
 @click.option("--even-incomplete", is_flag=True, help="Also while chunks wait for their vector.")
+@click.option("--now", is_flag=True, help="Also then: the old space finds what waits, by a matrix.")
+@click.option(
+    "--pairs",
+    type=click.IntRange(200, 5000),
+    default=5000,
+    show_default=True,
+    help="With --now: passages to embed first, on which the matrix is fitted.",
+)
 @click.pass_obj
-def switch(database_url: str | None, name: str, even_incomplete: bool) -> None:
+def switch(
+    database_url: str | None, name: str, even_incomplete: bool, now: bool, pairs: int
+) -> None:
     """Let searches use another space, all at once; the old one stays.
+
+    With --now at once, while pgblend worker fills it: a matrix makes of each query's vector one for
+    the old space, and both kinds of passages form one ranking. It says how long the pairs take, and
+    what is lost; where that is too much, it refuses. Switch to the old space to go back.
 
     \b
     Examples:
       pgblend space switch second
+      pgblend space switch second --now
     """
+    if now:
+        from pgblend.cli.documents.progress import progress_bars
+        from pgblend.cli.embed.bridge import switch_now
+
+        tell = partial(click.echo, err=True)
+        with open_database(database_url) as connection, progress_bars() as start_bar:
+            tell(switch_now(connection, name, pairs, start_bar, tell))
+        return
     before = change(database_url, _SWITCH, {"name": name, "even_incomplete": even_incomplete})
     click.echo(f"searches use {name}{_instead(before, name)}", err=True)
 

@@ -66,6 +66,7 @@ def _space(space: dict[str, Any]) -> str:
     line += f" ({space['model']}, {space['dimensions']} dimensions, {space['storage']})"
     line += ", which searches use" if space["active"] else ""
     line += f", {space['waiting']:,} waiting" if space["waiting"] else ""
+    line += f", {space['bridged_from']} answers for these" if space["bridged_from"] else ""
     lost = f", {space['missing']:,} missing: run pgblend space fill {space['name']}"
     return line + (lost if space["missing"] else "")
 

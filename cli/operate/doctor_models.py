@@ -28,7 +28,7 @@ _QUEUE = """
 """
 _SPACES = """
     SELECT s.name, s.model, s.dimensions, s.active, s.brings_vectors, s.asks_model, c.vectors,
-        c.waiting, c.missing
+        c.waiting, c.missing, s.bridged_from
     FROM blend.embedding_spaces AS s
     CROSS JOIN LATERAL blend.count_vectors(s.name) AS c
     ORDER BY s.name
@@ -138,6 +138,8 @@ def embedding_spaces(connection: Connection) -> Iterator[Check]:
             yield Check(label, "problem", missing, fill)
         elif space["waiting"]:
             waiting = f"{found}, {space['waiting']} chunks wait for their vector"
+            if space["bridged_from"]:
+                waiting += f", and {space['bridged_from']} answers for them"
             yield Check(label, "warning", waiting, fill)
         else:
             yield Check(label, "ok", found)

@@ -27,7 +27,7 @@ HAS_REVISION = "SELECT pg_catalog.to_regclass('pgblend_data.alembic_version') IS
 REVISION = "SELECT version_num FROM pgblend_data.alembic_version"
 SPACES = """
     SELECT s.name, s.active, s.model, s.dimensions, s.storage, c.chunks, c.vectors, c.waiting,
-        c.dead, c.missing
+        c.dead, c.missing, s.bridged_from
     FROM blend.embedding_spaces AS s
     CROSS JOIN LATERAL blend.count_vectors(s.name) AS c
     ORDER BY s.name

@@ -22,6 +22,7 @@ CREATE TABLE pgblend_data.embedding_space (
     brings_vectors boolean NOT NULL DEFAULT false,
     asks_model boolean NOT NULL DEFAULT true,
     asked_dimensions integer,
+    bridged_from text,
     CONSTRAINT embedding_space_pkey PRIMARY KEY (name),
     CONSTRAINT embedding_space_table_name_key UNIQUE (table_name),
     CONSTRAINT embedding_space_name_check CHECK (
@@ -52,6 +53,31 @@ COMMENT ON COLUMN pgblend_data.embedding_space.asks_model IS
 'Whether the model is asked: for queries, and for passages that wait.';
 COMMENT ON COLUMN pgblend_data.embedding_space.asked_dimensions IS
 'Dimensions that the model is asked for; NULL: it gives those of the space by itself.';
+
+COMMENT ON COLUMN pgblend_data.embedding_space.bridged_from IS
+'Space by which passages without a vector in this one are found (space_bridge); NULL: by none.';
+
+CREATE TABLE pgblend_data.space_bridge (
+    space text NOT NULL,
+    weights vector [] NOT NULL,
+    shift vector NOT NULL,
+    pairs integer NOT NULL,
+    kept double precision NOT NULL,
+    made_at timestamptz NOT NULL DEFAULT now(),
+    CONSTRAINT space_bridge_pkey PRIMARY KEY (space),
+    CONSTRAINT space_bridge_space_fkey FOREIGN KEY (space)
+    REFERENCES pgblend_data.embedding_space (name) ON DELETE CASCADE
+);
+ALTER TABLE pgblend_data.space_bridge ALTER COLUMN weights SET STORAGE EXTERNAL;
+COMMENT ON TABLE pgblend_data.space_bridge IS
+'The matrix that makes of a query''s vector one for the space before, while a space is filled.';
+COMMENT ON COLUMN pgblend_data.space_bridge.weights IS
+'A row for each dimension of the space before: its inner product with the query is that number.';
+COMMENT ON COLUMN pgblend_data.space_bridge.shift IS
+'Its inner product with the query is added to all scores of the space before.';
+COMMENT ON COLUMN pgblend_data.space_bridge.pairs IS 'Passages that it was fitted on.';
+COMMENT ON COLUMN pgblend_data.space_bridge.kept IS
+'Share of the five nearest passages of held-out ones that it found among ten.';
 
 CREATE TABLE pgblend_data.embedding_worker (
     id integer GENERATED ALWAYS AS IDENTITY,

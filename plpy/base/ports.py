@@ -404,6 +404,7 @@ class Space(NamedTuple):
     `table_id` is what the snapshot sees: another one may have the name since. `vectors` is the
     planner's row count, -1 where it has none; `has_policy`: row security holds for who searches.
     `asked_dimensions` are those that the model is asked for, where it gives others by itself.
+    `bridged_from` is the space by which passages that still wait for a vector are found.
     """
 
     name: str
@@ -418,6 +419,7 @@ class Space(NamedTuple):
     vectors: float
     has_policy: bool
     asked_dimensions: int | None = None
+    bridged_from: str | None = None
 
 
 class Held(NamedTuple):

@@ -238,6 +238,10 @@ class StoreNode:
         """Return the passages nearest to a vector."""
         return vector_list(self.db, request)
 
+    def spaces(self, chunk_ids: Sequence[int]) -> Mapping[int, str]:
+        """Return none: it is one for all."""
+        return {}
+
     def literal(self, request: LiteralRequest) -> CandidateList:
         """Return a list by words without the lexical index."""
         from pgblend.plpy.search.vectors import literal_list  # of few profiles

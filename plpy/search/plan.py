@@ -61,7 +61,7 @@ SELECT
             'table_name', e.table_name, 'table_id', t.oid::bigint,
             'vectors', t.reltuples::double precision,
             'has_policy', row_security_active(t.oid),
-            'asked_dimensions', e.asked_dimensions)::text
+            'asked_dimensions', e.asked_dimensions, 'bridged_from', e.bridged_from)::text
         FROM pgblend_data.embedding_space AS e
         LEFT JOIN LATERAL (
             SELECT t.oid, t.reltuples FROM pg_catalog.pg_class AS t

@@ -1,7 +1,7 @@
 """A page's rows: what was found, column by column."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypedDict
 
 from pgblend.plpy.base.ports import Passage
@@ -60,7 +60,7 @@ def page_rows(query: Query, pool: Pool, store: StorePort, log: Log) -> list[Row]
     shown = [texts.get(chunk_id) for chunk_id in chunk_ids]
     there = [text for text in shown if text is not None]
     snippets = shown_snippets(log.db, store, pool.highlights, there) if pool.highlights else {}
-    details = page_details(query, pool, shown)
+    details = page_details(query, pool, shown, store.spaces(chunk_ids))
     rows = [
         Row(
             rank=page.start + place,
@@ -121,7 +121,9 @@ def with_text_around(query: Query, store: StorePort, rows: list[Row]) -> list[Ro
     ]
 
 
-def page_details(query: Query, pool: Pool, shown: Sequence[Passage | None]) -> list[str]:
+def page_details(
+    query: Query, pool: Pool, shown: Sequence[Passage | None], spaces: Mapping[int, str]
+) -> list[str]:
     """Return the details of each row as JSON; `shown` are the rows' texts."""
     page, ranking, stored = pool.page, pool.ranking, pool.stored
     fused, settings = pool.fused, query.settings
@@ -145,6 +147,7 @@ def page_details(query: Query, pool: Pool, shown: Sequence[Passage | None]) -> l
             **({"rules": changes[item]} if item in changes else {}),
             **({"answers": found} if has_questions and (found := answered(item, pool)) else {}),
             **({"copies": of_item} if of_item else {}),
+            **({"space": spaces[chunk_id]} if chunk_id in spaces else {}),
         }
         for item, chunk_id, of_item in zip(page.items, chunk_ids, copies, strict=True)
     ]

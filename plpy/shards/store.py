@@ -103,6 +103,10 @@ class ShardStore:
             self.near = {*found.chunk_ids}
         return found
 
+    def spaces(self, chunk_ids: Sequence[int]) -> Mapping[int, str]:
+        """Return none: it is one for all."""
+        return {}
+
     def literal(self, request: LiteralRequest) -> CandidateList:
         """Return a list by words without the lexical index."""
         return self.listed("literal", request)

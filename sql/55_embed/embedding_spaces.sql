@@ -2,7 +2,7 @@
 -- name of the one before.
 -- A search keeps the space that it began with. A space in which chunks wait for their vector is
 -- refused (55000) unless even_incomplete is true; an unknown one is an error. Switching to the
--- active space changes nothing. Collections whose attached tables have vectors keep their space,
+-- active space changes nothing, but ends what bridge_embedding_space began. Collections whose attached tables have vectors keep their space,
 -- and a WARNING names them. For members of pgblend_admin.
 CREATE OR REPLACE FUNCTION blend.switch_embedding_space(
     name text,
@@ -30,8 +30,8 @@ END;
 $function$;
 
 -- drop_embedding_space: delete an embedding space with its vectors; false where there is none.
--- The active space is refused (55006) unless even_active is true, and one that has the vectors of
--- an attached table (55000). It waits for searches in short
+-- The active space is refused (55006) unless even_active is true, one that answers for another that
+-- is being filled (55006), and one that has the vectors of an attached table (55000). It waits for searches in short
 -- turns, so that nobody waits behind it for long and no deadlock hits others; 55P03 after 10 s.
 -- Runs with its owner's rights, since the table belongs to whoever owns the others; a check
 -- constraint lets the registry name embedding tables only. For members of pgblend_admin.
@@ -71,6 +71,14 @@ BEGIN
         RAISE EXCEPTION 'embedding space "%" is the one that searches use', dropped.name
             USING ERRCODE = '55006',
             HINT = 'Switch to another first (switch_embedding_space), or say even_active => true.';
+    ELSIF EXISTS (
+        SELECT FROM pgblend_data.embedding_space AS s WHERE s.bridged_from = dropped.name)
+    THEN
+        RAISE EXCEPTION 'passages without a vector in "%" are found by embedding space "%"', (
+            SELECT min(s.name) FROM pgblend_data.embedding_space AS s
+            WHERE s.bridged_from = dropped.name), dropped.name
+            USING ERRCODE = '55006',
+            HINT = 'Fill that space first (pgblend space fill), or switch to either of the two.';
     ELSIF EXISTS (SELECT FROM pgblend_data.attached_table AS a WHERE a.space = dropped.name) THEN
         RAISE EXCEPTION 'embedding space "%" has the vectors of the attached table %', dropped.name, (
             SELECT min(a.table_name) FROM pgblend_data.attached_table AS a
@@ -139,7 +147,8 @@ BEGIN
 END;
 $function$;
 
--- _activate_space: make an embedding space the active one; returns the name of the one before.
+-- _activate_space: make an embedding space the active one, which answers alone; returns the name of
+-- the one before.
 -- Runs with its owner's rights, since nobody else writes the registry; only admins may call it.
 CREATE OR REPLACE FUNCTION pgblend._activate_space(name text)
 RETURNS text
@@ -157,6 +166,9 @@ BEGIN
     WHERE s.active AND s.name <> _activate_space.name;
     UPDATE pgblend_data.embedding_space AS s SET active = true
     WHERE NOT s.active AND s.name = _activate_space.name;
+    UPDATE pgblend_data.embedding_space AS s SET bridged_from = NULL
+    WHERE s.bridged_from IS NOT NULL;
+    DELETE FROM pgblend_data.space_bridge;
     RETURN before;
 END;
 $function$;

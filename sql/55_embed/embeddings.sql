@@ -120,6 +120,9 @@ BEGIN
         RAISE EXCEPTION '% of the chunks were deleted meanwhile', cardinality(chunk_ids) - stored
             USING ERRCODE = '40001', HINT = 'Nothing is stored: look the chunks up again.';
     END IF;
+    IF target.bridged_from IS NOT NULL THEN
+        PERFORM pgblend._end_bridge(target.name);
+    END IF;
     RETURN stored;
 END;
 $function$;
@@ -281,6 +284,9 @@ BEGIN
     UPDATE pgblend_data.embedding_worker AS w
     SET stored = w.stored + fresh, seen_at = now()
     WHERE w.id = worker;
+    IF target.bridged_from IS NOT NULL THEN
+        PERFORM pgblend._end_bridge(target.name);
+    END IF;
     RETURN fresh;
 END;
 $function$;

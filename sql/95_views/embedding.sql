@@ -26,7 +26,9 @@ SELECT
     s.brings_vectors,  -- Whether callers bring its vectors: new chunks do not wait for one.
     -- Dimensions that the model is asked for; NULL: it gives those of the space by itself.
     s.asked_dimensions,
-    s.asks_model  -- Whether its model is asked, for queries and for chunks that wait.
+    s.asks_model,  -- Whether its model is asked, for queries and for chunks that wait.
+    -- Space by which passages that wait for a vector are found meanwhile; NULL: by none.
+    s.bridged_from
 FROM pgblend_data.embedding_space AS s;
 
 -- embedding_progress: how far each embedding space is, how fast it goes, and how long it takes.

@@ -31,6 +31,7 @@ pgblend_data.judged_set,
 pgblend_data.judgement, pgblend_data.lexical_failure, pgblend_data.link, pgblend_data.pending,
 pgblend_data.posting, pgblend_data.profile, pgblend_data.segment, pgblend_data.setting,
 pgblend_data.shard, pgblend_data.shard_bucket, pgblend_data.shard_front, pgblend_data.shard_self,
+pgblend_data.space_bridge,
 pgblend_data.tombstone, pgblend_data.vocabulary
 TO pgblend_reader;
 GRANT SELECT ON
@@ -160,7 +161,8 @@ pgblend._store_token_counts
 TO pgblend_writer;
 
 GRANT EXECUTE ON FUNCTION
-blend.add_collection, blend.attach_table, blend.attached_vectors, blend.check_attached_tables,
+blend.add_collection, blend.attach_table, blend.attached_vectors, blend.bridge_embedding_space,
+blend.check_attached_tables,
 blend.create_embedding_space,
 blend.create_hunspell_config,
 blend.create_unaccent_config, blend.detach_table, blend.drop_embedding_space, blend.drop_profile,

@@ -1,0 +1,173 @@
+"""The matrix by which vectors of an older model answer queries of a newer one, and what that loses.
+
+Passages that have a vector by each model are pairs. A ridge regression takes the older vector x to
+the newer one, y ≈ M x + s; so a query q of the newer model is as near to a passage as
+q · y ≈ (Mᵀ q) · x + q · s: the matrix is applied to the query alone, and the older vectors stay as
+they are, with their index. Regression draws what it estimates towards the mean, and passages with
+an older vector would stand behind those with a newer one: so M is stretched until scores of both
+kinds spread alike, and all are cosines of the newer model.
+
+What is lost is told by pairs that the matrix was not fitted on: each is estimated by the matrix of
+the others, and some of them stand for queries.
+"""
+
+from collections.abc import Sequence
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pgblend.plpy.base.session import Database, UserError
+
+LEAST_PAIRS = 200
+MOST_DIMENSIONS = 4096  # numpy solves for so many within a minute
+FOUND = 10  # passages that are shown, for whoever looks at a page
+NEAREST = 5  # of which these are to be among them
+FOLDS = 4
+QUERIES = 500
+PENALTIES = (1e-3, 1e-2, 1e-1, 1.0)  # of the mean variance of a dimension
+
+_PAIRS = """
+    SELECT count(*) AS pairs,
+        string_agg(vector_send(o.embedding::vector), ''::bytea ORDER BY o.chunk_id) AS older,
+        string_agg(vector_send(n.embedding::vector), ''::bytea ORDER BY o.chunk_id) AS newer
+    FROM (
+        SELECT o.chunk_id, o.embedding FROM pgblend_data.{older} AS o
+        WHERE EXISTS (SELECT FROM pgblend_data.{newer} AS n WHERE n.chunk_id = o.chunk_id)
+        ORDER BY hashint8(o.chunk_id), o.chunk_id LIMIT $1) AS o
+    INNER JOIN pgblend_data.{newer} AS n ON n.chunk_id = o.chunk_id"""
+
+Vectors = NDArray[np.floating[Any]]
+
+
+class Bridge(NamedTuple):
+    """A matrix as a row for each dimension of the older model, and what is added to scores.
+
+    `kept` is the share of held-out queries' five nearest passages that the matrix finds among ten,
+    `recall` that of the ten nearest.
+    """
+
+    pairs: int
+    weights: Sequence[str]
+    shift: str
+    kept: float
+    recall: float
+
+
+def fit_bridge(db: Database, older: str, newer: str, most: int) -> Bridge:
+    """Fit on at most so many of the pairs in two tables of vectors, those of the least hashes."""
+    statement = _PAIRS.format(older=older, newer=newer)  # spaces' names need no quotes
+    row = db.run(statement, ["integer"], most)[0]
+    if row["pairs"] < LEAST_PAIRS:
+        raise UserError(
+            f"{row['pairs']} passages have a vector in both spaces: expected {LEAST_PAIRS}",
+            "pgblend space switch NAME --now embeds as many as it takes.",
+            "55000",
+        )
+    return fitted(
+        read_vectors(row["older"], row["pairs"]), read_vectors(row["newer"], row["pairs"])
+    )
+
+
+def read_vectors(sent: bytes, count: int) -> Vectors:
+    """Return vectors, as pgvector sends them, as rows of length 1; zeros stay."""
+    rows = np.frombuffer(sent, np.uint8).reshape(count, -1)[:, 4:]
+    found = np.ascontiguousarray(rows).view(">f4").astype(np.float32)
+    lengths = np.linalg.norm(found, axis=1, keepdims=True)
+    return found / np.where(lengths > 0, lengths, 1)
+
+
+class _Sums(NamedTuple):
+    """What a regression needs to know of pairs; sums of two parts are those of both."""
+
+    pairs: Any
+    older: Vectors
+    newer: Vectors
+    squares: Vectors
+    products: Vectors
+
+    @classmethod
+    def of(cls, older: Vectors, newer: Vectors) -> "_Sums":
+        sums = older.sum(0), newer.sum(0), older.T @ older, older.T @ newer
+        return cls(len(older), *(one.astype(np.float64) for one in sums))
+
+    def __sub__(self, part: "_Sums") -> "_Sums":
+        return _Sums(*(both - one for both, one in zip(self, part, strict=True)))
+
+
+class _Map(NamedTuple):
+    """Estimates a newer vector from an older one."""
+
+    matrix: Vectors
+    older_mean: Vectors
+    newer_mean: Vectors
+
+    def estimated(self, older: Vectors) -> Vectors:
+        matrix, shift = self.folded(1.0)
+        return np.asarray(older @ matrix.astype(older.dtype) + shift.astype(older.dtype))
+
+    def folded(self, stretch: float) -> tuple[Vectors, Vectors]:
+        """Return a matrix and what is added to its product, stretched about the mean."""
+        matrix = self.matrix * stretch
+        return matrix, self.newer_mean - self.older_mean @ matrix
+
+
+def _map(sums: _Sums, penalty: float, to_identity: bool) -> _Map:
+    """Return the ridge regression, which is shrunk to nothing or to a multiple of identity."""
+    older, newer = sums.older / sums.pairs, sums.newer / sums.pairs
+    squares = sums.squares - sums.pairs * np.outer(older, older)
+    products = sums.products - sums.pairs * np.outer(older, newer)
+    variance = max(float(np.trace(squares)), 1e-9)
+    places = np.diag_indices_from(squares)
+    added = penalty * variance / len(older)
+    if to_identity:
+        products[places] += added * max(float(np.trace(products)) / variance, 0.0)
+    squares[places] += added
+    return _Map(np.linalg.solve(squares, products), older, newer)
+
+
+def fitted(older: Vectors, newer: Vectors) -> Bridge:
+    """Return the matrix that loses least on pairs that it was not fitted on, and what it loses."""
+    folds = np.arange(len(older)) % FOLDS  # the order of pairs is one of hashes
+    parts = [_Sums.of(older[folds == fold], newer[folds == fold]) for fold in range(FOLDS)]
+    whole = _Sums(*(sum(columns[1:], columns[0]) for columns in zip(*parts, strict=True)))
+    kinds = (False, True) if older.shape[1] == newer.shape[1] else (False,)
+    first, rest = folds == 0, whole - parts[0]
+    tried = [
+        (shares_kept(newer[first], _map(rest, *one).estimated(older[first]))[1], one)
+        for one in product(PENALTIES, kinds)
+    ]
+    best = max(tried)[1]
+    estimated = np.empty_like(newer)
+    for fold, part in enumerate(parts):
+        own = folds == fold
+        estimated[own] = _map(whole - part, *best).estimated(older[own])
+    kept, recall = shares_kept(newer, estimated)
+    matrix, shift = _map(whole, *best).folded(_stretch(newer, estimated))
+    return Bridge(len(older), list(map(_text, matrix)), _text(shift), kept, recall)
+
+
+def shares_kept(newer: Vectors, estimated: Vectors) -> tuple[float, float]:
+    """Return the shares of the five and of the ten nearest that are among ten by estimates."""
+    queries = newer[:QUERIES]
+    places = np.arange(len(queries))
+    found = []
+    for passages in (newer, estimated):
+        scores = queries @ passages.T
+        scores[places, places] = -np.inf  # a passage does not look for itself
+        found.append(np.argsort(-scores, axis=1, kind="stable")[:, :FOUND])
+    whole, own = found
+    is_kept = (whole[:, :, None] == own[:, None, :]).any(axis=2)
+    return float(is_kept[:, :NEAREST].mean()), float(is_kept.mean())
+
+
+def _stretch(newer: Vectors, estimated: Vectors) -> float:
+    """Return by how much the scores of one query are further apart than their estimates."""
+    queries = newer[:QUERIES]
+    spreads = [(queries @ passages.T).std(axis=1) for passages in (newer, estimated)]
+    return float(np.median(spreads[0] / np.maximum(spreads[1], 1e-9)))
+
+
+def _text(vector: Vectors) -> str:
+    return f"[{','.join(map('{:.8g}'.format, vector.tolist()))}]"
