@@ -21,9 +21,10 @@ MOST_PAIRS = 5000
 _SAMPLE = 20  # texts that tell how long the others take
 
 _STATE = """
-    SELECT s.active, s.bridged_from, pgblend._lacking_vectors(s.name) AS lacking,
+    SELECT s.active, s.bridged_from, c.waiting + c.missing AS lacking,
         a.name AS older, a.table_name AS older_table
     FROM pgblend_data.embedding_space AS s
+    CROSS JOIN LATERAL blend.count_vectors(s.name) AS c
     LEFT JOIN pgblend_data.embedding_space AS a ON a.active AND a.name <> s.name
     WHERE s.name = %(name)s
 """
@@ -61,9 +62,7 @@ def switch_now(
         space = next((one for one in read_spaces(connection) if one.name == name), None)
         if ids and space:
             _embed(connection, space, ids, start_bar, tell)
-        lacking = fetch_value(
-            connection, "SELECT pgblend._lacking_vectors(%(name)s)", {"name": name}
-        )
+        lacking = fetch_rows(connection, _STATE, {"name": name})[0]["lacking"]
         if lacking:
             bridge = fetch_rows(connection, _BRIDGE, {"name": name})[0]
             told = _told(name, bridge["instead_of"], lacking)

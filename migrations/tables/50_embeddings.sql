@@ -59,7 +59,7 @@ COMMENT ON COLUMN pgblend_data.embedding_space.bridged_from IS
 
 CREATE TABLE pgblend_data.space_bridge (
     space text NOT NULL,
-    weights vector [] NOT NULL,
+    weights vector[] NOT NULL,
     shift vector NOT NULL,
     pairs integer NOT NULL,
     kept double precision NOT NULL,

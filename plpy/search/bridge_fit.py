@@ -12,8 +12,9 @@ the others, and some of them stand for queries.
 """
 
 from collections.abc import Sequence
+from functools import reduce
 from itertools import product
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +39,8 @@ _PAIRS = """
         ORDER BY hashint8(o.chunk_id), o.chunk_id LIMIT $1) AS o
     INNER JOIN pgblend_data.{newer} AS n ON n.chunk_id = o.chunk_id"""
 
-Vectors = NDArray[np.floating[Any]]
+Vectors = NDArray[np.float32]
+Matrix = NDArray[np.float64]
 
 
 class Bridge(NamedTuple):
@@ -75,39 +77,47 @@ def read_vectors(sent: bytes, count: int) -> Vectors:
     rows = np.frombuffer(sent, np.uint8).reshape(count, -1)[:, 4:]
     found = np.ascontiguousarray(rows).view(">f4").astype(np.float32)
     lengths = np.linalg.norm(found, axis=1, keepdims=True)
-    return found / np.where(lengths > 0, lengths, 1)
+    return np.asarray(found / np.where(lengths > 0, lengths, 1), np.float32)
 
 
 class _Sums(NamedTuple):
     """What a regression needs to know of pairs; sums of two parts are those of both."""
 
-    pairs: Any
-    older: Vectors
-    newer: Vectors
-    squares: Vectors
-    products: Vectors
+    pairs: int
+    older: Matrix
+    newer: Matrix
+    squares: Matrix
+    products: Matrix
 
     @classmethod
     def of(cls, older: Vectors, newer: Vectors) -> "_Sums":
         sums = older.sum(0), newer.sum(0), older.T @ older, older.T @ newer
         return cls(len(older), *(one.astype(np.float64) for one in sums))
 
-    def __sub__(self, part: "_Sums") -> "_Sums":
-        return _Sums(*(both - one for both, one in zip(self, part, strict=True)))
+    def with_part(self, part: "_Sums", sign: int = 1) -> "_Sums":
+        """Return the sums with those of a part more, or with -1 without them."""
+        return _Sums(
+            self.pairs + sign * part.pairs,
+            self.older + sign * part.older,
+            self.newer + sign * part.newer,
+            self.squares + sign * part.squares,
+            self.products + sign * part.products,
+        )
 
 
 class _Map(NamedTuple):
     """Estimates a newer vector from an older one."""
 
-    matrix: Vectors
-    older_mean: Vectors
-    newer_mean: Vectors
+    matrix: Matrix
+    older_mean: Matrix
+    newer_mean: Matrix
 
     def estimated(self, older: Vectors) -> Vectors:
         matrix, shift = self.folded(1.0)
-        return np.asarray(older @ matrix.astype(older.dtype) + shift.astype(older.dtype))
+        estimated = older @ matrix.astype(np.float32) + shift.astype(np.float32)
+        return np.asarray(estimated, np.float32)
 
-    def folded(self, stretch: float) -> tuple[Vectors, Vectors]:
+    def folded(self, stretch: float) -> tuple[Matrix, Matrix]:
         """Return a matrix and what is added to its product, stretched about the mean."""
         matrix = self.matrix * stretch
         return matrix, self.newer_mean - self.older_mean @ matrix
@@ -124,16 +134,16 @@ def _map(sums: _Sums, penalty: float, to_identity: bool) -> _Map:
     if to_identity:
         products[places] += added * max(float(np.trace(products)) / variance, 0.0)
     squares[places] += added
-    return _Map(np.linalg.solve(squares, products), older, newer)
+    return _Map(np.asarray(np.linalg.solve(squares, products), np.float64), older, newer)
 
 
 def fitted(older: Vectors, newer: Vectors) -> Bridge:
     """Return the matrix that loses least on pairs that it was not fitted on, and what it loses."""
     folds = np.arange(len(older)) % FOLDS  # the order of pairs is one of hashes
     parts = [_Sums.of(older[folds == fold], newer[folds == fold]) for fold in range(FOLDS)]
-    whole = _Sums(*(sum(columns[1:], columns[0]) for columns in zip(*parts, strict=True)))
+    whole = reduce(_Sums.with_part, parts)
     kinds = (False, True) if older.shape[1] == newer.shape[1] else (False,)
-    first, rest = folds == 0, whole - parts[0]
+    first, rest = folds == 0, whole.with_part(parts[0], -1)
     tried = [
         (shares_kept(newer[first], _map(rest, *one).estimated(older[first]))[1], one)
         for one in product(PENALTIES, kinds)
@@ -142,7 +152,7 @@ def fitted(older: Vectors, newer: Vectors) -> Bridge:
     estimated = np.empty_like(newer)
     for fold, part in enumerate(parts):
         own = folds == fold
-        estimated[own] = _map(whole - part, *best).estimated(older[own])
+        estimated[own] = _map(whole.with_part(part, -1), *best).estimated(older[own])
     kept, recall = shares_kept(newer, estimated)
     matrix, shift = _map(whole, *best).folded(_stretch(newer, estimated))
     return Bridge(len(older), list(map(_text, matrix)), _text(shift), kept, recall)
@@ -169,5 +179,5 @@ def _stretch(newer: Vectors, estimated: Vectors) -> float:
     return float(np.median(spreads[0] / np.maximum(spreads[1], 1e-9)))
 
 
-def _text(vector: Vectors) -> str:
+def _text(vector: Matrix) -> str:
     return f"[{','.join(map('{:.8g}'.format, vector.tolist()))}]"

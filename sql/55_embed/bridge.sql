@@ -3,7 +3,7 @@
 -- The matrix is fitted on passages that have a vector in both, 5,000 at most and 200 at least
 -- (pgblend space switch NAME --now embeds as many), which takes up to a minute at 3,072 dimensions.
 -- It is refused (55000) where it would lose too much: for held-out passages as queries, kept is the
--- share of their five nearest passages that are among the ten found, which must be 0.95; recall is
+-- share of their five nearest passages that are among the ten found, which must be 0.98; recall is
 -- that of the ten nearest. Both kinds of passages form one ranking, and the details of a
 -- row name the space of its vector. It ends by itself once no passage waits. An unknown space, the
 -- active one, one without a space before it, and a shard are errors. For members of pgblend_admin.
@@ -19,7 +19,7 @@ VOLATILE PARALLEL UNSAFE
 ROWS 1
 AS $function$
 DECLARE
-    least CONSTANT double precision := 0.95;
+    least CONSTANT double precision := 0.98;
     newer pgblend_data.embedding_space := pgblend._named_space(name);
     older pgblend_data.embedding_space := pgblend._bridged_space(newer);
     fitted record;
@@ -56,7 +56,7 @@ $function$;
 CREATE OR REPLACE FUNCTION pgblend._bridged_space(newer pgblend_data.embedding_space)
 RETURNS pgblend_data.embedding_space
 LANGUAGE plpgsql
-STABLE PARALLEL SAFE
+STABLE PARALLEL UNSAFE
 AS $function$
 DECLARE
     most CONSTANT integer := 4096;
@@ -138,7 +138,8 @@ BEGIN
             USING ERRCODE = '22023', HINT = 'pgblend space switch NAME --now fits it.';
     END IF;
     PERFORM pgblend._activate_space(space);
-    -- The type refuses vectors of other dimensions. Calls in text: none (a type of the extension).
+    -- The type refuses vectors of other dimensions.
+    -- Calls in text: none (the extension's type).
     EXECUTE format(
         'INSERT INTO pgblend_data.space_bridge (space, weights, shift, pairs, kept)
         VALUES ($1, $2::%1$s.vector(%2$s)[], $3::%1$s.vector(%2$s), $4, $5)',

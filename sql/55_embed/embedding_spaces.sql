@@ -2,8 +2,9 @@
 -- name of the one before.
 -- A search keeps the space that it began with. A space in which chunks wait for their vector is
 -- refused (55000) unless even_incomplete is true; an unknown one is an error. Switching to the
--- active space changes nothing, but ends what bridge_embedding_space began. Collections whose attached tables have vectors keep their space,
--- and a WARNING names them. For members of pgblend_admin.
+-- active space changes nothing, but ends what bridge_embedding_space began. Collections whose
+-- attached tables have vectors keep their space, and a WARNING names them. For members of
+-- pgblend_admin.
 CREATE OR REPLACE FUNCTION blend.switch_embedding_space(
     name text,
     even_incomplete boolean DEFAULT false
@@ -30,9 +31,10 @@ END;
 $function$;
 
 -- drop_embedding_space: delete an embedding space with its vectors; false where there is none.
--- The active space is refused (55006) unless even_active is true, one that answers for another that
--- is being filled (55006), and one that has the vectors of an attached table (55000). It waits for searches in short
--- turns, so that nobody waits behind it for long and no deadlock hits others; 55P03 after 10 s.
+-- The active space is refused (55006) unless even_active is true, one that answers for another
+-- that is being filled (55006), and one that has the vectors of an attached table (55000). It waits
+-- for searches in short turns, so that nobody waits behind it for long and no deadlock hits others;
+-- 55P03 after 10 s.
 -- Runs with its owner's rights, since the table belongs to whoever owns the others; a check
 -- constraint lets the registry name embedding tables only. For members of pgblend_admin.
 CREATE OR REPLACE FUNCTION blend.drop_embedding_space(

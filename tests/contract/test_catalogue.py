@@ -27,6 +27,8 @@ SECURITY_DEFINER = {
     "_collection_add_locks": "a trigger: the number of the new collection",
     "_refuse_moved": "a trigger that locks a row which nobody but the owner may change",
     "_activate_space": "which space is active; only admins",
+    "_end_bridge": "it sees for itself that no chunk waits",
+    "_keep_bridge": "base types and numbers, whose dimensions the type checks; only admins",
     "_keep_space": "its names and types are checked, those of a space's table quoted; only admins",
     "_note_probe": "a space's probe: base types alone; only admins",
     "_note_tuned": "a space's search list: base types alone; only admins",
