@@ -159,7 +159,7 @@ def test_filters_documents_and_other_stages(library: Library) -> None:
     vector = vector_literal(unit(library.newer[300] + 0.02).tolist())
     found = db.rows(
         "SELECT document_id, details ->> 'space' FROM vector_search(NULL, 5,"
-        ' filter => \'{"source_key": {"in": ["7", "300", "301"]}}\', query_embedding => %s)',
+        ' filter => \'{"$source_key": {"in": ["7", "300", "301"]}}\', query_embedding => %s)',
         vector,
     )
     assert sorted(space for _, space in found) == ["newer", "older", "older"]
