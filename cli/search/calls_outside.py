@@ -16,11 +16,11 @@ from pgblend.plpy.base.filters import parsed_filter
 from pgblend.plpy.base.session import Rows, UserError
 from pgblend.plpy.lexical.query import check_query
 from pgblend.plpy.models.answer import mask_secrets
+from pgblend.plpy.search.bridge import BridgedNode
 from pgblend.plpy.search.call import search as run_search
 from pgblend.plpy.search.diagnosis import diagnosis
 from pgblend.plpy.search.diagnosis_facts import Call
 from pgblend.plpy.search.log import go_on_without
-from pgblend.plpy.search.node import StoreNode
 from pgblend.plpy.search.passages import StoredPassages
 from pgblend.plpy.search.plan import context_settings
 from pgblend.plpy.search.query import Request, Tries
@@ -113,7 +113,7 @@ def diagnose(
 
     def attempt(_: float, __: Tries) -> dict[str, Any]:
         call = Call(query, document, *_checked(db, asked)[1:])
-        found: dict[str, Any] = json.loads(diagnosis(db, call, StoreNode(db)))
+        found: dict[str, Any] = json.loads(diagnosis(db, call, BridgedNode(db)))
         return found
 
     return _repeated(db, role, attempt)
@@ -182,7 +182,7 @@ def neighbours(
             "edge_types": edge_types,
             "node_limit": node_limit + 1,
         }
-        walk = StoredPassages(StoreNode(db)).walk([row["start"]], 1, way)
+        walk = StoredPassages(BridgedNode(db)).walk([row["start"]], 1, way)
         *columns, is_cut = walk.columns
         if is_cut:
             db.warn(
@@ -298,7 +298,7 @@ def _checked(db: Connection, asked: Asked) -> list[Any]:
 
 def _searched(db: Connection, asked: Asked, started_at: float, tries: Tries) -> Answer:
     arguments = [*_checked(db, asked), asked.only_arm, asked.traced, started_at, tries]
-    return run_search(db, Request(*arguments), StoreNode(db))
+    return run_search(db, Request(*arguments), BridgedNode(db))
 
 
 def _repeated(db: Connection, role: str | None, attempt: Callable[[float, Tries], Value]) -> Value:

@@ -52,28 +52,32 @@ class _Mapped(NamedTuple):
         return max(-1.0, min(1.0, self.scale * cosine + self.shift))
 
 
-def bridged_node(db: Database, spaces: Sequence[Space]) -> "BridgedNode":
-    """Return this node, of whose spaces one is bridged."""
-    named = {space.name: space for space in spaces}
-    newer = next(space for space in spaces if space.bridged_from in named)
-    return BridgedNode(db, newer, named[newer.bridged_from or ""])
-
-
 class BridgedNode(StoreNode):
-    """One node with a space that is being filled, `newer`, and the one that it takes over from."""
+    """One node, of whose spaces one may still be filled: `newer`, which takes over from `older`."""
 
-    def __init__(self, db: Database, newer: Space, older: Space) -> None:
+    newer: Space
+    older: Space
+
+    def __init__(self, db: Database) -> None:
         super().__init__(db)
-        self.newer, self.older = newer, older
-        self.is_needed = True
+        self.is_needed = False
         self._known: dict[str, _Mapped] = {}
+
+    def note_spaces(self, spaces: Sequence[Space]) -> None:
+        """See whether one of them takes over from another."""
+        named = {space.name: space for space in spaces}
+        for space in spaces:
+            if space.bridged_from in named:
+                self.newer, self.older = space, named[space.bridged_from]
+                self.is_needed = True
 
     def hold(self, space: Space, collection_ids: Sequence[int], asks: bool) -> Held:
         """Keep both spaces from being dropped; tell what either has."""
         held = super().hold(space, collection_ids, asks)
-        if space.name == self.newer.name:
-            self.is_needed = held.is_waiting
         if not self._answers(space.name):
+            return held
+        self.is_needed = held.is_waiting
+        if not self.is_needed:
             return held
         older = super().hold(self.older, collection_ids, asks)
         return Held(

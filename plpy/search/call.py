@@ -16,10 +16,7 @@ def search(db: Database, request: Request, store: StorePort) -> Answer:
     log = Log(db, request)
     query = read_query(db, request)
     log.plan = query.plan
-    if any(space.bridged_from for space in query.state.spaces):
-        from pgblend.plpy.search.bridge import bridged_node  # while a space takes over
-
-        store = bridged_node(db, query.state.spaces)
+    store.note_spaces(query.state.spaces)
     has_vector = query.plan.needs_vectors and request.query_embedding is not None
     pool = empty_pool(query, store)
     if has_vector or not request.is_blank:

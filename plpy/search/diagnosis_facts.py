@@ -67,10 +67,7 @@ def whole_list(
         space = stated.space(asked.space)
         if space is None:
             return CandidateList()
-        if space.bridged_from:
-            from pgblend.plpy.search.bridge import bridged_node  # while a space takes over
-
-            store = bridged_node(db, stated.spaces)
+        store.note_spaces(stated.spaces)
         binding = asked.query if settings.weights["lexical"] > 0 else None
         exact = replace(settings, vector_scan="exact")
         where = asked.query_embedding, space, ids, stated.is_everywhere

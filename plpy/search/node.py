@@ -238,6 +238,9 @@ class StoreNode:
         """Return the passages nearest to a vector."""
         return vector_list(self.db, request)
 
+    def note_spaces(self, spaces: Sequence[Space]) -> None:
+        """Do nothing: a request names its own."""
+
     def spaces(self, chunk_ids: Sequence[int]) -> Mapping[int, str]:
         """Return none: it is one for all."""
         return {}

@@ -54,6 +54,9 @@ class StorePort(PassagePort, Protocol):
     def nearest(self, request: VectorRequest) -> CandidateList:
         """Return the passages nearest to a vector."""
 
+    def note_spaces(self, spaces: Sequence[Space]) -> None:
+        """Hear which embedding spaces there are."""
+
     def spaces(self, chunk_ids: Sequence[int]) -> Mapping[int, str]:
         """Return the space that each passage was compared in, where that is not one for all."""
 

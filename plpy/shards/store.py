@@ -103,6 +103,9 @@ class ShardStore:
             self.near = {*found.chunk_ids}
         return found
 
+    def note_spaces(self, spaces: Sequence[Space]) -> None:
+        """Do nothing: a request names its own."""
+
     def spaces(self, chunk_ids: Sequence[int]) -> Mapping[int, str]:
         """Return none: it is one for all."""
         return {}

@@ -55,11 +55,11 @@ SET plan_cache_mode = force_generic_plan
 AS $python$
 from pgblend.plpy.search.diagnosis import diagnosis
 from pgblend.plpy.search.diagnosis_facts import Call
-from pgblend.plpy.search.node import StoreNode
+from pgblend.plpy.search.bridge import BridgedNode
 
 return db.answer(diagnosis, Call(
     query, document, result_limit, collections, filter, profile, options, query_embedding),
-    StoreNode(db))
+    BridgedNode(db))
 $python$;
 
 -- _find_document: the document that a text means: its id (or docid, as ask gives it), its source

@@ -263,13 +263,13 @@ SET enable_sort = on
 SET jit = off
 SET plan_cache_mode = force_generic_plan
 AS $python$
-from pgblend.plpy.search.node import StoreNode
+from pgblend.plpy.search.bridge import BridgedNode
 from pgblend.plpy.search.query import Request, Tries
 from pgblend.plpy.search.call import search
 
 return db.answer(search, Request(
     query, result_limit, collections, filter, profile, options, query_embedding, only_arm, traced,
-    started_at, Tries.read(tries)), StoreNode(db))
+    started_at, Tries.read(tries)), BridgedNode(db))
 $python$;
 
 -- _check_result_limit: raise unless a limit is from 0 to 10000.

@@ -20,8 +20,8 @@ ROWS 1
 AS $function$
 DECLARE
     least CONSTANT double precision := 0.98;
-    newer pgblend_data.embedding_space := pgblend._named_space(name);
-    older pgblend_data.embedding_space := pgblend._bridged_space(newer);
+    newer record := pgblend._named_space(name);
+    older record := pgblend._bridged_space(newer);
     fitted record;
 BEGIN
     SELECT f.* INTO fitted

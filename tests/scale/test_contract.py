@@ -107,7 +107,7 @@ def test_store_tables_are_all_but_the_front(db: Database) -> None:
         *("index_secret", "judged_query", "judged_set", "judgement"),
         *("model_answer", "model_call", "profile", "search_log", "setting"),
         *("setting_history", "shard", "shard_bucket", "shard_copy", "shard_front"),
-        *("shard_outbox", "shard_self"),
+        *("shard_outbox", "shard_self", "space_bridge"),
     }
     tables = db.column(
         "SELECT c.relname FROM pg_class AS c WHERE c.relkind = 'r'"

@@ -174,3 +174,24 @@ BEGIN
     NULL;
 END;
 $function$;
+
+-- _fit_bridge: refuse the matrix between two spaces, whose vectors are on shards.
+CREATE OR REPLACE FUNCTION pgblend._fit_bridge(
+    older name,
+    newer name,
+    most integer,
+    OUT pairs integer,
+    OUT weights vector[],
+    OUT shift vector,
+    OUT kept double precision,
+    OUT recall double precision
+)
+LANGUAGE plpgsql
+STABLE PARALLEL UNSAFE
+AS $function$
+BEGIN
+    RAISE EXCEPTION 'a space that is being filled does not answer on a coordinator of shards yet'
+        USING ERRCODE = 'feature_not_supported',
+        HINT = 'Fill it (pgblend space fill), then switch (pgblend space switch NAME).';
+END;
+$function$;
