@@ -21,6 +21,7 @@ from pgblend.plpy.search.call import search as run_search
 from pgblend.plpy.search.diagnosis import diagnosis
 from pgblend.plpy.search.diagnosis_facts import Call
 from pgblend.plpy.search.log import go_on_without
+from pgblend.plpy.search.node import StoreNode
 from pgblend.plpy.search.passages import StoredPassages
 from pgblend.plpy.search.plan import context_settings
 from pgblend.plpy.search.query import Request, Tries
@@ -182,7 +183,7 @@ def neighbours(
             "edge_types": edge_types,
             "node_limit": node_limit + 1,
         }
-        walk = StoredPassages(BridgedNode(db)).walk([row["start"]], 1, way)
+        walk = StoredPassages(StoreNode(db)).walk([row["start"]], 1, way)
         *columns, is_cut = walk.columns
         if is_cut:
             db.warn(
