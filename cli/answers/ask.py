@@ -180,6 +180,7 @@ def ask_streamed(
                 "messages": found["messages"],
                 "max_tokens": settings["answer_tokens"],
                 "temperature": 0,
+                "user": "pgblend:answer",
             }
             timeout_s = settings["timeouts_ms"]["answer"] / 1000
             reply = stream_answer(row["url"], body, timeout_s, show)

@@ -200,7 +200,8 @@ class Vision:
             {"type": "image_url", "image_url": {"url": f"data:image/jpeg;base64,{picture}"}},
         ]
         try:
-            return {"text": self._client.complete(self._model, content, _MAX_TOKENS)}
+            said = self._client.complete(self._model, content, _MAX_TOKENS, "pgblend:vision")
+            return {"text": said}
         except GatewayUnavailableError as error:
             return {"problem": error.reason}
 

@@ -96,13 +96,19 @@ class GatewayClient:
             )
         return vectors
 
-    def complete(self, model: str, content: str | list[dict[str, Any]], max_tokens: int) -> str:
-        """Return what a chat model answers to one message; waits and tries again like `embed`."""
+    def complete(
+        self, model: str, content: str | list[dict[str, Any]], max_tokens: int, user: str
+    ) -> str:
+        """Return what a chat model answers to one message; waits and tries again like `embed`.
+
+        `user` names the task for the ledger.
+        """
         body = {
             "model": model,
             "messages": [{"role": "user", "content": content}],
             "max_tokens": max_tokens,
             "temperature": 0,
+            "user": user,
         }
         response = self._ask("/v1/chat/completions", body)
         try:

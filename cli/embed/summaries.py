@@ -134,7 +134,7 @@ def sum_up_batch(queue: Queue, client: GatewayClient, model: str) -> Summed:
 
     def ask(waiting: _Waiting) -> str | GatewayUnavailableError:
         try:
-            return client.complete(model, waiting.prompt(), MAX_TOKENS)
+            return client.complete(model, waiting.prompt(), MAX_TOKENS, "pgblend:summary")
         except GatewayUnavailableError as error:
             return error
 

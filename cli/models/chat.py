@@ -22,7 +22,7 @@ from pgblend.plpy.models.answer import mask_secrets, whole_letters
 
 MAX_MESSAGES = 200
 MAX_TOKENS = 1_000_000
-_TASKS = {"answer", "entity", "prefix", "summary", "vision"}
+_TASKS = {"answer", "entity", "summary", "vision"}
 _OPTIONS: dict[str, fields.Schema] = {
     "frequency_penalty": fields.number(-2, 2),
     "max_completion_tokens": fields.whole_number(1, MAX_TOKENS),

@@ -16,7 +16,6 @@ FALLBACK_TASKS = (
     "entity",
     "expansion",
     "hyde",
-    "prefix",
     "rerank",
     "summary",
     "vision",

@@ -12,14 +12,14 @@ DECLARE
     known record;
 BEGIN
     SELECT c.default_value, nullif(s.value, 'null') AS value INTO known
-    FROM blend.setting_catalog() AS c
+    FROM pgblend._setting_catalog() AS c
     LEFT JOIN pgblend._setting_values AS s ON s.name = c.name
     WHERE c.name = get_setting.name;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'there is no setting "%"', left(name, 200)
             USING ERRCODE = '22023', HINT = coalesce(
                 pgblend._nearest_names(name, ARRAY(
-                    SELECT c.name FROM blend.setting_catalog() AS c ORDER BY c.name)),
+                    SELECT c.name FROM pgblend._setting_catalog() AS c ORDER BY c.name)),
                 'SELECT name FROM blend.setting_catalog()');
     END IF;
     IF jsonb_typeof(known.default_value) <> 'object' OR known.default_value ? 'kind' THEN
@@ -121,7 +121,7 @@ BEGIN
     RETURN (
         SELECT jsonb_object_agg(c.name, coalesce(
             nullif(settings -> c.name, 'null'), s.value, c.default_value))
-        FROM blend.setting_catalog() AS c
+        FROM pgblend._setting_catalog() AS c
         LEFT JOIN pgblend_data.setting AS s ON c.name = s.name
         WHERE c.scope = 'collection');
 END;
@@ -135,6 +135,28 @@ $function$;
 -- value; of type numbers one value may stand for all. A switch may be a boolean. Objects are
 -- merged key by key, but for those with a key "kind", which are wholes.
 CREATE OR REPLACE FUNCTION blend.setting_catalog()
+RETURNS TABLE (
+    name text,
+    scope text,
+    value_type text,
+    default_value jsonb,
+    minimum double precision,
+    maximum double precision,
+    allowed_values text[],
+    description text
+)
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+ROWS 50
+AS $function$
+BEGIN
+    RETURN QUERY SELECT c.* FROM pgblend._setting_catalog() AS c;
+END;
+$function$;
+
+-- _setting_catalog: the rows of setting_catalog, for routines and views.
+-- The planner puts its expression into their queries, which a routine that asks for a role is not.
+CREATE OR REPLACE FUNCTION pgblend._setting_catalog()
 RETURNS TABLE (
     name text,
     scope text,

@@ -248,7 +248,7 @@ STABLE PARALLEL UNSAFE
 AS $function$
 DECLARE
     given jsonb := coalesce(nullif(blend, 'null'), (
-        SELECT c.default_value FROM blend.setting_catalog() AS c WHERE c.name = 'blend'));
+        SELECT c.default_value FROM pgblend._setting_catalog() AS c WHERE c.name = 'blend'));
     problem text := pgblend._setting_error('blend', given);
 BEGIN
     IF problem IS NOT NULL THEN

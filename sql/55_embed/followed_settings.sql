@@ -35,7 +35,7 @@ BEGIN
         s.settings)
     FROM pgblend_data.collection AS c
     CROSS JOIN LATERAL (SELECT pgblend._collection_settings(c.settings) AS settings) AS s
-    INNER JOIN blend.setting_catalog() AS d ON d.name = changed
+    INNER JOIN pgblend._setting_catalog() AS d ON d.name = changed
     WHERE NOT c.settings ? changed;
     RETURN NULL;
 END;

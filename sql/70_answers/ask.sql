@@ -66,7 +66,8 @@ BEGIN
         jsonb_build_object(
             'messages', passages -> 'messages',
             'max_tokens', settings -> 'answer_tokens',
-            'temperature', 0),
+            'temperature', 0,
+            'user', 'pgblend:answer'),
         timeout_ms => (settings #>> '{timeouts_ms,answer}')::numeric::integer);
     IF jsonb_typeof(answer #> '{choices,0,message,content}') IS DISTINCT FROM 'string' THEN
         RAISE EXCEPTION 'the gateway''s answer is no chat completion: %',

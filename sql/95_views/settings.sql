@@ -13,7 +13,7 @@ SELECT
     c.description,  -- What it does.
     s.changed_by,  -- Who set it.
     s.changed_at  -- When it was set.
-FROM blend.setting_catalog() AS c
+FROM pgblend._setting_catalog() AS c
 LEFT JOIN pgblend._setting_values AS s ON c.name = s.name;
 
 -- setting_changes: who changed which setting when; a NULL value means that it was not set.

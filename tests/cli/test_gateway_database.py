@@ -10,6 +10,8 @@ from typing import Any
 import httpx
 import psycopg
 import pytest
+from click.testing import Result
+from PIL import Image
 
 from support.database import Database, add_documents, add_space, embed_waiting, vector_of
 from support.model_provider import DEFAULT_TOKEN, Behaviour, GatewayProcess, ModelProvider
@@ -293,3 +295,39 @@ def test_its_role_reads_no_logs(gateway_url: str) -> None:
         for column in ("query", "results", "role_name"):
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 connection.execute(f"SELECT {column} FROM pgblend_data.search_log")  # type: ignore[call-overload]
+
+
+def test_calls_are_counted_by_the_names_of_models_list(
+    start: Callable[..., GatewayProcess],
+    provider: ModelProvider,
+    connection: psycopg.Connection,
+    pgblend: Callable[..., Result],
+    tmp_path: Path,
+) -> None:
+    """An answer to the command line, one to SQL, and what ingest asks for."""
+    (tmp_path / "fox.txt").write_text("A fox.")
+    Image.new("RGB", (600, 120), "white").save(tmp_path / "fox.png")
+    provider.reply = lambda body: "A fox is there."
+    db = Database(connection)
+    db.rows("SELECT add_collection('c', settings => '{\"summaries\": true}')")
+    models = dict.fromkeys(("answer", "summary", "vision"), ModelProvider.chat_model)
+    with start() as gateway:
+        for name, value in (
+            *((f"{task}_model", model) for task, model in models.items()),
+            ("embedding_model", ModelProvider.model),
+            ("gateway_url", gateway.url),
+            ("timeouts_ms", {"answer": 60000, "lexical": 60000}),
+        ):
+            db.rows("SELECT set_setting(%s, %s)", name, json.dumps(value))
+        by_words = '{"weights": {"vector": 0}}'
+        for done in (
+            pgblend("ingest", str(tmp_path), "--collection", "c"),
+            pgblend("ask", "fox", "--option", 'weights={"vector": 0}'),
+        ):
+            assert done.exit_code == 0, done.output
+        db.rows("SELECT ask('fox', options => %s)", by_words)
+        listed = json.loads(pgblend("models", "list", "--json").stdout)
+    counted = dict(db.rows("SELECT task, calls FROM model_costs"))  # it stores them as it ends
+    assert counted.keys() <= {one["task"] for one in listed["models"]}
+    del counted["embedding"]
+    assert counted == {"answer": 2, "summary": 2, "vision": 1}

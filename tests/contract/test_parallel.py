@@ -125,6 +125,7 @@ CALLS = {
     "_program_code": "()",
     "recency_decay": "(1, 2, 3)",
     "rrf": "('{1,2}')",
+    "_setting_catalog": "()",
     "setting_catalog": "()",
 }
 
