@@ -17,6 +17,7 @@ OF_THE_COMMAND_LINE = {"commands", "integrations", "schemas"}
 # They are made last, since they name what all rooms have.
 LAST_IN_SQL = {"views", "access"}
 MOST_LINES = 550
+MOST_LINES_OF_DECISIONS = 800
 
 
 def folders(floor: str) -> set[str]:
@@ -71,3 +72,14 @@ def test_files_can_be_read_in_one_go(floor: str) -> None:
     for path in (ROOT / floor).rglob("*.*"):
         if path.suffix in (".py", ".sql") and path != catalogue:
             assert len(path.read_text(encoding="utf-8").splitlines()) <= MOST_LINES, path
+
+
+def test_decisions_stay_short() -> None:
+    """Figures and history stand in tests/benchmarks/NOTES.md."""
+    pages = [
+        path.read_text(encoding="utf-8").splitlines()
+        for path in (ROOT / "docs/decisions").glob("*.md")
+    ]
+    assert sum(map(len, pages)) <= MOST_LINES_OF_DECISIONS
+    # The table of libraries aside, whose rows cannot be folded.
+    assert all(len(line) <= 150 for page in pages for line in page if not line.startswith("|"))
