@@ -15,9 +15,9 @@ from pgblend.cli.documents.document import (
     Heading,
     Message,
     Place,
-    Row,
     Scope,
     Table,
+    TableRow,
     storable_text,
 )
 from pgblend.cli.documents.settings import ChunkSettings
@@ -172,7 +172,7 @@ def _lines(table: Table, start: int, end: int, heading: str) -> Iterator[str]:
             yield labels[:_LONGEST_LABELS]
 
 
-def _labels(rows: Sequence[Row]) -> Iterator[str]:
+def _labels(rows: Sequence[TableRow]) -> Iterator[str]:
     """Yield the labels once each, a group's name before the first row of it."""
     seen = {""}
     for row in rows:

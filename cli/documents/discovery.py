@@ -17,7 +17,7 @@ from pgblend.cli.documents.links import (
     link_problem,
     real_paths,
 )
-from pgblend.cli.documents.report import Problem
+from pgblend.cli.documents.report import SourceProblem
 from pgblend.cli.documents.source_file import SourceFile, is_slack_export, leftover, readable
 
 TAKEN = "{} and {} would both be stored as {!r}"
@@ -32,7 +32,7 @@ def discover(
     include: Sequence[str] = (),
     exclude: Sequence[str] = (),
     follow_links: bool = False,
-) -> tuple[list[SourceFile], list[Problem]]:
+) -> tuple[list[SourceFile], list[SourceProblem]]:
     """List the files under `paths` in a stable order, and what of them cannot be read.
 
     The source key is the path below `root`; without one, the path below the named folder, or the
@@ -44,7 +44,7 @@ def discover(
     included = PathSpec.from_lines("gitignore", include) if include else None
     excluded = PathSpec.from_lines("gitignore", exclude)
     files: dict[str, SourceFile] = {}
-    problems: list[Problem] = []
+    problems: list[SourceProblem] = []
     roots = real_paths(paths)
     for given in paths:
         explicit = not given.is_dir()
@@ -64,7 +64,7 @@ def discover(
                     continue
             # A shell's * names them as well.
             if what := leftover(path.name):
-                problems.append(Problem("skipped", readable(_absolute(path)), what))
+                problems.append(SourceProblem("skipped", readable(_absolute(path)), what))
                 continue
             export, left_out = export_files(path, follow_links) if path.is_dir() else ([], {})
             problems.extend(_warning(link, problem) for link, problem in left_out.items())
@@ -73,7 +73,7 @@ def discover(
 
 
 def _walk(
-    folder: Path, roots: Sequence[Path], follow_links: bool, problems: list[Problem]
+    folder: Path, roots: Sequence[Path], follow_links: bool, problems: list[SourceProblem]
 ) -> Iterator[Path]:
     """Yield regular files, Slack exports, and links that are left out, by name and deep.
 
@@ -82,7 +82,7 @@ def _walk(
 
     def fail(error: OSError) -> None:
         reason = f"cannot be read: {error.strerror}"
-        problems.append(Problem("failed", readable(error.filename), reason))
+        problems.append(SourceProblem("failed", readable(error.filename), reason))
 
     walked = set(real_paths([folder]))
     for parent, folders, names in os.walk(folder, onerror=fail, followlinks=follow_links):
@@ -112,8 +112,8 @@ def _is_new(folder: Path, walked: set[Path], follow_links: bool) -> bool:
     return is_new
 
 
-def _warning(path: Path, message: str) -> Problem:
-    return Problem("warning", readable(_absolute(path)), message)
+def _warning(path: Path, message: str) -> SourceProblem:
+    return SourceProblem("warning", readable(_absolute(path)), message)
 
 
 def _source_file(path: Path, base: Path, explicit: bool, export: Sequence[Path]) -> SourceFile:
@@ -126,15 +126,15 @@ def _source_file(path: Path, base: Path, explicit: bool, export: Sequence[Path])
     return SourceFile(path, key, explicit, size, status.st_mtime)
 
 
-def _add(files: dict[str, SourceFile], file: SourceFile, problems: list[Problem]) -> None:
+def _add(files: dict[str, SourceFile], file: SourceFile, problems: list[SourceProblem]) -> None:
     """Add a file once; two files under one key would overwrite each other."""
     other = files.setdefault(file.source_key, file)
     is_guess = file.label != str(file.path)
     if other is file:
         if is_guess:
-            problems.append(Problem("warning", file.label, _GUESSED.format(file.source_key)))
+            problems.append(SourceProblem("warning", file.label, _GUESSED.format(file.source_key)))
     elif other.path != file.path and (is_guess or other.label != str(other.path)):
-        problems.append(Problem("failed", file.label, _SAME.format(file.source_key)))
+        problems.append(SourceProblem("failed", file.label, _SAME.format(file.source_key)))
     elif other.path != file.path:
         raise UserError(TAKEN.format(other.path, file.path, file.source_key), hint=USE_ROOT)
 

@@ -56,7 +56,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TableRow:
     """A table's row at `offset`; its label says what its figures are of, its group of several."""
 
     offset: int
@@ -76,7 +76,7 @@ class Table:
     end: int
     caption: str
     header: str
-    rows: tuple[Row, ...]
+    rows: tuple[TableRow, ...]
 
     def moved(self, size: int, after: int = 0) -> "Table":
         """Return the table once so many characters were put in at `after`."""

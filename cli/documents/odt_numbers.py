@@ -26,7 +26,7 @@ _Counts = list[int | None]
 
 def write_numbers(content: Any, parts: Iterable[Any]) -> None:
     """Write before each paragraph of a list, and each heading, the number or sign that it shows."""
-    numbers = _Numbers(parts)
+    numbers = _OdtNumbers(parts)
     for block in content.iter(*_BLOCKS):
         if next(block.iterancestors(_DELETED), None) is None:
             label = numbers.next(block)
@@ -34,7 +34,7 @@ def write_numbers(content: Any, parts: Iterable[Any]) -> None:
                 block.text = f"{label} {block.text or ''}"
 
 
-class _Numbers:
+class _OdtNumbers:
     """Counts blocks in their order."""
 
     def __init__(self, parts: Iterable[Any]) -> None:

@@ -91,7 +91,7 @@ _WITHOUT_END = frozenset(
 
 
 @dataclass(frozen=True)
-class Page:
+class HtmlPage:
     """What a page of HTML says; `images` are sources of <img> and where their texts belong.
 
     The title is <title>, else a single <h1> before all other headings, else "". Links and images
@@ -113,7 +113,7 @@ def parse_html(source: str) -> tuple[str, str, tuple[Heading, ...]]:
     return page.text, page.title, page.headings
 
 
-def parse_page(source: str) -> Page:
+def parse_page(source: str) -> HtmlPage:
     """Return what a page says."""
     _check_depth(source)
     source = _NAVIGATION_PANEL.sub("", source) if "avigation Panel" in source else source
@@ -127,7 +127,7 @@ def parse_page(source: str) -> Page:
     title_node = tree.css_first("head > title")
     title = stated_title(title_node.text()) if title_node else ""
     title = title or top_heading(writer.headings)
-    return Page(
+    return HtmlPage(
         text,
         title,
         tuple(writer.headings),

@@ -26,7 +26,7 @@ from pgblend.cli.documents.document import (
     storable_value,
 )
 from pgblend.cli.documents.office_file import local_name, parse_xml
-from pgblend.cli.documents.pdf_layers import Layers, has_layers
+from pgblend.cli.documents.pdf_layers import PdfLayers, has_layers
 from pgblend.cli.documents.pdf_layout import find_tables
 from pgblend.cli.documents.pdf_page import joined, own_hyphens, read_page
 from pgblend.cli.documents.pdf_pages import Line, Pages, Running
@@ -167,7 +167,7 @@ def _pages(
     data: bytes, count: int, form_lines: list[str], scans: set[int], left_out: list[LeftOut]
 ) -> Iterator[list[Line]]:
     """Yield the lines of each page, with those of a form on the first, and note scans."""
-    layers = Layers(left_out) if has_layers(data) else None
+    layers = PdfLayers(left_out) if has_layers(data) else None
     is_all_form = bool(form_lines)
     if form_lines:
         length = sum(
@@ -182,7 +182,7 @@ def _pages(
 
 
 def _read_pages(
-    data: bytes, count: int, scans: set[int], left_out: list[LeftOut], layers: Layers | None
+    data: bytes, count: int, scans: set[int], left_out: list[LeftOut], layers: PdfLayers | None
 ) -> Iterator[list[Line]]:
     """Read pages one after another; the library keeps what it read of a file that is open."""
     for start in range(0, count, _PAGES_AT_ONCE):

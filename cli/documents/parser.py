@@ -27,7 +27,7 @@ from pgblend.cli.documents.document import Document, ParseError, own_date
 from pgblend.cli.documents.language import language_finder
 from pgblend.cli.documents.payload import Stored, chunks_payload, document_payload
 from pgblend.cli.documents.read_pictures import MAX_PICTURES, PICTURES_UNREAD, PictureReader
-from pgblend.cli.documents.report import Problem, told
+from pgblend.cli.documents.report import SourceProblem, told
 from pgblend.cli.documents.settings import ChunkSettings, FieldMap, Limits
 from pgblend.cli.documents.source_file import SourceFile
 from pgblend.cli.documents.sources import Candidate, Sources
@@ -148,7 +148,7 @@ class ParserWorker:
             self._check_budget()
             yield from self._sources.candidates([file])
         except (MemoryError, RecursionError, Exception) as error:
-            self._problem(Problem("failed", file.label, self._explain(error)))
+            self._problem(SourceProblem("failed", file.label, self._explain(error)))
 
     def _deliver(self, batch: list[tuple[int, Candidate]], completed: int, size: int) -> None:
         """Offer a batch, send what is wanted of it, and say how many files are through."""
@@ -201,7 +201,7 @@ class ParserWorker:
             stage(wanted)
         except (MemoryError, RecursionError, Exception) as error:
             self._send({"dropped": wanted.index})
-            self._problem(Problem("failed", candidate.label, self._explain(error)))
+            self._problem(SourceProblem("failed", candidate.label, self._explain(error)))
             return False
         return True
 
@@ -265,7 +265,7 @@ class ParserWorker:
         for problem in left_out:
             self._problem(problem)
         for warning in document.warnings or (() if left_out else without_text):
-            self._problem(Problem("warning", wanted.candidate.label, warning))
+            self._problem(SourceProblem("warning", wanted.candidate.label, warning))
 
     def _ask(self, question: dict[str, Any]) -> dict[str, Any]:
         """Ask the run something in the middle of a document."""
@@ -296,7 +296,7 @@ class ParserWorker:
         text = " ".join(str(error).split())[:200]
         return f"its parser failed: {type(error).__name__}{': ' if text else ''}{text}"
 
-    def _problem(self, problem: Problem) -> None:
+    def _problem(self, problem: SourceProblem) -> None:
         message = " ".join(_OBJECT.sub("what was read", problem.message).split())
         self._send({"problem": [problem.kind, problem.source, message, problem.hint]})
 

@@ -16,7 +16,7 @@ from pgblend.cli.base.child_process import FOLDER, child_environment, python_mod
 from pgblend.cli.base.errors import UserError
 from pgblend.cli.base.framed_json import FrameBuffer, write_frame
 from pgblend.cli.documents.batch import Batch, Position, read_position, write_position
-from pgblend.cli.documents.report import Problem
+from pgblend.cli.documents.report import SourceProblem
 from pgblend.cli.documents.source_file import SourceFile
 
 # The run's side of a parsing process: start it, talk to it, and tell why it died.
@@ -214,7 +214,7 @@ class Handlers:
     choose: Callable[[Sequence[Offer]], list[Wanted]]
     forget: Callable[[Sequence[Offer]], None]
     store: Callable[[Batch], None]
-    report: Callable[[Problem], None]
+    report: Callable[[SourceProblem], None]
     advance: Callable[[int], None]
     describe: Callable[[str], dict[str, Any]]
 
@@ -297,7 +297,7 @@ class Lane:
                     task.tried_again = True
                     task.files = task.files[attempt.completed :]
                 else:
-                    self._handlers.report(Problem("failed", position.label, str(death)))
+                    self._handlers.report(SourceProblem("failed", position.label, str(death)))
                     _leave_out(task, attempt.completed, position)
 
 
@@ -360,7 +360,7 @@ class _Attempt:
                 self._handlers.store(batch)
             self._handlers.advance(answer["bytes"])
         elif "problem" in answer:
-            self._handlers.report(Problem(*answer["problem"]))
+            self._handlers.report(SourceProblem(*answer["problem"]))
 
 
 def _leave_out(task: Task, completed: int, position: Position) -> None:

@@ -37,7 +37,7 @@ def _object_streams(data: bytes) -> Iterator[bytes]:
             continue
 
 
-class Layers:
+class PdfLayers:
     """Takes what is on layers that are off out of pages, one after another."""
 
     def __init__(self, left_out: list[LeftOut]) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise, takewhile
 from statistics import median
 
-from pgblend.cli.documents.document import Row, Table
+from pgblend.cli.documents.document import Table, TableRow
 from pgblend.cli.documents.text_builder import CAPTION, is_amount
 
 # Tables in plain lines, as a PDF's text has them: told by figures at the lines' ends.
@@ -148,7 +148,7 @@ def _table(run: _Run) -> Table | None:
         # "Grade 7" is of a row, "Grade" of all.
         words = len(line.label.split()) + are_alike
         label = " ".join(line.text.split()[:words])
-        rows.append(Row(line.offset, label, group.text.strip() if group else ""))
+        rows.append(TableRow(line.offset, label, group.text.strip() if group else ""))
     first = run.above[0] if run.above else run.rows[0]
     header = " | ".join(line.text.strip() for line in run.above)[:_LONGEST_HEADER]
     return Table(first.offset, run.rows[-1].end, "", header, tuple(rows))

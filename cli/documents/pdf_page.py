@@ -13,7 +13,7 @@ import pypdfium2 as pdfium
 import pypdfium2.raw as raw
 
 from pgblend.cli.documents.document import FILE_WITHIN, SAVE_IT, LeftOut
-from pgblend.cli.documents.pdf_layers import Layers, descriptions
+from pgblend.cli.documents.pdf_layers import PdfLayers, descriptions
 from pgblend.cli.documents.pdf_layout import PdfPiece, in_order
 
 # PDFium's mark for a hyphen at a line's end, after which it joined the word.
@@ -54,7 +54,7 @@ class PdfPage:
 
 
 def read_page(
-    pdf: pdfium.PdfDocument, index: int, left_out: list[LeftOut], layers: Layers | None = None
+    pdf: pdfium.PdfDocument, index: int, left_out: list[LeftOut], layers: PdfLayers | None = None
 ) -> PdfPage:
     """Read a page; PdfiumError where it cannot be."""
     page = pdf[index]

@@ -23,7 +23,7 @@ from pgblend.cli.documents.parser_process import (
     make_tasks,
 )
 from pgblend.cli.documents.payload import unread_hash
-from pgblend.cli.documents.report import Problem, Report
+from pgblend.cli.documents.report import Report, SourceProblem
 from pgblend.cli.documents.settings import ParserConfig
 from pgblend.cli.documents.source_file import SourceFile
 from pgblend.cli.documents.store import StoreOutcome, Stores
@@ -161,14 +161,14 @@ class Pipeline:
             for place, (offer, known) in enumerate(zip(offers, found, strict=True)):
                 if known.owner == "other":
                     message = f"another source of this run has the key {offer.source_key!r} already"
-                    self._report.add(Problem("failed", offer.label, message))
+                    self._report.add(SourceProblem("failed", offer.label, message))
                 elif known.owner == "self":
                     continue  # stored before its file's parser died
                 elif known.content_hash in self._hashes_now(offer):
                     self._report.count("unchanged")
                 elif offer.file and (other := other_file(known.uri, Path(offer.file))):
                     message = TAKEN.format(other, offer.file, offer.source_key)
-                    self._report.add(Problem("failed", offer.label, message, USE_ROOT))
+                    self._report.add(SourceProblem("failed", offer.label, message, USE_ROOT))
                 else:
                     stored = messages.get(offer.source_key)
                     wanted.append((place, stored))
@@ -240,7 +240,7 @@ class Pipeline:
             batch.close()
             self._writers.put(writer)
 
-    def _add_problem(self, problem: Problem) -> None:
+    def _add_problem(self, problem: SourceProblem) -> None:
         with self._lock:
             self._report.add(problem)
 
@@ -249,8 +249,8 @@ class Pipeline:
             self._advance(size)
 
 
-def _refused(outcome: StoreOutcome) -> Problem:
-    return Problem("failed", outcome.label, outcome.error, outcome.hint)
+def _refused(outcome: StoreOutcome) -> SourceProblem:
+    return SourceProblem("failed", outcome.label, outcome.error, outcome.hint)
 
 
 def process_count(files: Sequence[SourceFile]) -> int:

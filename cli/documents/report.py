@@ -19,7 +19,7 @@ _STATUSES = ("added", "replaced", "appended", "updated", "unchanged", "skipped",
 
 
 @dataclass(frozen=True)
-class Problem:
+class SourceProblem:
     """A source that was not stored (`failed`), was passed over (`skipped`) or has a flaw.
 
     A flaw is a part that is not read (`left out`), or a doubt (`warning`).
@@ -51,7 +51,7 @@ class Report:
     hours: dict[str, float | None] | None = None
     samples: list[tuple[str, int]] = field(default_factory=list)
     interrupted: bool = False
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[SourceProblem] = field(default_factory=list)
     reread: Counter[str] = field(default_factory=Counter)
     degraded: list[dict[str, str]] = field(default_factory=list)
     started: float = field(default_factory=time.monotonic)
@@ -63,7 +63,7 @@ class Report:
         self.documents[status] += 1
         self.chunks += chunks
 
-    def add(self, problem: Problem) -> None:
+    def add(self, problem: SourceProblem) -> None:
         """Keep a problem; failed and skipped sources are counted."""
         if len(self.problems) < _KEPT_PROBLEMS:
             self.problems.append(problem)
@@ -95,7 +95,7 @@ class Report:
         if note not in self.degraded:
             self.degraded.append(note)
 
-    def of_kind(self, kind: str) -> list[Problem]:
+    def of_kind(self, kind: str) -> list[SourceProblem]:
         """Return the problems of one kind."""
         return [problem for problem in self.problems if problem.kind == kind]
 
@@ -173,13 +173,13 @@ def time_told(hours: dict[str, float | None]) -> str:
     return f"about {mean * size:.1f} {unit}{between}"
 
 
-def told(source: str, left_out: Iterable[LeftOut]) -> list[Problem]:
+def told(source: str, left_out: Iterable[LeftOut]) -> list[SourceProblem]:
     """Say what was left out of a source: a problem for all parts of one reason and mend."""
     parts: dict[tuple[str, str], list[str]] = {}
     for each in left_out:
         parts.setdefault((each.reason, each.mend), []).append(each.part)
     return [
-        Problem("left out", source, f"{named(names)}: {reason}: {mend}")
+        SourceProblem("left out", source, f"{named(names)}: {reason}: {mend}")
         for (reason, mend), names in parts.items()
     ]
 

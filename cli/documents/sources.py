@@ -54,7 +54,7 @@ from pgblend.cli.documents.records import (
     record_key,
     records_of,
 )
-from pgblend.cli.documents.report import Problem, told
+from pgblend.cli.documents.report import SourceProblem, told
 from pgblend.cli.documents.settings import FieldMap
 from pgblend.cli.documents.source_file import SourceFile
 
@@ -114,7 +114,7 @@ class Sources:
         self,
         fields: FieldMap,
         fingerprint: str,
-        on_problem: Callable[[Problem], None],
+        on_problem: Callable[[SourceProblem], None],
         sync: bool = False,
         pictures: str = "",
         roots: Sequence[Path] | None = None,
@@ -133,12 +133,12 @@ class Sources:
                 yield from self._candidates_of(file)
             except UnsupportedFormatError as error:
                 kind = "failed" if file.explicit else "skipped"
-                self._on_problem(Problem(kind, file.label, str(error)))
+                self._on_problem(SourceProblem(kind, file.label, str(error)))
             except ParseError as error:
-                self._on_problem(Problem("failed", file.label, str(error)))
+                self._on_problem(SourceProblem("failed", file.label, str(error)))
             except OSError as error:
                 reason = error.strerror or str(error)
-                self._on_problem(Problem("failed", file.label, f"cannot be read: {reason}"))
+                self._on_problem(SourceProblem("failed", file.label, f"cannot be read: {reason}"))
 
     def _candidates_of(self, file: SourceFile) -> Iterator[Candidate]:
         # The folder with its links followed: that of the file, and of the pictures beside it.
@@ -226,7 +226,7 @@ class Sources:
             else:
                 yield from self._documents(of, [file.data], media_type)
         except ParseError as error:
-            self._on_problem(Problem("failed", of.label, str(error)))
+            self._on_problem(SourceProblem("failed", of.label, str(error)))
 
     def _members(self, of: _Whole, data: bytes) -> Iterator[Candidate]:
         """Yield the documents of an archive's files; those that are not read are reported."""
@@ -288,7 +288,7 @@ class Sources:
                 yield entry
             else:
                 reason = "no issue of Linear: expected an identifier such as ENG-12 and a title"
-                self._on_problem(Problem("failed", f"{file.label}:{place}", reason))
+                self._on_problem(SourceProblem("failed", f"{file.label}:{place}", reason))
 
     def _records(self, file: SourceFile, records: Iterator[RawRecord]) -> Iterator[Candidate]:
         """Yield a candidate for each record; a broken one is reported by its place."""
@@ -297,7 +297,9 @@ class Sources:
             try:
                 yield self._record(file, record, uri, how)
             except ParseError as error:
-                self._on_problem(Problem("failed", f"{file.label}:{record.place}", str(error)))
+                self._on_problem(
+                    SourceProblem("failed", f"{file.label}:{record.place}", str(error))
+                )
 
     def _record(self, file: SourceFile, record: RawRecord, uri: str, how: str) -> Candidate:
         value = record.value()

@@ -14,8 +14,8 @@ from pgblend.cli.documents.document import (
     ParseError,
     Picture,
     Place,
-    Row,
     Table,
+    TableRow,
     storable_text,
 )
 
@@ -52,7 +52,7 @@ class TableRows:
     def __init__(self, caption: str = "") -> None:
         self._caption = caption
         self._head: list[Sequence[str]] = []
-        self._rows: list[Row] = []
+        self._rows: list[TableRow] = []
         self._rows_before = 0
         self._header_rows = 0
         self._titles = 0
@@ -81,7 +81,7 @@ class TableRows:
             self._head.append(cells)
         self._columns = max(self._columns, len(cells))
         self.has_amounts = self.has_amounts or any(map(is_amount, cells))
-        self._rows.append(Row(offset, label, group[:_LONGEST_LABEL] or self._group))
+        self._rows.append(TableRow(offset, label, group[:_LONGEST_LABEL] or self._group))
 
     @property
     def start(self) -> int:

@@ -1,7 +1,7 @@
 """The door's HTTP routes."""
 
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import ExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -23,7 +23,6 @@ from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from pgblend.cli.base.errors import UserError
 from pgblend.cli.base.extras import how_to_install, missing, require
@@ -98,44 +97,7 @@ class _PoolCollector(Collector):
             yield GaugeMetricFamily(f"pgblend_serve_{name}", "psycopg_pool's count", value)
 
 
-# The paths of JSON endpoints, found at once: ahead of all routes, with the same errors.
-
 Handler = Callable[[Request], Awaitable[Response]]
-Refusal = Callable[[Request, Any], Awaitable[Response]]
-
-
-class DirectMiddleware:
-    """Has a POST to one of these paths answered; all else goes on to the routes.
-
-    Starlette's router and its layers take .1 ms of processor time a call.
-    """
-
-    def __init__(
-        self,
-        app: ASGIApp,
-        handlers: Mapping[str, Handler],
-        refusals: Mapping[type[Exception], Refusal],
-    ) -> None:
-        self._app = app
-        self._handlers = handlers
-        self._refusals = refusals
-        self._refused = tuple(refusals)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer, or pass a call on."""
-        is_post = scope["type"] == "http" and scope["method"] == "POST"
-        handler = self._handlers.get(scope["path"]) if is_post else None
-        if handler is None:
-            await self._app(scope, receive, send)
-            return
-        request = Request(scope, receive)
-        try:
-            response = await handler(request)
-        except self._refused as error:
-            kind = next(each for each in type(error).__mro__ if each in self._refusals)
-            response = await self._refusals[kind](request, error)
-        await response(scope, receive, send)
-
 
 _OTHER_PATHS = (
     *("/health", "/mcp", "/metrics", "/openapi.json"),
@@ -176,7 +138,6 @@ def create_app(door: Door, hosts: frozenset[str], limits: CallLimits) -> Starlet
         middleware=[
             Middleware(MeasureMiddleware, count=routes.metrics.count_request, paths=paths),
             Middleware(GateMiddleware, hosts=hosts),
-            Middleware(DirectMiddleware, handlers=handlers, refusals=_REFUSALS),
         ],
         exception_handlers={**_REFUSALS, Exception: _answer_problem},
         lifespan=lifespan,

@@ -84,7 +84,7 @@ _KEYS: LiteralString = """
 """
 
 
-class Text(NamedTuple):
+class StoredText(NamedTuple):
     """A document of a framework. Its metadata's title and source are a document's own as well."""
 
     key: str
@@ -138,7 +138,11 @@ class Client:
                 connection.execute(_MAKE_COLLECTION, parameters)
 
     def store(
-        self, collection: str, texts: Sequence[Text], model: str = "", space: str | None = None
+        self,
+        collection: str,
+        texts: Sequence[StoredText],
+        model: str = "",
+        space: str | None = None,
     ) -> None:
         """Add texts or replace those with the same keys, in one transaction.
 
@@ -158,7 +162,7 @@ class Client:
             if vectors:
                 _store_vectors(connection, vectors, model, space)
 
-    def get(self, collection: str, keys: Sequence[str]) -> list[Text]:
+    def get(self, collection: str, keys: Sequence[str]) -> list[StoredText]:
         """Return the documents with these keys that are there, in the keys' order."""
         stored = {key: storable_text(key) for key in keys}
         wanted = {"collection": collection, "keys": list(stored.values())}
@@ -166,7 +170,7 @@ class Client:
             rows = fetch_rows(connection, _GET, wanted)
         found = {row["source_key"]: row for row in rows}
         return [
-            Text(key, row["content"], row["metadata"])
+            StoredText(key, row["content"], row["metadata"])
             for key in keys
             if (row := found.get(stored[key]))
         ]
@@ -240,7 +244,7 @@ def facts_of(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _parameters(collection: str, text: Text) -> dict[str, object]:
+def _parameters(collection: str, text: StoredText) -> dict[str, object]:
     given = json.loads(json.dumps(text.metadata, default=_date_as_text))
     metadata = storable_value(given)
     title, source = (metadata.get(name) for name in ("title", "source"))

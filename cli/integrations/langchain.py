@@ -15,7 +15,14 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.vectorstores import VectorStore
 from pydantic import ConfigDict, Field
 
-from pgblend.integrations.client import Arm, Client, Text, facts_of, search_request, shared_client
+from pgblend.integrations.client import (
+    Arm,
+    Client,
+    StoredText,
+    facts_of,
+    search_request,
+    shared_client,
+)
 from pgblend.integrations.filters import from_langchain
 
 
@@ -127,7 +134,7 @@ class PgblendVectorStore(VectorStore):
             self._embedding.embed_documents(contents) if self._embedding else [None] * len(keys)
         )
         given = metadatas or [{}] * len(keys)
-        stored = [Text(*parts) for parts in zip(keys, contents, given, vectors, strict=True)]
+        stored = [StoredText(*parts) for parts in zip(keys, contents, given, vectors, strict=True)]
         self._client.store(self._collection, stored, type(self._embedding).__name__, self._space)
         return keys
 

@@ -23,7 +23,7 @@ from pydantic import Field, PrivateAttr
 from pgblend.integrations.client import (
     Arm,
     Client,
-    Text,
+    StoredText,
     facts_of,
     search_request,
     shared_client,
@@ -126,7 +126,7 @@ class PgblendVectorStore(BasePydanticVectorStore):
     def add(self, nodes: Sequence[BaseNode], **kwargs: Any) -> list[str]:
         """Add nodes with their vectors, or replace those with the same ids; return the ids."""
         texts = [
-            Text(
+            StoredText(
                 node.node_id,
                 node.get_content(metadata_mode=MetadataMode.NONE),
                 node_to_metadata_dict(node, remove_text=True),

@@ -56,7 +56,7 @@ _AGAIN = {"PB012", "40001", "40P01"}
 _MOST_TRIES = 3  # after another failure
 
 
-class Asked(NamedTuple):
+class SearchArguments(NamedTuple):
     """What hybrid_search is called with, JSON and vectors as texts; and an arm that runs alone."""
 
     query: str | None
@@ -70,13 +70,13 @@ class Asked(NamedTuple):
     traced: str = "none"
 
 
-def search(db: Connection, asked: Asked, role: str | None = None) -> Answer:
+def search(db: Connection, asked: SearchArguments, role: str | None = None) -> Answer:
     """Return what _search returns, by the program in this process, as a role."""
     return _repeated(db, role, lambda started_at, tries: _searched(db, asked, started_at, tries))
 
 
 def context(
-    db: Connection, asked: Asked, output_format: str = "json", role: str | None = None
+    db: Connection, asked: SearchArguments, output_format: str = "json", role: str | None = None
 ) -> dict[str, Any]:
     """Return what get_context returns; all of it is of one snapshot."""
     if output_format not in ("json", "markdown", "messages"):
@@ -102,7 +102,7 @@ def context(
 
 
 def diagnose(
-    db: Connection, asked: Asked, document: str, role: str | None = None
+    db: Connection, asked: SearchArguments, document: str, role: str | None = None
 ) -> dict[str, Any]:
     """Return what search_diagnose returns."""
 
@@ -120,7 +120,7 @@ def diagnose(
     return _repeated(db, role, attempt)
 
 
-def explain(db: Connection, asked: Asked, role: str | None = None) -> Any:
+def explain(db: Connection, asked: SearchArguments, role: str | None = None) -> Any:
     """Return what search_explain returns."""
     trace = search(db, asked._replace(traced="page"), role)["trace"]
     return trace and json.loads(trace)
@@ -128,7 +128,7 @@ def explain(db: Connection, asked: Asked, role: str | None = None) -> Any:
 
 def facets(
     db: Connection,
-    asked: Asked,
+    asked: SearchArguments,
     keys: Sequence[str],
     buckets: str = "{}",
     role: str | None = None,
@@ -196,7 +196,7 @@ def neighbours(
 
 
 def ask(
-    db: Connection, asked: Asked, answer: bool | None = None, role: str | None = None
+    db: Connection, asked: SearchArguments, answer: bool | None = None, role: str | None = None
 ) -> dict[str, Any]:
     """Return what ask returns."""
     query = asked.query
@@ -227,7 +227,7 @@ def ask(
 
 
 def _passages(
-    db: Connection, asked: Asked, settings: str, started_at: float, tries: Tries
+    db: Connection, asked: SearchArguments, settings: str, started_at: float, tries: Tries
 ) -> dict[str, Any]:
     """Return what _ask_passages returns."""
     answer = _searched(db, asked._replace(traced="page"), started_at, tries)
@@ -289,15 +289,15 @@ def _reply(db: Connection, messages: Any, settings: dict[str, Any]) -> dict[str,
     return {"model": model, "text": text, "finish_reason": reason.get("finish_reason")}
 
 
-def _checked(db: Connection, asked: Asked) -> list[Any]:
+def _checked(db: Connection, asked: SearchArguments) -> list[Any]:
     """Return the arguments as the server reads them, JSON in its own form."""
-    names = Asked._fields[: len(_CHECKED_TYPES)]
+    names = SearchArguments._fields[: len(_CHECKED_TYPES)]
     (row,) = db.run(_CHECKED, _CHECKED_TYPES, *asked[: len(names)])
     check_query(db, asked.query or "")
     return [row[name] for name in names]
 
 
-def _searched(db: Connection, asked: Asked, started_at: float, tries: Tries) -> Answer:
+def _searched(db: Connection, asked: SearchArguments, started_at: float, tries: Tries) -> Answer:
     arguments = [*_checked(db, asked), asked.only_arm, asked.traced, started_at, tries]
     return run_search(db, Request(*arguments), BridgedNode(db))
 

@@ -20,7 +20,7 @@ from bench_serve import WORDS, WORDS_OF_QUERY, fill
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from pgblend.cli.base.database import connect
-from pgblend.cli.search.calls_outside import Asked, search
+from pgblend.cli.search.calls_outside import SearchArguments, search
 from pgblend.cli.search.outside import Connection
 from pgblend.cli.search.statements import SEARCH
 from pgblend.migrations import runner
@@ -77,7 +77,7 @@ def main() -> int:
                     used["inside"] += seconds_of(pids[0]) - before
                 before, own = seconds_of(pids[1]), seconds_of(os.getpid())
                 began = time.perf_counter()
-                answer = search(outside, Asked(query, query_embedding=vector))
+                answer = search(outside, SearchArguments(query, query_embedding=vector))
                 ended = time.perf_counter()
                 if turn >= 10:
                     times["outside"].append(ended - began)

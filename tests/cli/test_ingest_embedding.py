@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from pgblend.integrations.client import Client, Text
+from pgblend.integrations.client import Client, StoredText
 from support.model_provider import Behaviour, GatewayProcess
 
 
@@ -59,7 +59,10 @@ def test_a_space_whose_vectors_callers_bring_queues_nothing(
     with Client(database_url) as client:
         client.make_collection("mine")
         for content in ("tern", "arctic tern"):  # replaced with its vector
-            texts = [Text("n1", content, {}, [0.5, 1.0]), Text("n2", "a heron", {}, None)]
+            texts = [
+                StoredText("n1", content, {}, [0.5, 1.0]),
+                StoredText("n2", "a heron", {}, None),
+            ]
             client.store("mine", texts, "MyEmbeddings", "mine")
     code, report, stderr = ingest("late walrus")
     assert (code, report["waiting"], report["degraded"]) == (0, 0, [])

@@ -7,13 +7,13 @@ import psycopg
 import pytest
 
 from pgblend.cli.base.errors import UserError
-from pgblend.integrations.client import Client, Text, search_request, shared_client
+from pgblend.integrations.client import Client, StoredText, search_request, shared_client
 from support.database import Database, add_documents
 from support.model_provider import DEFAULT_DIMENSIONS, embed
 
 pytestmark = pytest.mark.slow
-WINE = Text("wine", "How wine is made.", {"year": 1970}, embed("wine"))
-SEA = Text("sea", "Ships sail the sea.", {"year": 2020}, embed("sea"))
+WINE = StoredText("wine", "How wine is made.", {"year": 1970}, embed("wine"))
+SEA = StoredText("sea", "Ships sail the sea.", {"year": 2020}, embed("sea"))
 
 
 def keys(client: Client, query: str, vector: list[float] | None = None) -> list[str]:
@@ -48,7 +48,7 @@ def test_each_role_does_what_it_may(connection: psycopg.Connection, url_as: Call
         dimensions = db.value("SELECT dimensions FROM embedding_spaces WHERE model = 'a model'")
         assert dimensions == DEFAULT_DIMENSIONS
     with Client(url_as("pgblend_admin")) as admin:
-        admin.store("texts", [Text("x", "Other.", {}, [0.5, 1.0])], "another", "small")
+        admin.store("texts", [StoredText("x", "Other.", {}, [0.5, 1.0])], "another", "small")
     active = "SELECT name, model FROM embedding_spaces WHERE active"
     assert db.rows(active) == [("default", "a model")]  # what others search stays
 
@@ -72,7 +72,7 @@ def test_lost_connections_are_made_anew(connection: psycopg.Connection, database
 def test_many_threads_share_a_client(connection: psycopg.Connection, database_url: str) -> None:
     with Client(database_url, size=2) as client, ThreadPoolExecutor(8) as threads:
         client.make_collection("texts")
-        texts = [Text(f"k{n}", f"number n{n}x", {}, None) for n in range(16)]
+        texts = [StoredText(f"k{n}", f"number n{n}x", {}, None) for n in range(16)]
         list(threads.map(lambda text: client.store("texts", [text]), texts))
         found = threads.map(lambda n: keys(client, f"n{n}x"), range(16))
         assert list(found) == [[f"k{n}"] for n in range(16)]
@@ -87,7 +87,9 @@ def test_what_cannot_be_stored_is_cleaned_as_ingest_does(database_url: str) -> N
     given = {"k\0": "v\0", "title": "T\0", "half": "\ud800", "odd": float("nan"), 5: ["\0"]}
     with Client(database_url) as client:
         client.make_collection("texts")
-        client.store("texts", [Text("n\0", "a\0b heron \udfff", given), Text("n2", "tern", {})])
+        client.store(
+            "texts", [StoredText("n\0", "a\0b heron \udfff", given), StoredText("n2", "tern", {})]
+        )
         assert keys(client, "heron") == ["n\ufffd"]
         (found,) = client.get("texts", ["n\0"])
         assert found.content == "a\ufffdb heron \ufffd"

@@ -7,7 +7,7 @@ import pytest
 from conftest import TwoCollections
 
 from pgblend.cli.base.database import connect
-from pgblend.cli.search.calls_outside import Asked, context, diagnose, search
+from pgblend.cli.search.calls_outside import SearchArguments, context, diagnose, search
 from pgblend.cli.search.outside import Connection, StatementError
 from pgblend.plpy.base.session import UserError
 from support.database import Database
@@ -21,7 +21,7 @@ PLACES = ("rank", "chunk_id", "score", "arms", "parts", "places")
 
 def test_an_explanation_is_the_same(library: Database, outside: Connection) -> None:
     told = library.value("SELECT search_explain('red fox', query_embedding => %s)", VECTOR)
-    answer = search(outside, Asked("red fox", query_embedding=VECTOR, traced="page"))
+    answer = search(outside, SearchArguments("red fox", query_embedding=VECTOR, traced="page"))
     found = json.loads(answer["trace"] or "")
     for trace in (told, found):
         trace["results"] = [{name: row.get(name) for name in PLACES} for row in trace["results"]]
@@ -41,7 +41,7 @@ def test_a_context_is_the_same(library: Database, outside: Connection, output_fo
         VECTOR,
         output_format,
     )
-    found = context(outside, Asked("red fox", 20, query_embedding=VECTOR), output_format)
+    found = context(outside, SearchArguments("red fox", 20, query_embedding=VECTOR), output_format)
     for made in (told, found):
         assert made["stats"].pop("ms").keys() == {"search", "assembly"}
     assert found == told
@@ -53,7 +53,7 @@ def test_a_diagnosis_is_the_same(library: Database, outside: Connection, documen
     told = library.value(
         "SELECT search_diagnose('red fox', %s, query_embedding => %s)", document, VECTOR
     )
-    assert diagnose(outside, Asked("red fox", query_embedding=VECTOR), document) == told
+    assert diagnose(outside, SearchArguments("red fox", query_embedding=VECTOR), document) == told
 
 
 @pytest.mark.parametrize(
@@ -64,28 +64,31 @@ def test_a_diagnosis_of_nothing_is_the_same_error(
 ) -> None:
     told = library.error("SELECT search_diagnose(%s, %s)", query, document)
     with pytest.raises(UserError) as raised:
-        diagnose(outside, Asked(query), document)
+        diagnose(outside, SearchArguments(query), document)
     error = raised.value
     expected = told.sqlstate, told.message_primary, told.message_hint
     assert (error.sqlstate, error.message, error.hint) == expected
 
 
 WRONG = [
-    (Asked("x", -1), "result_limit => -1"),
-    (Asked("x", options='{"fusio": "rrf"}'), """options => '{"fusio": "rrf"}'"""),
-    (Asked("x", collections=["none"]), "collections => '{none}'"),
-    (Asked("x", filter='{"a": {"above": 1}}'), """filter => '{"a": {"above": 1}}'"""),
-    (Asked("x", profile="none"), "profile => 'none'"),
-    (Asked("x", query_embedding="[1,2]"), "query_embedding => '[1,2]'"),
-    (Asked("x", query_embedding="[0,0,0,0,0,0,0,0]"), "query_embedding => '[0,0,0,0,0,0,0,0]'"),
-    (Asked("x", options="[]"), "options => '[]'"),
-    (Asked("y" * 100_001), None),
+    (SearchArguments("x", -1), "result_limit => -1"),
+    (SearchArguments("x", options='{"fusio": "rrf"}'), """options => '{"fusio": "rrf"}'"""),
+    (SearchArguments("x", collections=["none"]), "collections => '{none}'"),
+    (SearchArguments("x", filter='{"a": {"above": 1}}'), """filter => '{"a": {"above": 1}}'"""),
+    (SearchArguments("x", profile="none"), "profile => 'none'"),
+    (SearchArguments("x", query_embedding="[1,2]"), "query_embedding => '[1,2]'"),
+    (
+        SearchArguments("x", query_embedding="[0,0,0,0,0,0,0,0]"),
+        "query_embedding => '[0,0,0,0,0,0,0,0]'",
+    ),
+    (SearchArguments("x", options="[]"), "options => '[]'"),
+    (SearchArguments("y" * 100_001), None),
 ]
 
 
 @pytest.mark.parametrize(("asked", "argument"), WRONG)
 def test_wrong_calls_end_with_the_same_error(
-    library: Database, outside: Connection, asked: Asked, argument: str | None
+    library: Database, outside: Connection, asked: SearchArguments, argument: str | None
 ) -> None:
     more = f", {argument}" if argument else ""
     diagnosis = library.error(f"SELECT * FROM hybrid_search(%s{more})", asked.query)
@@ -96,7 +99,7 @@ def test_wrong_calls_end_with_the_same_error(
     expected = diagnosis.sqlstate, diagnosis.message_primary, diagnosis.message_hint
     assert (error.sqlstate, message, error.hint) == expected
     # The connection is as good as before.
-    assert search(outside, Asked("red fox", query_embedding=VECTOR))["results"]
+    assert search(outside, SearchArguments("red fox", query_embedding=VECTOR))["results"]
 
 
 @pytest.mark.parametrize(
@@ -127,7 +130,7 @@ def test_the_gateway_is_asked_the_same(
             expected = library.rows(statement, options)
             inside, asked = library.warnings(), bodies.copy()
             bodies.clear()
-            asked_outside = Asked("red fox", 5, options=options)
+            asked_outside = SearchArguments("red fox", 5, options=options)
             assert rows_outside(outside, library, asked_outside) == expected
         finally:
             library.rows("SELECT reset_setting('gateway_url')")
@@ -149,12 +152,12 @@ def test_a_reader_sees_what_it_sees_inside(two_collections: TwoCollections) -> N
         as_reader = Connection(connection)
         for word in words:
             expected = reader.rows("SELECT * FROM lexical_search(%s)", word)
-            asked = Asked(word, only_arm="lexical")
+            asked = SearchArguments(word, only_arm="lexical")
             assert rows_outside(as_reader, admin, asked, role) == expected
             scores = [row[1] for row in expected]
             assert scores == only_open.column("SELECT score FROM lexical_search(%s)", word)
         with pytest.raises((StatementError, UserError)) as raised:
-            search(as_reader, Asked("x", collections=["secret"]), role)
+            search(as_reader, SearchArguments("x", collections=["secret"]), role)
         named = reader.error("SELECT * FROM hybrid_search('x', collections => '{secret}')")
         error: Any = raised.value
         assert error.sqlstate == named.sqlstate
@@ -171,7 +174,7 @@ def test_a_connection_that_begins_transactions_is_refused(library: Database) -> 
 
 def test_warnings_are_those_of_the_last_call(outside: Connection) -> None:
     for _ in range(2):
-        search(outside, Asked("red fox"))
+        search(outside, SearchArguments("red fox"))
         assert len(outside.warnings) == 1  # no gateway makes the query's vector
-    search(outside, Asked("red fox", only_arm="lexical"))
+    search(outside, SearchArguments("red fox", only_arm="lexical"))
     assert outside.warnings == []

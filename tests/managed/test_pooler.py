@@ -10,7 +10,7 @@ import pytest
 from conftest import login_role
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from pgblend.cli.search.calls_outside import Asked, search
+from pgblend.cli.search.calls_outside import SearchArguments, search
 from pgblend.cli.search.outside import Connection
 from support.database import Database
 from support.outside import rows_outside
@@ -66,12 +66,12 @@ def test_searches_and_writes_go_through(
     url, prepares = pooled
     expected = library.rows("SELECT * FROM hybrid_search('red fox', query_embedding => %s)", VECTOR)
     with opened(url) as connection:
-        asked = Asked("red fox", query_embedding=VECTOR)
+        asked = SearchArguments("red fox", query_embedding=VECTOR)
         for _ in range(3):  # by whichever session is free
             found = rows_outside(Connection(connection, prepares=prepares), library, asked)
             assert found == expected
         connection.execute("SELECT blend.ingest_document('rest', 'written', 'a pooled fox')")
-        words = Asked("pooled", only_arm="lexical")
+        words = SearchArguments("pooled", only_arm="lexical")
         db = Connection(connection, prepares=prepares)
         assert [row.source_key for row in search(db, words)["results"]] == ["written"]
         connection.execute("SELECT blend.delete_document('rest', 'written')")
@@ -104,7 +104,9 @@ def test_roles_change_between_clients(
                 ).fetchone()
                 assert behind == (login, plain, "off")
                 if turn % 25 == 0:
-                    rows = search(db, Asked("wine", 200, only_arm="lexical"), role)["results"]
+                    rows = search(db, SearchArguments("wine", 200, only_arm="lexical"), role)[
+                        "results"
+                    ]
                     found.append((role or login, sorted({row.collection for row in rows})))
         return found
 

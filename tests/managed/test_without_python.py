@@ -10,7 +10,7 @@ from psycopg.rows import dict_row
 
 from pgblend.cli.base.database import connect
 from pgblend.cli.search.calls_outside import (
-    Asked,
+    SearchArguments,
     ask,
     context,
     explain,
@@ -183,7 +183,7 @@ def calls_outside(
             lambda asked=asked: ask(outside, asked, answer=True),
         ]
         calls += [lambda asked=asked, keys=keys: facets(outside, asked, keys) for keys in KEYS]
-    red = Asked("red")
+    red = SearchArguments("red")
     calls += [
         lambda keys=keys, buckets=buckets: facets(outside, red, keys, buckets)
         for keys, buckets in WRONG_FACETS
@@ -193,9 +193,11 @@ def calls_outside(
         for node in nodes(library)
         for walk in WALKS
     ]
-    calls += [lambda: ask(outside, Asked("", options="{}"))]
+    calls += [lambda: ask(outside, SearchArguments("", options="{}"))]
     wrong = json.dumps({"max_tokens": 100, "reserve_tokens": {"code": 60, "prose": 50}})
-    calls += [lambda: context(outside, Asked("red", 20, options=wrong, query_embedding=VECTOR))]
+    calls += [
+        lambda: context(outside, SearchArguments("red", 20, options=wrong, query_embedding=VECTOR))
+    ]
     return calls
 
 

@@ -10,7 +10,7 @@ import pytest
 from pgblend.cli.documents.discovery import discover
 from pgblend.cli.documents.html_pictures import files_in
 from pgblend.cli.documents.links import open_file, real_paths
-from pgblend.cli.documents.report import Problem
+from pgblend.cli.documents.report import SourceProblem
 from pgblend.cli.documents.settings import FieldMap
 from pgblend.cli.documents.sources import Sources
 
@@ -61,9 +61,9 @@ SWAPS: dict[str, Callable[[Path, Path], None]] = {
 }
 
 
-def read_all(given: Path, swap: Callable[[Path, Path], None]) -> tuple[str, list[Problem]]:
+def read_all(given: Path, swap: Callable[[Path, Path], None]) -> tuple[str, list[SourceProblem]]:
     """Look at the folder, swap, and read what was found."""
-    problems: list[Problem] = []
+    problems: list[SourceProblem] = []
     files, _ = discover([given])
     sources = Sources(FieldMap(), "", problems.append, roots=real_paths([given]))
     swap(given, given.parent / "secret")

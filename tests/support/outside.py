@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from pgblend.cli.search.calls_outside import Asked, search
+from pgblend.cli.search.calls_outside import SearchArguments, search
 from pgblend.cli.search.outside import Connection, StatementError
 from pgblend.plpy.base.session import UserError
 from support.database import Database
@@ -35,10 +35,10 @@ def fill_library(database: Database) -> None:
     embed(database, "s", 8)
 
 
-def asked_of(given: Search) -> Asked:
+def asked_of(given: Search) -> SearchArguments:
     """Return what the program is asked for a random search."""
     function, query, options, collections, filter_ = given
-    return Asked(
+    return SearchArguments(
         query,
         5,
         collections,
@@ -49,7 +49,9 @@ def asked_of(given: Search) -> Asked:
     )
 
 
-def rows_outside(db: Connection, reader: Database, asked: Asked, role: str | None = None) -> Any:
+def rows_outside(
+    db: Connection, reader: Database, asked: SearchArguments, role: str | None = None
+) -> Any:
     """Return all columns as `reader` has them of its server, or the error."""
     try:
         answer = search(db, asked, role)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pptx import Presentation
 
 from pgblend.cli.documents.chunking import split_document
-from pgblend.cli.documents.document import Document, Picture, Row, Table
+from pgblend.cli.documents.document import Document, Picture, Table, TableRow
 from pgblend.cli.documents.formats import media_type_of, parse_file
 from pgblend.cli.documents.pdf_layout import find_tables
 from pgblend.cli.documents.read_pictures import PictureReader
@@ -240,7 +240,7 @@ def test_tables_lie_within_the_text_in_order(text: str):
 
 
 def test_a_picture_s_text_moves_the_tables_after_it():
-    table = Table(10, 20, "", "a | b", (Row(14, "x"),))
+    table = Table(10, 20, "", "a | b", (TableRow(14, "x"),))
     document = Document(
         text="0123456789| a | b |x", tables=(table,), pictures=(Picture(5, lambda side: b"", None),)
     )
