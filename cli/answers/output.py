@@ -54,11 +54,12 @@ def verdict(document: dict[str, Any], answer: bool | None) -> str:
         return f"citations only: {_why_no_answer(document['degraded'], answer)}"
     total = checks["kept"] + checks["dropped"]
     if document["meta"]["abstained"]:
-        dropped = f", {total} sentences had no support" if total else ""
+        dropped = f", {output.counted(total, 'sentence')} had no support" if total else ""
         return f"no answer: these passages bear none out{dropped}"
     cut = "\nthe answer was cut at its limit of tokens" if document["meta"]["answerCut"] else ""
-    found = f"{checks['quotations_found']} of {checks['quotations']} quotations"
-    return f"{checks['kept']} of {total} sentences are borne out, {found} found word for word{cut}"
+    said = f"{output.counted(total, 'sentence')} {'is' if total == 1 else 'are'} borne out"
+    found = f"{checks['quotations_found']} of {output.counted(checks['quotations'], 'quotation')}"
+    return f"{checks['kept']} of {said}, {found} found word for word{cut}"
 
 
 def _why_no_answer(degraded: list[str], answer: bool | None) -> str:

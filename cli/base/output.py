@@ -222,6 +222,11 @@ def cell_text(value: object) -> str:
     return str(value)
 
 
+def counted(number: int, noun: str) -> str:
+    """Return the number with its noun: 1 run, 2 runs."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
 def one_line(text: str) -> str:
     """Put text on one line, without control characters."""
     return turned_shown(" ".join(_CONTROL.sub(" ", text).split()))

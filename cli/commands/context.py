@@ -99,10 +99,14 @@ def _echo(context: dict[str, Any], warnings: list[str], output_format: str) -> N
         output.echo_json(context["messages"])
     elif context["parts"]:
         _echo_parts(context["parts"])
-    left_out = f", {stats['left_out']} passages did not fit" if stats["left_out"] else ""
+    missing = stats["left_out"]
+    left_out = f", {output.counted(missing, 'passage')} did not fit" if missing else ""
+    most, parts, files = (
+        output.counted(stats[name], noun)
+        for name, noun in (("max_tokens", "token"), ("parts", "part"), ("files", "document"))
+    )
     click.echo(
-        f"pgblend: {stats['tokens']:,} of {stats['max_tokens']:,} tokens: {stats['parts']} parts "
-        f"of {stats['files']} documents{left_out}",
+        f"pgblend: {stats['tokens']:,} of {most}: {parts} of {files}{left_out}",
         err=True,
     )
 

@@ -307,7 +307,7 @@ def eval_report(
     page = render_report(runs, links)
     with writing(out):
         out.write_text(page, encoding="utf-8")
-    click.echo(f"pgblend: wrote {out}: {len(runs)} runs", err=True)
+    click.echo(f"pgblend: wrote {out}: {output.counted(len(runs), 'run')}", err=True)
 
 
 # `pgblend eval list`: judged sets, and the runs on them.

@@ -58,3 +58,11 @@ def test_the_page_has_its_pictures_and_breaks_no_rule(browser: Browser, tmp_path
         colours = image.convert("RGB").getcolors(maxcolors=1 << 24)
     assert colours is not None
     assert len(colours) > 50  # bars, curves and text, not an empty page
+
+
+def test_pictures_fit_a_phone(browser: Browser, tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    page.write_text(render_report(runs()), encoding="utf-8")
+    widths = browser.scroll_widths(page, 390, "html, .picture")
+    assert len(widths) == 4
+    assert max(widths) <= 390

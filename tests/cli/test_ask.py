@@ -102,7 +102,7 @@ def test_every_format(pgblend: Pgblend, parse_valid: ParseValid) -> None:
     assert f"[{number}] Deploy guide\n    file:///deploy.md:1-3\n" in text.stdout
     assert "“run <b>make deploy</b> & wait”" in text.stdout
     assert text.stdout.endswith(f"Run make deploy, then wait [{number}].\n")
-    assert "1 of 2 sentences are borne out, 1 of 1 quotations found" in text.stderr
+    assert "1 of 2 sentences are borne out, 1 of 1 quotation found" in text.stderr
     assert "left out (no citation): " in text.stderr
     assert "\x1b[31m" not in text.stderr
     markdown = pgblend("ask", QUESTION, *WORDS_ONLY, "--md")

@@ -82,6 +82,13 @@ def test_markdown_cites_and_fences(pgblend: Pgblend) -> None:
 
 
 @pytest.mark.usefixtures("manual")
+def test_one_part_is_told_as_one(pgblend: Pgblend) -> None:
+    told = pgblend("context", "never Friday", "-n", "1", "--max-tokens", "200").stderr
+    assert "of 200 tokens: 1 part of 1 document" in told
+    assert "1 parts" not in told
+
+
+@pytest.mark.usefixtures("manual")
 def test_messages_are_for_a_chat_model(pgblend: Pgblend) -> None:
     result = pgblend("context", "when does the harbour open?", "--messages", "-n", "1")
     system, user = json.loads(result.stdout)

@@ -559,7 +559,8 @@ def test_the_report_is_one_page_that_fetches_nothing(
     assert "&lt;script&gt;" in text
     assert "3 of 3 searches went on without a stage" in text
     assert re.findall(r'(?:src|href)="(?!#)[^"]*"', text) == []
-    ok(pgblend("eval", "report", "--run", "1", "-o", str(folder / "one.html")))
+    one = ok(pgblend("eval", "report", "--run", "1", "-o", str(folder / "one.html")))
+    assert one.stderr.endswith("one.html: 1 run\n")
     again = folder / "again.html"
     ok(pgblend("eval", "report", "--set", "mine", "-o", str(again)))
     assert again.read_text() == text

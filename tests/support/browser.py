@@ -1,5 +1,6 @@
 """A headless Chromium: what becomes of a page in it, and a picture of it."""
 
+import json
 import os
 import re
 import shutil
@@ -48,6 +49,22 @@ class Browser:
         picture.unlink(missing_ok=True)
         self._run(f"--screenshot={picture}", f"--window-size={width},{height}", *flags, page=page)
         return picture
+
+    def scroll_widths(self, page: Path, width: int, parts: str = "html") -> list[int]:
+        """Return how wide parts are inside when the page, all unfolded, is so wide."""
+        frame = page.with_name("frame.html")
+        frame.write_text(
+            f'<!DOCTYPE html><body><iframe width="{width}" src="{page.name}"></iframe><script>'
+            'document.querySelector("iframe").onload = (event) => {'
+            "  const page = event.target.contentDocument;"
+            '  page.querySelectorAll("details").forEach((part) => part.open = true);'
+            f"  document.title = Array.from(page.querySelectorAll({json.dumps(parts)}),"
+            "    (part) => part.scrollWidth); };</script>",
+            encoding="utf-8",
+        )
+        tree, _ = self.dom(frame, "--allow-file-access-from-files")
+        title = tree.css_first("title")
+        return [int(each) for each in title.text().split(",")] if title else []
 
     def _run(self, *flags: str, page: Path) -> subprocess.CompletedProcess[str]:
         profile = f"--user-data-dir={self.folder / 'profile'}"

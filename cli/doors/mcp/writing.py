@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from pgblend.cli.answers.output import unanswered
-from pgblend.cli.base.output import one_line
+from pgblend.cli.base.output import counted, one_line
 from pgblend.cli.base.tokens import count_tokens, decode, encode
 from pgblend.cli.doors.problems import Problem
 
@@ -221,7 +221,7 @@ _EXPLAIN_WIDTH = 100
 def passages(found: Found) -> ToolAnswer:
     """Tell the rows of a search."""
     pieces = [_row(row) for row in found["results"]]
-    head = [f"{_count(len(pieces), 'passage')}, the best first"]
+    head = [f"{counted(len(pieces), 'passage')}, the best first"]
     searches = [row["details"].get("search_id") for row in found["results"][:1]]
     head += [f"search_id: {search_id}" for search_id in searches if search_id]
     return ToolAnswer(head, pieces, found["degraded"])
@@ -230,7 +230,7 @@ def passages(found: Found) -> ToolAnswer:
 def context(found: Found) -> ToolAnswer:
     """Tell the parts of a context."""
     stats = found["stats"]
-    head = [f"{_count(len(found['parts']), 'passage')} of {_count(stats['files'], 'document')}"]
+    head = [f"{counted(len(found['parts']), 'passage')} of {counted(stats['files'], 'document')}"]
     if stats["left_out"]:
         head.append(f"{stats['left_out']} more passages were found that did not fit max_tokens")
     return ToolAnswer(head, [_part(part) for part in found["parts"]], found["degraded"])
@@ -246,7 +246,7 @@ def answer(found: Found) -> ToolAnswer:
         head = [f"no answer: {_why_none(found)}. Here is what was found", *missing]
         pieces = [*parts, *(_citation(c) for c in found["citations"])]
         return ToolAnswer(head, pieces, found["degraded"])
-    head = [f"an answer, and {_count(len(citations), 'citation')} that [numbers] in it refer to"]
+    head = [f"an answer, and {counted(len(citations), 'citation')} that [numbers] in it refer to"]
     if found["meta"]["answerCut"]:
         head.append("the model ran out of tokens: the answer may go on")
     head += missing
@@ -264,7 +264,7 @@ def document(found: Found, place: PassagePlace) -> ToolAnswer:
             hint = f"take an id of an answer, or open {docid(place.document_id)} as a whole"
             raise Problem(404, "no-such-chunk", detail, hint=hint)
         chunks = chunks[numbers.index(place.chunk_id) :]
-    head = [f"{place}: {len(chunks)} of {_count(about['chunks'], 'chunk')}, in their order"]
+    head = [f"{place}: {len(chunks)} of {counted(about['chunks'], 'chunk')}, in their order"]
     pieces = [AnswerPiece("document", _about(about), {"id": docid(about["document_id"])})]
     pieces += [_chunk(chunk, is_first=index == 0) for index, chunk in enumerate(chunks)]
     return ToolAnswer(head, pieces, found["degraded"])
@@ -292,12 +292,12 @@ def collections(found: Found) -> ToolAnswer:
     """Tell the collections, each on a line."""
     rows = found["collections"]
     lines = [
-        f"{one_line(row['name'])}: {_count(row['documents'], 'document')}, "
-        f"{_count(row['chunks'], 'chunk')}, {row['text_search_config']}{_keys(row['keys'])}"
+        f"{one_line(row['name'])}: {counted(row['documents'], 'document')}, "
+        f"{counted(row['chunks'], 'chunk')}, {row['text_search_config']}{_keys(row['keys'])}"
         for row in rows
     ]
     pieces = [AnswerPiece("collections", "\n".join(lines))] if rows else []
-    return ToolAnswer([f"{_count(len(rows), 'collection')} to search"], pieces, found["degraded"])
+    return ToolAnswer([f"{counted(len(rows), 'collection')} to search"], pieces, found["degraded"])
 
 
 def _keys(keys: dict[str, str]) -> str:
@@ -406,7 +406,3 @@ def _fields(values: dict[str, Any]) -> str:
 
 def _given(values: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     return ((name, value) for name, value in values.items() if value)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
