@@ -1,6 +1,7 @@
 """The rooms have one name on each floor, and files import each other without circles."""
 
 import ast
+import runpy
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -31,6 +32,19 @@ def folders(floor: str) -> set[str]:
 def test_rooms_are_those_of_the_page_on_architecture() -> None:
     page = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
     assert all(f"| `{room}` |" in page for room in ROOMS)
+
+
+def test_the_picture_of_rooms_is_theirs() -> None:
+    """Else: python tests/benchmarks/draw_rooms.py."""
+    draw = runpy.run_path(str(ROOT / "tests/benchmarks/draw_rooms.py"))
+    drawn = {room for line in draw["LINES"] for room in line}
+    there = {f"{floor}/{room}" for floor in ("cli", "plpy") for room in python_rooms(floor)}
+    assert drawn == there - {"cli/schemas"}
+    assert draw["PICTURE"].read_text(encoding="utf-8") == draw["drawn"]()
+
+
+def python_rooms(floor: str) -> set[str]:
+    return {path.parent.name for path in (ROOT / floor).glob("*/*.py")}
 
 
 def test_each_floor_has_these_rooms() -> None:
