@@ -183,7 +183,8 @@ def test_json_as_text_is_what_it_says(agent: Agent) -> None:
         assert 'id="#000001' not in found["text"]
         assert found["max_tokens"] == 2000
         assert "Wine" in found["text"]
-    assert agent.said("open", id=2)["text"].partition("<")[2]
+    for number in (2, 2.0, "2"):
+        assert agent.said("open", id=number)["text"].startswith("#000002: ")
     assert agent.said("search", query="wine", filter=None, limit=None, options=None)["text"]
     within = {"weights": '{"vector": 0}', "context_chars": "40", "mode": "fast", "rerank": "off"}
     assert "Wine" in agent.said("search", query="wine", options=within)["text"]
@@ -315,6 +316,24 @@ def test_a_place_that_an_answer_names_can_be_opened(agent: Agent) -> None:
     found = agent.said("open", id=places[0])["text"]
     assert "The production of wine in France." in found
     assert "source: open/wine" in found
+
+
+def test_a_title_stands_before_the_text(agent: Agent) -> None:
+    for tool in ("search", "context"):
+        text = agent.said(tool, query="wine in France")["text"]
+        source = text.index("title: Wine\nsource: open/wine\n")
+        assert source < text.index("The production of wine in France.")
+
+
+def test_a_chunk_of_another_document_is_an_error(
+    agent: Agent, door: Any, library: dict[str, int]
+) -> None:
+    """Also of one that the caller may read."""
+    first = "SELECT min(chunk_id) FROM chunks WHERE document_id = %s"
+    chunk = door.admin.value(first, library["long"])
+    place = f"#{library['hostile']:06x}:c{chunk}"
+    said = agent.refused("open", id=place)
+    assert f"chunk {chunk} is not in document {place.partition(':')[0]}" in said
 
 
 def test_documents_are_resources(agent: Agent, door: Any, library: dict[str, int]) -> None:

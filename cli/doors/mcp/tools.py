@@ -150,7 +150,8 @@ async def _ask(door: Door, caller: Caller, given: Arguments) -> ToolAnswer:
 
 
 async def _open(door: Door, caller: Caller, given: Arguments) -> ToolAnswer:
-    place = place_of(str(given["id"]))
+    named = given["id"]  # 2.0 is a whole number in JSON, too
+    place = place_of(str(int(named) if isinstance(named, float) else named))
     try:
         found = await document(door, caller, str(place.document_id), place.lines)
     except Problem as problem:

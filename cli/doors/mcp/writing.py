@@ -232,7 +232,8 @@ def context(found: Found) -> ToolAnswer:
     stats = found["stats"]
     head = [f"{counted(len(found['parts']), 'passage')} of {counted(stats['files'], 'document')}"]
     if stats["left_out"]:
-        head.append(f"{stats['left_out']} more passages were found that did not fit max_tokens")
+        more = counted(stats["left_out"], "passage")
+        head.append(f"beside these {more} did not fit max_tokens")
     return ToolAnswer(head, [_part(part) for part in found["parts"]], found["degraded"])
 
 
