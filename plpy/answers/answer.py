@@ -15,6 +15,7 @@ from pgblend.plpy.answers.quotations import (
     find_quotation,
     is_abstention,
     normalized_words,
+    shown_characters,
     stands_whole,
 )
 
@@ -109,7 +110,7 @@ def _problem(
     if any(quotation["lines"] is None for quotation in quotations):
         return "quotation not found"
     passages = [texts[number] for number in citations]
-    if any(not _stands_in(address, passages) for address in addresses(text)):
+    if not _have_addresses(passages, text):
         return "address not found"
     spans = [text] if sentence["is_code"] else code_spans(text)
     if any(not _stands_in(span, passages, is_code=True) for span in spans):
@@ -138,6 +139,14 @@ def _without_addresses(text: str) -> str:
 
 def _stands_in(piece: str, passages: Sequence[str], *, is_code: bool = False) -> bool:
     return any(stands_whole(piece, passage, is_code=is_code) for passage in passages)
+
+
+def _have_addresses(passages: Sequence[str], text: str) -> bool:
+    """Tell whether each address of a sentence is in a passage, as it is written and as shown."""
+    shown = [shown_characters(passage) for passage in passages]
+    return all(_stands_in(address, passages) for address in addresses(text)) and all(
+        _stands_in(address, shown) for address in addresses(shown_characters(text))
+    )
 
 
 def _figures(text: str) -> set[str]:

@@ -198,7 +198,8 @@ ADDRESS = re.compile(
     r"|(?<=\]\()\s*<?[^\s<>()]*(?:\([^\s<>()]*\)[^\s<>()]*)*"
     r"|(?<=\]:)\s*<?[^\s<>]+"
     r"|(?<![\w@.-])(?:href|src)\s*=\s*[\"']?[^\s<>\"']+"
-    r"|(?<![\w@.-])(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z]{2,}(?![\w-])"
+    r"|(?<![\w@.:/-])//[^\s<>\"'“”`|/][^\s<>\"'“”`|]*|(?<!\\)\\\\[\w.-]+\\[^\s<>\"“”`|]+"
+    r"|(?<![\w@.-])(?:[^\W_](?:[\w-]*[^\W_])?\.)+[^\W\d_]{2,}(?![\w-])"
     r"(?:[:/?#][^\s<>\"“”`|]*)?",
     re.IGNORECASE,
 )
@@ -239,9 +240,19 @@ PLAIN = str.maketrans(
 GOES_ON = r"\w/\\@~+$%&-"
 
 
+HTML_CODE = re.compile(r"<(code|kbd|pre|samp|tt)\b[^<>]*>(.+?)(?:</\1\s*>|$)", re.I | re.DOTALL)
+
+
 def code_spans(text: str) -> list[str]:
-    """Return what stands between backticks."""
-    return [match[2].strip() for match in CODE.finditer(text) if match[2].strip()]
+    """Return what stands between backticks or in HTML's elements of code."""
+    found = [match[2].strip() for form in (CODE, HTML_CODE) for match in form.finditer(text)]
+    return [span for span in found if span]
+
+
+def shown_characters(text: str) -> str:
+    """Return a text as it is seen: character references resolved, invisible characters gone."""
+    shown = LEFT_OUT.sub("", SOFT_HYPHEN.sub("", html.unescape(text)))
+    return unicodedata.normalize("NFKC", shown)
 
 
 def without_code(text: str) -> str:
