@@ -30,6 +30,7 @@ from pgblend.plpy.lexical.corrections import (
 )
 from pgblend.plpy.lexical.deadline import Deadline, arm_deadline
 from pgblend.plpy.lexical.query import asked_of
+from pgblend.plpy.lexical.question_words import question_words
 from pgblend.plpy.lexical.terms import (
     QueryTerms,
     lexemes_of_words,
@@ -269,8 +270,9 @@ class LexicalArm:
     def _guesses(
         self, terms: QueryTerms, unknown: Sequence[Sequence[str]], deadline: Deadline
     ) -> list[Guess]:
-        """Return what the unknown lexemes may stand for."""
+        """Return what the unknown lexemes may stand for; question words stand for nothing else."""
         asked: list[tuple[Part, list[str], SimilarRequest]] = []
+        never = question_words([part.config for part in terms.parts]) if any(unknown) else ()
         for part, of_part in zip(terms.parts, unknown, strict=True):
             if not of_part:
                 continue
@@ -281,7 +283,7 @@ class LexicalArm:
                     of_part,
                     strict=True,
                 )
-                if len(lexeme) in LENGTHS and len(word) <= LENGTHS[-1]
+                if len(lexeme) in LENGTHS and len(word) <= LENGTHS[-1] and word not in never
             ]
             if not pairs:
                 continue

@@ -144,3 +144,49 @@ def test_a_correction_in_one_language_does_not_outweigh_a_word_of_another(both: 
     rows = found(both, "Ventil pigoen")
     assert "Ventil" in rows[0][1]
     assert any("pigeon" in text for _, text, _ in found(both, "pigoen"))
+
+
+QUESTION_WORDS = {
+    "german": "wann warum wer wie wo was welche weshalb Wozu",
+    "english": "who where Why which",
+    "french": "quand où pourquoi comment",
+    "spanish": "cuándo cuando dónde",
+}
+QUESTIONS = [
+    (language, word) for language, words in QUESTION_WORDS.items() for word in words.split()
+]
+
+
+@pytest.fixture(scope="module")
+def without_wanne(both: Database) -> Database:
+    """Passages with words that are one letter away from question words."""
+    near = "want wand warm barum wed wig woe was welch weshalt wozus whom whore whyte quanz"
+    near += " pourquos commend cuandy donde dondy quant"
+    for language in ("german", "english", "french", "spanish"):
+        name, text = f"near_{language}", f"Montag {near} Lagos"
+        both.rows("SELECT add_collection(%s)", name)
+        both.rows("SELECT ingest_document(%s, 'a', %s, language => %s)", name, text, language)
+    name = "near_german_english"
+    both.rows("SELECT add_collection(%s)", name)
+    both.rows("SELECT ingest_document(%s, 'a', 'We want a commend', language => 'english')", name)
+    for key in ("b", "c"):
+        text = "Bei Kunde tropft das Ventil"
+        both.rows("SELECT ingest_document(%s, %s, %s, language => 'german')", name, key, text)
+    return both
+
+
+@pytest.mark.parametrize(("language", "word"), QUESTIONS)
+def test_question_words_are_not_corrected(
+    without_wanne: Database, language: str, word: str
+) -> None:
+    """PostgreSQL's stop lists lack most of them."""
+    names = [f"near_{language}"] + ["near_german_english"] * (language == "german")
+    for name in names:
+        rows = without_wanne.rows(
+            "SELECT arms #> '{fuzzy,corrections}'"
+            " FROM hybrid_search(%s, 5, collections => %s, options => %s)",
+            word,
+            [name],
+            PATIENT,
+        )
+        assert not any(corrected for (corrected,) in rows)
