@@ -47,4 +47,4 @@ def test_it_migrates_ingests_and_searches(
     assert run("config", "get", "rrf_k").strip().startswith("60")
     assert "litellm" not in run("status")
     for extra in MODULES:
-        assert extra in run("doctor").partition("not installed:")[2].splitlines()[0]
+        assert extra in run("doctor").partition("Not installed:")[2].splitlines()[0]
