@@ -319,14 +319,16 @@ def words_asked(terms: QueryTerms, counts: Counts) -> int:
     """Return how many words a query asks for, in the language in which they are most.
 
     An identifier that passages have ("=…") outweighs its own words: words as written count then.
+    So they do where more than one is a stop word: that is a sentence, whose meaning counts.
     """
+    written = len(asked_of(terms.query).words.split())
     df = dict(zip(zip(terms.configs, terms.lexemes, strict=True), own_df(counts), strict=True))
     most = 0
     for part in terms.parts:
         asked = [one for one, boost in zip(part.lexemes, part.weights, strict=True) if boost]
         is_exact = any(one[:1] == "=" and one[:2] != "==" and df[part.config, one] for one in asked)
-        written = asked_of(terms.query).words.split()
-        most = max(most, len(written if is_exact else [one for one in asked if one[:1] != "="]))
+        count = len([one for one in asked if one[:1] != "="])
+        most = max(most, written if is_exact or written > count + 1 else count)
     return most
 
 
