@@ -23,7 +23,7 @@ _SPEAKER = re.compile(r"<v(?:\.[\w.-]*)?\s+([^>]+)>")
 _TAGS = re.compile(r"<[^<>]*>|\{(?:\\|[a-z]:)[^{}]*\}", re.IGNORECASE)
 _BREAKS = re.compile(r"\\[Nnh]|\||<br\s*/?>|\[br\]", re.IGNORECASE)
 # How letters are pronounced, in brackets as on pages.
-_RUBY = re.compile(r"<rt>(.*?)(?:</rt>|(?=</ruby>))", re.IGNORECASE | re.DOTALL)
+_RUBY = re.compile(r"<rt>(.{0,500}?)(?:</rt>|(?=</ruby>))", re.IGNORECASE | re.DOTALL)
 _DRAWING = re.compile(r"\{[^{}]*\\p[1-9][^{}]*\}.*?(?=\{[^{}]*\\p0[^{}]*\}|$)")
 _SENTENCE_END = re.compile(r"[.!?\u2026\u3002\uff01\uff1f][\"'\u201d\u2019)\]]*$")
 # A pause of so many seconds parts paragraphs, and a sentence's end in what is long enough.
