@@ -33,6 +33,7 @@ NO_WORD = rf" \n'.,:\-{JOINT}{MINUS}{RANGE}{re.escape(SIGNS)}"
 IN_WORD = rf"[^{NO_WORD}]"
 BROKEN_WORD = re.compile(rf"(?<={IN_WORD})-[ \t]*\n\s*(?={IN_WORD})")
 RANGE_OF_FIGURES = re.compile(r"(?<=\d)\s*-+\s*(?=\d)")
+TIMES = re.compile(r"(?<=\d)\s*x\s*(?=\d)")
 MINUS_SIGN = re.compile(rf"(?:(?<=[\s{re.escape(SIGNS)}])|^)-(?=\d)", re.MULTILINE)
 WITHIN_WORD = re.compile(rf"(?<={IN_WORD})(?:(?<!\d)['.\-]+|['.\-]+(?!\d))(?={IN_WORD})")
 MARKS = re.compile(r"-|(?<!\d)[.,:']|[.,:'](?!\d)")
@@ -70,6 +71,7 @@ def written_form(text: str) -> str:
     text = SOFT_HYPHEN.sub("", LEFT_OUT.sub("", BEFORE_FRACTION.sub(" ", text)))
     text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
     text = text.replace("i\u0307", "i").replace("\u2044", "/").replace("\r", "\n")
+    text = TIMES.sub("x", text.replace("\u00d7", "x"))
     text = text.translate(_SIGNS)
     text = BROKEN_WORD.sub(JOINT, text)
     text = MINUS_SIGN.sub(MINUS, RANGE_OF_FIGURES.sub(RANGE, text))

@@ -34,6 +34,8 @@ FOUND = [
     ("The pan\u2014a good one", "The pan -- a good one"),
     ("from 10\u201320 minutes", "10-20 minutes"),
     ("minus \u22125 degrees", "-5 degrees"),
+    ("a plate of 3\u00d74 cm", "a plate of 3 x 4 cm"),
+    ("The room has 2 m x 3 m", "the room has 2 m \u00d7 3 m"),
     ("He said \u201cyes\u201d and \u2018no\u2019", "said \"yes\" and 'no'"),
     ("Rock \u2019n\u2019 roll isn`t dead", "rock 'n' roll isnt dead"),
     ("wait\u2026 what is it", "wait... what is it"),
