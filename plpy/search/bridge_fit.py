@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from pgblend.plpy.base.session import Database, UserError
 
 LEAST_PAIRS = 200
-MOST_DIMENSIONS = 4096  # numpy solves for so many within a minute
 FOUND = 10  # passages that are shown, for whoever looks at a page
 NEAREST = 5  # of which these are to be among them
 FOLDS = 4

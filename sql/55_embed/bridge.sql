@@ -42,12 +42,71 @@ BEGIN
     END IF;
     PERFORM pgblend._keep_own_spaces(newer.name);
     PERFORM pgblend._keep_bridge(
-        newer.name, older.name, fitted.weights, fitted.shift, fitted.pairs, fitted.kept);
+        newer.name, fitted.weights, fitted.shift, fitted.pairs, fitted.kept);
     instead_of := older.name;
     pairs := fitted.pairs;
     kept := fitted.kept;
     recall := fitted.recall;
     RETURN NEXT;
+END;
+$function$;
+
+-- _fit_bridge: fit the matrix between two tables of vectors, and tell what it loses.
+-- weights has a row for each dimension of the older vectors.
+CREATE OR REPLACE FUNCTION pgblend._fit_bridge(
+    older name,
+    newer name,
+    most integer,
+    OUT pairs integer,
+    OUT weights vector[],
+    OUT shift vector,
+    OUT kept double precision,
+    OUT recall double precision
+)
+LANGUAGE plpython3u
+STABLE PARALLEL UNSAFE
+AS $python$
+from pgblend.plpy.search.bridge_fit import fit_bridge
+
+return db.answer(fit_bridge, older, newer, most)._asdict()
+$python$;
+
+-- _keep_bridge: store the matrix of a space, and let searches use that.
+-- Runs with its owner's rights, since nobody else writes the registry; only admins may call it. The
+-- other space is the active one, as _bridged_space has it. A matrix of other dimensions is an
+-- error; no vector holds NaN or Infinity.
+CREATE OR REPLACE FUNCTION pgblend._keep_bridge(
+    space text,
+    weights vector[],
+    shift vector,
+    pairs integer,
+    kept double precision
+)
+RETURNS void
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SECURITY DEFINER
+AS $function$
+DECLARE
+    extension_schema text := (
+        SELECT e.extnamespace::regnamespace FROM pg_extension AS e WHERE e.extname = 'vector');
+    newer pgblend_data.embedding_space := pgblend._named_space(space);
+    older pgblend_data.embedding_space := pgblend._bridged_space(newer);
+BEGIN
+    IF cardinality(weights) IS DISTINCT FROM older.dimensions THEN
+        RAISE EXCEPTION 'the matrix has % rows: expected %, as many as "%" has dimensions',
+            cardinality(weights), older.dimensions, older.name
+            USING ERRCODE = '22023', HINT = 'pgblend space switch NAME --now fits it.';
+    END IF;
+    PERFORM pgblend._activate_space(space);
+    -- The type refuses vectors of other dimensions.
+    -- Calls in text: none (the extension's type).
+    EXECUTE format(
+        'INSERT INTO pgblend_data.space_bridge (space, weights, shift, pairs, kept)
+        VALUES ($1, $2::%1$s.vector(%2$s)[], $3::%1$s.vector(%2$s), $4, $5)',
+        extension_schema, newer.dimensions)
+    USING space, weights, shift, pairs, kept;
+    UPDATE pgblend_data.embedding_space AS s SET bridged_from = older.name WHERE s.name = newer.name;
 END;
 $function$;
 
@@ -87,65 +146,6 @@ BEGIN
             HINT = format('Fill it (pgblend space fill %1$s), then: pgblend space switch %1$s', newer.name);
     END IF;
     RETURN older;
-END;
-$function$;
-
--- _fit_bridge: fit the matrix between two tables of vectors, and tell what it loses.
--- weights has a row for each dimension of the older vectors.
-CREATE OR REPLACE FUNCTION pgblend._fit_bridge(
-    older name,
-    newer name,
-    most integer,
-    OUT pairs integer,
-    OUT weights vector[],
-    OUT shift vector,
-    OUT kept double precision,
-    OUT recall double precision
-)
-LANGUAGE plpython3u
-STABLE PARALLEL UNSAFE
-AS $python$
-from pgblend.plpy.search.bridge_fit import fit_bridge
-
-return db.answer(fit_bridge, older, newer, most)._asdict()
-$python$;
-
--- _keep_bridge: store the matrix of a space, and let searches use that.
--- Runs with its owner's rights, since nobody else writes the registry; only admins may call it. A
--- matrix of other dimensions is an error; no vector holds NaN or Infinity.
-CREATE OR REPLACE FUNCTION pgblend._keep_bridge(
-    space text,
-    instead_of text,
-    weights vector[],
-    shift vector,
-    pairs integer,
-    kept double precision
-)
-RETURNS void
-LANGUAGE plpgsql
-VOLATILE PARALLEL UNSAFE
-SECURITY DEFINER
-AS $function$
-DECLARE
-    extension_schema text := (
-        SELECT e.extnamespace::regnamespace FROM pg_extension AS e WHERE e.extname = 'vector');
-    newer pgblend_data.embedding_space := pgblend._named_space(space);
-    older pgblend_data.embedding_space := pgblend._named_space(instead_of);
-BEGIN
-    IF cardinality(weights) IS DISTINCT FROM older.dimensions THEN
-        RAISE EXCEPTION 'the matrix has % rows: expected %, as many as "%" has dimensions',
-            cardinality(weights), older.dimensions, older.name
-            USING ERRCODE = '22023', HINT = 'pgblend space switch NAME --now fits it.';
-    END IF;
-    PERFORM pgblend._activate_space(space);
-    -- The type refuses vectors of other dimensions.
-    -- Calls in text: none (the extension's type).
-    EXECUTE format(
-        'INSERT INTO pgblend_data.space_bridge (space, weights, shift, pairs, kept)
-        VALUES ($1, $2::%1$s.vector(%2$s)[], $3::%1$s.vector(%2$s), $4, $5)',
-        extension_schema, newer.dimensions)
-    USING space, weights, shift, pairs, kept;
-    UPDATE pgblend_data.embedding_space AS s SET bridged_from = older.name WHERE s.name = newer.name;
 END;
 $function$;
 

@@ -27,7 +27,7 @@ CHECKS = [
     openapi_checks.negative_data_rejection,
 ]
 REQUESTS = {endpoint.path: endpoint.request for endpoint in ENDPOINTS}
-REFUSALS = [400, 401, 403, 404, 409, 413, 415]  # 413: see check
+REFUSALS = [400, 401, 403, 404, 409, 413, 415, 429]  # 413, 429: see check
 described = schemathesis.openapi.from_dict(
     openapi(),
     config=SchemathesisConfig.from_dict(
@@ -65,6 +65,8 @@ def check(case: Any, door: Any) -> None:
     response = case.call(base_url=door.process.url, headers=headers)
     if response.status_code == 413:
         assert len(response.request.body) > CallLimits().body_bytes
+    if response.status_code == 429:
+        assert response.request.headers.get("Authorization") != headers["Authorization"]
     # What fits as it was meant is taken: null for what may be left out, JSON as text.
     excluded = [openapi_checks.negative_data_rejection] if fits_as_meant(case) else []
     case.validate_response(response, checks=CHECKS, excluded_checks=excluded, headers=headers)

@@ -210,11 +210,10 @@ def test_only_admins_and_only_their_own_matrix(library: Library) -> None:
         assert db.error("SELECT bridge_embedding_space('newer')").sqlstate == "42501"
         assert db.error("DELETE FROM pgblend_data.space_bridge").sqlstate == "42501"
         assert (
-            db.error("SELECT pgblend._keep_bridge('newer', 'older', '{}', '[1]', 1, 1)").sqlstate
-            == "42501"
+            db.error("SELECT pgblend._keep_bridge('newer', '{}', '[1]', 1, 1)").sqlstate == "42501"
         )
     with as_role(db, "pgblend_admin"):
-        keep = "SELECT pgblend._keep_bridge('newer', 'older', %s::vector[], %s::vector, 1, 1)"
+        keep = "SELECT pgblend._keep_bridge('newer', %s::vector[], %s::vector, 1, 1)"
         row = f"[{','.join(['0'] * NEWER)}]"
         for rows, shift, message in [
             (["[1]"], row, "the matrix has 1 rows: expected 24"),
