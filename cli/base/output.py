@@ -11,6 +11,7 @@ import json
 import os
 import re
 import sys
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import update_wrapper
@@ -98,8 +99,9 @@ _FORMATS = {
     "files": "Print one file (URI or source key) a line, each once.",
 }
 _RAW = "raw-csv"
-# How formulas begin, also those of full width; a tab and a line's end let one begin after them.
-_FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n", *"\uff1d\uff0b\uff0d\uff20")
+# How formulas and calls of programs begin, also those of full width and behind what is not seen.
+_FORMULAS = tuple("=+-@|%\uff1d\uff0b\uff0d\uff20\uff5c\uff05")
+_UNSEEN = ("C", "Z")
 _META_KEY = "pgblend.output_format"
 _UNLIMITED_WIDTH = 1_000_000
 # Control characters of a document must not steer the reader's terminal.
@@ -179,8 +181,10 @@ def _is_raw() -> bool:
 def _spreadsheet_text(value: object) -> str:
     """Write one value so that no spreadsheet takes it for a formula; numbers are none."""
     text = cell_text(value)
-    is_formula = isinstance(value, str) and text.lstrip(" \u00a0").startswith(_FORMULAS)
-    return f"'{text}" if is_formula else text
+    if not isinstance(value, str):
+        return text
+    seen = next((letter for letter in text if unicodedata.category(letter)[0] not in _UNSEEN), "")
+    return f"'{text}" if seen in _FORMULAS else text
 
 
 def echo_files(rows: Iterable[Row]) -> None:

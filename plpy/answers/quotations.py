@@ -192,16 +192,19 @@ def _words(piece: str) -> str:
     return rf"(?<!{before}){''.join(pattern)}(?!{behind})"
 
 
+# Endings behind a colon are no address: German ones of both genders, Finnish ones of SQL:n.
+ENDING = r"(?:innen|in|e?[nrs]|a|ssa|sta|lle|lla|han|hun|hin)"
 # A scheme, an address of mail, a link's or picture's target, a host.
 ADDRESS = re.compile(
-    r"(?<![\w.-])[a-z][a-z0-9+.-]*://[^\s<>\"“”`|]+"
-    r"|(?<![\w.-])(?:mailto|javascript|data|tel|file|vbscript):[^\s<>\"“”`|]+"
-    r"|(?<![\w.-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
+    r"(?<![\w.-])[a-z][a-z0-9+.-]{0,31}://[^\s<>\"“”`|]+"
+    rf"|(?<![\w.:-])[a-z][a-z0-9+.-]{{1,31}}:(?!{ENDING}(?!\w))"
+    r"[^\s<>\"“”`|:\u2e80-\U0010ffff][^\s<>\"“”`|]*"
+    r"|(?<![\w.-])[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)*"
     r"|(?<=\]\()\s*<?[^\s<>()]*(?:\([^\s<>()]*\)[^\s<>()]*)*"
     r"|(?<=\]:)\s*<?[^\s<>]+"
     r"|(?<![\w@.-])(?:href|src)\s*=\s*[\"']?[^\s<>\"']+"
     r"|(?<![\w@.:/-])//[^\s<>\"'“”`|/][^\s<>\"'“”`|]*|(?<!\\)\\\\[\w.-]+\\[^\s<>\"“”`|]+"
-    r"|(?<![\w@.-])(?:[^\W_](?:[\w-]*[^\W_])?\.)+[^\W\d_]{2,}(?![\w-])"
+    r"|(?<![\w@.-])(?:[^\W_](?:[\w-]*[^\W_])?\.)+(?:xn--[a-z0-9-]+|[^\W\d_]{2,})(?![\w-])"
     r"(?:[:/?#][^\s<>\"“”`|]*)?",
     re.IGNORECASE,
 )
@@ -251,10 +254,18 @@ def code_spans(text: str) -> list[str]:
     return [span for span in found if span]
 
 
+# Dots of hosts as people disarm them, and as browsers take them.
+DOT = re.compile(r"(?i)(?<=\w) ?(?:\[(?:\.|dot)\]|\((?:\.|dot)\)|\{(?:\.|dot)\}) ?(?=\w)")
+WIDE_DOT = re.compile(r"(?<=[A-Za-z0-9])。(?=[A-Za-z0-9])")
+
+
 def shown_characters(text: str) -> str:
-    """Return a text as it is seen: character references resolved, invisible characters gone."""
+    """Return a text as it is seen: character references resolved, invisible characters gone.
+
+    The dots of hosts are dots: evil[.]example.
+    """
     shown = LEFT_OUT.sub("", SOFT_HYPHEN.sub("", html.unescape(text)))
-    return unicodedata.normalize("NFKC", shown)
+    return WIDE_DOT.sub(".", DOT.sub(".", unicodedata.normalize("NFKC", shown)))
 
 
 def without_code(text: str) -> str:

@@ -88,7 +88,10 @@ def test_what_turns_a_text_is_shown(mark: str) -> None:
     assert BIDIRECTIONAL
 
 
-FORMULAS = ("=1+1", "+1", "-cmd|' /C calc'!A0", "@SUM(A1)", "\t=1", " =1", "\uff1d1")
+FORMULAS = (
+    "=1+1", "+1", "-cmd|' /C calc'!A0", "@SUM(A1)", "\t=1", " =1", "\uff1d1", "\u3000=1",
+    "\u2003 =1", "\u200b=1", "\ufeff=1", "\u202e=1", "|cmd", "%x",
+)  # fmt: skip
 
 
 def test_csv_has_no_formulas_unless_it_is_raw(

@@ -104,7 +104,8 @@ def test_other_words_are_not(text: str, quotation: str) -> None:
 TEXT = (
     "Undo a bad release with `make rollback`, never with rm -rf /srv/data.\n"
     "The guide is at https://docs.example/guide?page=2 (mail help@docs.example),\n"
-    "see [Incidents](incidents.md) and ![a picture](https://docs.example/p.png)."
+    "see [Incidents](incidents.md) and ![a picture](https://docs.example/p.png).\n"
+    "Never visit evil[.]test."
 )
 QUOTE = '[1: "Undo a bad release"]'
 
@@ -120,6 +121,9 @@ QUOTE = '[1: "Undo a bad release"]'
         "It shows ![a picture](https://docs.example/p.png).",
         "Never run `rm -rf /srv/data`.",
         "It isn't a 'bad release' that people's mails are about.",
+        "Note: it is for all Nutzer:innen, in the SQL:n way, by std::vector.",
+        "Never visit evil[.]test.",
+        "使用Docker:请看文档.",
     ],
 )
 def test_addresses_and_code_that_stand_there(sentence: str) -> None:
@@ -142,6 +146,19 @@ def test_addresses_and_code_that_stand_there(sentence: str) -> None:
         ("See пример.рф", "address not found"),
         ("See evil\uff0eexample/x", "address not found"),
         ("See evil\u200b.example", "address not found"),
+        ("See evil\uff61example/x", "address not found"),
+        ("See evil[.]example", "address not found"),
+        ("See evil (dot) example", "address not found"),
+        ("See evil{.}example", "address not found"),
+        ("See evil.xn--p1ai", "address not found"),
+        ("Call sip:bob", "address not found"),
+        ("Open ms-msdt:/id", "address not found"),
+        ("Open <intent:x>", "address not found"),
+        ("Open search-ms:query=x", "address not found"),
+        ("Open it by data:text/html,x", "address not found"),
+        ("Open it by sip&colon;bob", "address not found"),
+        ("Open it by localhost:8080/x", "address not found"),
+        ("Write to root@evil", "address not found"),
         ("See evil\u00ad.example", "address not found"),
         ("See http&colon;&sol;&sol;evil&period;example", "address not found"),
         ("Run <code>rm -rf /</code>", "code not found"),
