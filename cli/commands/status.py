@@ -53,7 +53,7 @@ def _lines(report: dict[str, Any]) -> list[str]:
         lines.append(f"data: {database['data_directory']}")
     lines.append(f"gateway: {_state(gateway)}")
     if (worker := report["worker"]) is not None:  # None: of a server that is not pgblend's own
-        advice = "" if worker["running"] else "(pgblend up, or pgblend worker)"
+        advice = "" if worker["running"] else "(pgblend worker)"
         lines.append(f"worker: {_state(worker)}{advice}")
     if (page := report["page"]) is not None:
         lines.append(f"page: {_state(page)} (pgblend {'open' if page['running'] else 'up'})")

@@ -67,15 +67,21 @@ def _object_as_meant(given: dict[str, Any], schema: Schema) -> dict[str, Any]:
 
 
 def _read(text: str, schema: Schema) -> Any:
-    """Return what a text says as JSON where that is of the schema's type, else the text."""
+    """Return what a text says as JSON where that is of the schema's type, else the text.
+
+    One text in place of a list of texts is a list of it.
+    """
     of_the_type = validator_for({"type": schema.get("type", "string")})
     if of_the_type.is_valid(text):
         return text
     try:
         said = parse_json(text)
     except ValueError:
-        return text
-    return as_meant(said, schema) if of_the_type.is_valid(said) else text
+        said = text
+    if of_the_type.is_valid(said):
+        return as_meant(said, schema)
+    is_list_of_texts = of_the_type.is_valid([]) and schema.get("items", {}).get("type") == "string"
+    return [said] if is_list_of_texts and isinstance(said, str) else text
 
 
 _MOST_SHOWN = 300

@@ -77,7 +77,7 @@ def _told(name: str, older: str | None, lacking: int) -> str:
         return f"searches use {name}"
     return (
         f"searches use {name}, and {older} for the {lacking:,} passages that have no vector in it "
-        f"yet (pgblend worker, or pgblend space fill {name}, makes them)"
+        "yet (pgblend worker makes them)"
     )
 
 

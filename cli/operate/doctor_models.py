@@ -124,7 +124,7 @@ def embedding_spaces(connection: Connection) -> Iterator[Check]:
             "embedding space",
             "warning",
             "none yet",
-            "run, with a gateway: pgblend worker, or pgblend ingest",
+            "run, with a gateway: pgblend worker",
         )
     for space in spaces:
         label = f"embedding space {space['name']}"

@@ -48,6 +48,12 @@ class Presentation:
         return self.explain or self.explain_html is not None or self.output_format == "json"
 
 
+def _not_blank(ctx: click.Context, parameter: click.Parameter, given: str) -> str:
+    if not given.strip():
+        raise click.BadParameter(f"{given!r}: expected a question or words", ctx, parameter)
+    return given
+
+
 def search_options(function: Callable[..., None]) -> Callable[..., None]:
     """Add the query and the options of a search; the command gets them as `request`."""
 
@@ -77,7 +83,7 @@ def search_options(function: Callable[..., None]) -> Callable[..., None]:
         function(*args, request=request, **kwargs)
 
     decorators = (
-        click.argument("query"),
+        click.argument("query", callback=_not_blank),
         click.option(
             "-n",
             "--limit",

@@ -124,7 +124,7 @@ def test_nothing_found(pgblend: Pgblend, parse_valid: ParseValid) -> None:
     result = pgblend("context", "xylophone")
     assert (result.exit_code, result.stdout) == (0, "")
     assert "0 of 4,000 tokens: 0 parts" in result.stderr
-    assert parse_valid(pgblend("context", " ", "--json"), "context")["parts"] == []
+    assert parse_valid(pgblend("context", "xylophone", "--json"), "context")["parts"] == []
 
 
 @pytest.mark.usefixtures("manual")

@@ -124,7 +124,13 @@ def test_nothing_found(pgblend: Pgblend, parse_valid: ParseValid) -> None:
     assert (table.exit_code, table.stdout, table.stderr) == (0, "", "pgblend: no results\n")
     assert keys(pgblend("search", "xylophone", "--json"), parse_valid) == []
     assert pgblend("search", "xylophone", "--files").stdout == ""
-    assert pgblend("search", " ").exit_code == 0
+
+
+@pytest.mark.parametrize("command", ["search", "vsearch", "query", "context", "ask"])
+def test_a_blank_query_is_wrong_usage(pgblend: Pgblend, command: str) -> None:
+    result = pgblend(command, " ")
+    assert result.exit_code == 2
+    assert "Invalid value for 'QUERY': ' ': expected a question or words" in result.stderr
 
 
 NARROWING = (

@@ -212,12 +212,18 @@ def test_json_as_text_is_what_it_says(post: Post, text: dict[str, Any]) -> None:
     assert rows_of(found)
 
 
+@pytest.mark.parametrize("one", ["open", '"open"'])
+def test_one_name_is_a_list_of_it(post: Post, one: str) -> None:
+    found, expected = (post("/v1/search", query="wine", collections=c) for c in (one, ["open"]))
+    assert rows_of(found) == rows_of(expected) != []
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [
         ({"filter": "team a"}, 'filter: "team a" is not of types'),
         ({"filter": "[1]"}, 'filter: "[1]" is not of types'),
-        ({"collections": "open"}, 'collections: "open" is not of types'),
+        ({"collections": '["open"'}, 'there is no collection "["open""'),
         ({"collections": "[5]"}, "collections[0]: 5 is not of type"),
         ({"limit": "many"}, 'limit: "many" is not of type "integer"'),
         ({"limit": "0", "filter": "{}"}, "limit: 0 is less than the minimum"),
