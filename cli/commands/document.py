@@ -24,13 +24,14 @@ _LIST_COLUMNS = (
 )
 _LIST = """
     SELECT * FROM blend.documents
-    WHERE %(collections)s::text[] IS NULL OR collection = ANY (%(collections)s::text[])
+    WHERE %(collections)s::text[] IS NULL OR collection = ANY(
+        ARRAY(SELECT normalize(n) FROM unnest(%(collections)s::text[]) AS n))
     ORDER BY document_id LIMIT %(limit)s::bigint OFFSET %(offset)s::bigint
 """
 _FIND = """
     SELECT * FROM blend.documents
     WHERE CASE WHEN %(collection)s::text IS NULL THEN document_id = %(id)s::bigint
-        ELSE collection = %(collection)s::text AND source_key = %(key)s::text END
+        ELSE collection = normalize(%(collection)s::text) AND source_key = %(key)s::text END
 """
 _CHUNKS = "SELECT * FROM blend.chunks WHERE document_id = %(id)s::bigint ORDER BY chunk_index"
 _DELETE = "SELECT blend.delete_document(document_id => %(id)s::bigint)"

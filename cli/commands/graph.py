@@ -37,7 +37,8 @@ _EDGES = """
     SELECT l.collection, l.source_key, l.edge_type, l.kind, l.target, l.target_key, l.line,
         l.weight, l.origin
     FROM blend.links AS l
-    WHERE (%(collections)s::text[] IS NULL OR l.collection = ANY (%(collections)s::text[]))
+    WHERE (%(collections)s::text[] IS NULL OR l.collection = ANY(
+            ARRAY(SELECT normalize(n) FROM unnest(%(collections)s::text[]) AS n)))
         AND (%(edge_types)s::text[] IS NULL OR l.edge_type = ANY (%(edge_types)s::text[]))
         AND (NOT %(dangling)s::boolean OR l.target_key IS NULL)
     ORDER BY l.collection, l.source_key, l.line, l.target

@@ -31,7 +31,9 @@ _COPY_DOCUMENTS = "COPY pg_temp.document_stage FROM STDIN"
 _COPY_CHUNKS = f"COPY pg_temp.chunk_stage ({', '.join(CHUNK_COLUMNS)}) FROM STDIN"
 # Asked after it was stored: what is made anew under its name has another id ever after.
 _IS_SAME = """
-    SELECT EXISTS (SELECT FROM pgblend_data.collection AS c WHERE c.id = %s AND c.name = %s)
+    SELECT EXISTS (
+        SELECT FROM pgblend_data.collection AS c
+        WHERE c.id = %s AND c.name = normalize(%s::text))
 """
 _STORE = "SELECT place, document_id, status, chunk_count FROM pgblend._store_staged(%s)"
 # A statement for each part: what the server holds in memory does not grow with the document.
@@ -91,7 +93,7 @@ _URIS = """
 _SETTINGS = """
     SELECT c.id, pgblend._collection_settings(coalesce(c.settings, '{}'))
     FROM (VALUES (1)) AS always_one_row
-    LEFT JOIN pgblend_data.collection AS c ON c.name = %s
+    LEFT JOIN pgblend_data.collection AS c ON c.name = normalize(%s::text)
 """
 
 

@@ -24,7 +24,7 @@ _LANGUAGES = r"""
     CROSS JOIN pgblend_data.collection AS c
     INNER JOIN pgblend_data.collection_language AS l ON l.collection_id = c.id
     WHERE s.active AND s.asks_model AND l.text_search_config <> %(english)s
-        AND (%(collection)s::text IS NULL OR c.name = %(collection)s)
+        AND (%(collection)s::text IS NULL OR c.name = normalize(%(collection)s::text))
         AND EXISTS (
             SELECT FROM pgblend_data.document AS d
             WHERE d.collection_id = c.id AND d.text_search_config = l.text_search_config)

@@ -58,19 +58,19 @@ _MAKE_SPACE: LiteralString = """
             SELECT FROM blend.embedding_spaces WHERE active))
 """
 _HAS_COLLECTION: LiteralString = """
-    SELECT FROM blend.collections WHERE name = %(collection)s::text
+    SELECT FROM blend.collections WHERE name = normalize(%(collection)s::text)
 """
 _MAKE_COLLECTION: LiteralString = "SELECT blend.add_collection(%(collection)s::text)"
 _GET: LiteralString = """
     SELECT d.source_key, d.metadata, string_agg(
         substr(c.content, c.own_start + 1), '' ORDER BY c.chunk_index) AS content
     FROM blend.documents AS d INNER JOIN blend.chunks AS c USING (document_id)
-    WHERE d.collection = %(collection)s::text AND d.source_key = ANY(%(keys)s::text[])
+    WHERE d.collection = normalize(%(collection)s::text) AND d.source_key = ANY(%(keys)s::text[])
     GROUP BY d.source_key, d.metadata
 """
 _DELETE: LiteralString = """
     SELECT blend.delete_document(d.document_id) FROM blend.documents AS d
-    WHERE d.collection = %(collection)s::text
+    WHERE d.collection = normalize(%(collection)s::text)
         AND (%(keys)s::text[] IS NULL OR d.source_key = ANY(%(keys)s::text[]))
     ORDER BY d.document_id
 """
@@ -78,7 +78,7 @@ _KEYS: LiteralString = """
     SELECT d.source_key FROM blend.documents AS d
     WHERE d.document_id = ANY(pgblend._filtered_ids(
         coalesce(%(filter)s::jsonb, '{}'), ARRAY(
-            SELECT c.id FROM blend.collections AS c WHERE c.name = %(collection)s::text
+            SELECT c.id FROM blend.collections AS c WHERE c.name = normalize(%(collection)s::text)
         ), NULL, of_documents => true))
     ORDER BY d.document_id
 """

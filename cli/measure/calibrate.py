@@ -267,7 +267,8 @@ _TARGETS = """
             OR EXISTS (
                 SELECT FROM pgblend_data.collection_grant AS g
                 WHERE g.collection_id = c.id AND g.privilege = 'write'))
-        AND (%(names)s::text[] IS NULL OR c.name = ANY(%(names)s))
+        AND (%(names)s::text[] IS NULL OR c.name = ANY(
+            ARRAY(SELECT normalize(n) FROM unnest(%(names)s::text[]) AS n)))
     ORDER BY c.name
 """
 _SAMPLE = """

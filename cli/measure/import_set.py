@@ -44,7 +44,7 @@ _WAITING = """
     FROM pgblend_data.embedding_queue AS q
     INNER JOIN pgblend_data.document AS d ON d.id = q.document_id
     INNER JOIN pgblend_data.collection AS c ON c.id = d.collection_id
-    WHERE q.space = %s AND c.name = %s AND q.chunk_id > %s
+    WHERE q.space = %s AND c.name = normalize(%s::text) AND q.chunk_id > %s
     ORDER BY q.chunk_id
     LIMIT %s
 """

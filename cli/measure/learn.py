@@ -171,15 +171,17 @@ _JUDGED = """
     FROM blend.judgements AS j
     INNER JOIN pgblend._known_documents(%(id)s, '{}', ARRAY(
         SELECT DISTINCT o.source_key FROM blend.judgements AS o
-        WHERE o.judged_set = %(set)s AND o.collection = %(collection)s
+        WHERE o.judged_set = %(set)s AND o.collection = normalize(%(collection)s::text)
     )) AS d ON j.source_key = d.source_key
-    WHERE j.judged_set = %(set)s AND j.collection = %(collection)s
+    WHERE j.judged_set = %(set)s AND j.collection = normalize(%(collection)s::text)
 """
-_COLLECTION = "SELECT c.id FROM pgblend_data.collection AS c WHERE c.name = %(collection)s"
+_COLLECTION = (
+    "SELECT c.id FROM pgblend_data.collection AS c WHERE c.name = normalize(%(collection)s::text)"
+)
 _HAS_SET = """
     SELECT EXISTS (
         SELECT FROM blend.judged_sets AS s
-        WHERE s.name = %(set)s AND s.collection = %(collection)s)
+        WHERE s.name = %(set)s AND s.collection = normalize(%(collection)s::text))
 """
 _ADD = "SELECT blend.add_judged_set(%(set)s, %(collection)s, %(description)s)"
 _RECORD = """

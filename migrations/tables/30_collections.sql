@@ -12,7 +12,8 @@ CREATE TABLE pgblend_data.collection (
     buckets int4multirange,
     CONSTRAINT collection_pkey PRIMARY KEY (id),
     CONSTRAINT collection_name_key UNIQUE (name),
-    CONSTRAINT collection_name_check CHECK (name <> '' AND name = btrim(name)),
+    CONSTRAINT collection_name_check CHECK (
+        name <> '' AND name = btrim(name) AND name IS NFC NORMALIZED),
     CONSTRAINT collection_settings_object_check CHECK (jsonb_typeof(settings) = 'object'),
     CONSTRAINT collection_buckets_check CHECK (buckets <@ '[0,4096)'::int4range AND buckets <> '{}')
 );

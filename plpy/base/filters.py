@@ -2,6 +2,7 @@
 
 import json
 import re
+import unicodedata
 from collections.abc import Callable, Iterator
 from datetime import date
 from decimal import Decimal
@@ -62,7 +63,8 @@ def parse_filter(text: str, most: Callable[[str], int] = LIMITS.__getitem__) -> 
     the least that a limit can be, it is not asked.
 
     Nodes are ("and", nodes), ("or", nodes), ("not", node) and (operator, field, kind, value). Of
-    ("all", field, "metadata", nodes) one value, or one element of an array, passes all nodes. A
+    ("all", field, "metadata", nodes) one value, or one element of an array, passes all nodes;
+    ("forms", node, others) is a node as written, and what asks for it in all forms of Unicode. A
     field is a built-in one ("$uri") or the name of a metadata key. A kind is "metadata", "text",
     "date", "number" or, for a metadata key compared with a point in time, "metadata date". Numbers
     are Decimals. Raises ValueError(message, hint): what the value is, what was expected, what to
@@ -159,16 +161,55 @@ def parse_entry(key: str, value: Any, depth: int) -> tuple[Any, ...]:
                 + f" is no operator here, expected {', '.join(OPERATORS[kind])}",
                 EXAMPLES[kind],
             )
-    return joined([comparison(key, name, field, kind, given) for name, given in value.items()])
-
-
-def joined(nodes: list[tuple[Any, ...]]) -> tuple[Any, ...]:
-    """Return the node of one key's comparisons, whose ranges are of one same element."""
-    together = [node for node in nodes if node[0] in OF_ELEMENTS]
-    if len(together) > 1 and together[0][2].startswith("metadata"):
-        others = [node for node in nodes if node not in together]
-        nodes = [*others, ("all", together[0][1], "metadata", together)]
+    nodes = together([comparison(key, name, field, kind, given) for name, given in value.items()])
+    if kind == "metadata" and not key.startswith(METADATA):
+        nodes = [in_all_forms(node) for node in nodes]
     return nodes[0] if len(nodes) == 1 else ("and", nodes)
+
+
+def together(nodes: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Return one key's comparisons, whose ranges are one node: they are of one same element."""
+    ranges = [node for node in nodes if node[0] in OF_ELEMENTS]
+    if len(ranges) < 2 or not ranges[0][2].startswith("metadata"):
+        return nodes
+    others = [node for node in nodes if node not in ranges]
+    return [*others, ("all", ranges[0][1], "metadata", ranges)]
+
+
+def in_all_forms(node: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the node of a metadata key's comparison, which meets names and texts in all forms.
+
+    One machine stores them composed, and another asks for them decomposed (Unicode's NFC and NFD).
+    """
+    operator, field, kind, value = node
+    values = value if isinstance(value, list) else [value]
+    if all(not isinstance(one, str) or one.isascii() for one in (field, *values)):
+        return node
+
+    def any_of(operator: str, operands: list[Any]) -> tuple[Any, ...]:
+        return ("or", [(operator, name, kind, one) for name in forms_of(field) for one in operands])
+
+    if operator in ("eq", "ne", "in"):
+        found = any_of("in", [[form for one in values for form in forms_of(one)]])
+    elif operator == "contains" and values:
+        parts = [any_of("contains", [[form] for form in forms_of(one)]) for one in values]
+        found = ("and", parts)
+    elif operator == "prefix":
+        found = any_of("prefix", forms_of(value))
+    elif operator == "all":
+        each = [[(name, form, *rest) for name, _, *rest in value] for form in forms_of(field)]
+        found = ("or", [("all", nodes[0][1], kind, nodes) for nodes in each])
+    else:
+        found = any_of(operator, [operator == "exists" or value])
+    is_not = operator == "ne" or (operator == "exists" and not value)
+    return ("forms", node, ("not", found) if is_not else found)
+
+
+def forms_of(value: Any) -> list[Any]:
+    """Return a text as it is, composed and decomposed, each once; another value as it is."""
+    if not isinstance(value, str) or value.isascii():
+        return [value]
+    return list(dict.fromkeys([value, *(unicodedata.normalize(f, value) for f in ("NFC", "NFD"))]))
 
 
 def comparison(key: str, operator: str, field: str, kind: str, value: Any) -> tuple[Any, ...]:
@@ -259,6 +300,8 @@ def comparisons(node: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
         yield from comparisons(node[1])
     elif node[0] == "all":
         yield from node[-1]
+    elif node[0] == "forms":
+        yield from comparisons(node[1])
     else:
         yield node
 

@@ -57,6 +57,8 @@ class Compiler:
             return f"({joined})" if joined else str(node[0] == "and").lower()
         if node[0] == "not":
             return f"({self.condition(node[1])}) IS NOT TRUE"
+        if node[0] == "forms":
+            return self.condition(node[2])
         operator, field, kind, value = node
         if operator == "ne":
             return f"({self.condition(('eq', field, kind, value))}) IS NOT TRUE"
@@ -67,6 +69,8 @@ class Compiler:
         column = FIELDS[field][1]
         if field in ("$title", "$source_key", "$uri"):
             return self.compare_name(operator, field, column, value)
+        if field == "$collection":  # names of collections are kept composed
+            value = composed(value)
         compared = self.compare(operator, column, kind, value)
         if field == "$date":
             other = self.compare(operator, UNDATED, kind, value)
@@ -245,6 +249,13 @@ def in_one_form(value: Any) -> Any:
     return re.sub(IGNORABLE, "", unicodedata.normalize("NFKC", value))
 
 
+def composed(value: Any) -> Any:
+    """Return texts composed (Unicode's form NFC), other values as given."""
+    if isinstance(value, list):
+        return [composed(one) for one in value]
+    return unicodedata.normalize("NFC", value) if isinstance(value, str) else value
+
+
 def other_forms(value: Any) -> list[Any]:
     """Return texts as systems write the names of files: composed, and decomposed as a Mac does."""
     if isinstance(value, list):
@@ -279,8 +290,8 @@ def keys_of(node: tuple[Any, ...]) -> set[str]:
     """Return the top-level metadata keys that a node looks at."""
     if node[0] in ("and", "or"):
         return {key for part in node[1] for key in keys_of(part)}
-    if node[0] == "not":
-        return keys_of(node[1])
+    if node[0] in ("not", "forms"):
+        return keys_of(node[-1])
     _, field, kind, _ = node
     if field == "$date":
         return {"date"}
@@ -297,6 +308,8 @@ def alternatives_of(node: tuple[Any, ...]) -> list[dict[str, Any]] | None:
         lists = [alternatives_of(part) for part in node[1]]
         union = [entry for part in lists for entry in part or ()]
         return None if None in lists or len(union) > MOST_ALTERNATIVES else union
+    if node[0] == "forms":
+        return alternatives_of(node[2])
     if node[0] not in ("eq", "in", "contains") or node[2] != "metadata":
         return None
     operator, field, _, value = node

@@ -1,6 +1,7 @@
 """What a search is to do: the settings in force, and which stages run or why they do not."""
 
 import json
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
@@ -139,10 +140,11 @@ def read_state(
     apart), 22023 for an unknown profile.
     """
     default = CATALOG["default_profile"].default
-    values = collections, collection_ids, profile, default, last_search
+    named = collections and [name and unicodedata.normalize("NFC", name) for name in collections]
+    values = named, collection_ids, profile, default, last_search
     row = db.run(_READ, _TYPES, *values)[0]
     found = set(row["names"])
-    for name in collections or ():
+    for name in named or ():
         if name not in found:
             shown = "NULL" if name is None else name[:200]
             raise UserError(

@@ -17,6 +17,7 @@ END;
 $function$;
 
 -- _named_collection: the collection of that name; an error where the caller sees none.
+-- Names are kept composed (Unicode's form NFC), and found however they are typed.
 CREATE OR REPLACE FUNCTION pgblend._named_collection(collection text)
 RETURNS pgblend_data.collection
 LANGUAGE plpgsql
@@ -25,7 +26,8 @@ AS $function$
 DECLARE
     found_collection pgblend_data.collection;
 BEGIN
-    SELECT c.* INTO found_collection FROM pgblend_data.collection AS c WHERE c.name = collection;
+    SELECT c.* INTO found_collection FROM pgblend_data.collection AS c 
+    WHERE c.name = normalize(collection);
     IF NOT FOUND THEN
         RAISE EXCEPTION 'there is no collection % that % may read',
             coalesce('"' || left(collection, 200) || '"', 'NULL'), current_user

@@ -199,7 +199,8 @@ END;
 $function$;
 
 -- _facet_values: what facets count: one row for each chunk, key and value, or bucket of values.
--- Dates of built-in fields are days in UTC. The rest is as _field_values has it. collection_ids are
+-- Dates of built-in fields are days in UTC, texts are composed (Unicode's form NFC), as filters
+-- meet them. The rest is as _field_values has it. collection_ids are
 -- those of the chunks: shards that have none of them are not asked.
 CREATE OR REPLACE FUNCTION pgblend._facet_values(
     chunk_ids bigint[],
@@ -221,6 +222,7 @@ BEGIN ATOMIC
                 THEN pgblend._bucket_of(v.value, buckets -> keys[v.key_place])
             WHEN keys[v.key_place] IN ('$date', '$ingested_at', '$modified_at')
                 THEN pgblend._bucket_of(v.value, '"date"')
+            WHEN jsonb_typeof(v.value) = 'string' THEN to_jsonb(normalize(v.value #>> '{}'))
             ELSE v.value
         END AS value
     FROM pgblend._field_values(chunk_ids, keys) AS v;

@@ -14,10 +14,10 @@ BEGIN
     PERFORM pgblend._check_size('collections', cardinality(collections), 'items', 'array_items');
     SELECT coalesce(array_agg(c.id ORDER BY c.id), '{}') INTO ids
     FROM pgblend_data.collection AS c
-    WHERE collections IS NULL OR c.name = ANY(collections);
+    WHERE collections IS NULL OR c.name = ANY(ARRAY(SELECT normalize(n) FROM unnest(collections) AS n));
     SELECT wanted INTO missing
     FROM unnest(collections) AS wanted
-    WHERE NOT EXISTS (SELECT FROM pgblend_data.collection AS c WHERE c.name = wanted)
+    WHERE NOT EXISTS (SELECT FROM pgblend_data.collection AS c WHERE c.name = normalize(wanted))
     LIMIT 1;
     IF FOUND THEN
         RAISE EXCEPTION 'there is no collection "%" that % may read',

@@ -8,7 +8,7 @@ AS $function$
 DECLARE
     found_id bigint := (
         SELECT pgblend._document_id(c.id, graph_node.source_key) FROM pgblend_data.collection AS c
-        WHERE c.name = collection);
+        WHERE c.name = normalize(collection));
 BEGIN
     IF found_id IS NULL THEN
         RAISE EXCEPTION 'there is no document % in a collection % that % may read',

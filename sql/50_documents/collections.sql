@@ -1,5 +1,6 @@
 -- add_collection: make a collection and return its id.
--- Only admins see it until it is granted (grant_collection). A name in use, an unknown text search
+-- Only admins see it until it is granted (grant_collection). Its name is kept composed (Unicode's
+-- form NFC), and found as it is typed. A name in use, an unknown text search
 -- configuration and wrong settings are errors. Settings are those of scope collection and search in
 -- blend.setting_catalog(). On a coordinator, `shards` are the names of those that have its
 -- documents, for good (docs/shards.md); NULL: all.
@@ -27,6 +28,7 @@ BEGIN
     PERFORM pgblend._check_settings(
         settings, ARRAY['search', 'collection'], 'collection settings');
     PERFORM pgblend._check_chunk_sizes(pgblend._collection_settings(settings));
+    name := normalize(name);
     INSERT INTO pgblend_data.collection (name, text_search_config, settings, buckets)
     VALUES (
         name, text_search_config, settings,
@@ -51,7 +53,8 @@ VOLATILE PARALLEL UNSAFE
 AS $function$
 DECLARE
     target bigint := (
-        SELECT c.id FROM pgblend_data.collection AS c WHERE c.name = remove_collection.name);
+        SELECT c.id FROM pgblend_data.collection AS c 
+        WHERE c.name = normalize(remove_collection.name));
     followed text := (
         SELECT a.table_name FROM pgblend_data.attached_table AS a WHERE a.collection_id = target);
 BEGIN

@@ -99,7 +99,7 @@ BEGIN
         INNER JOIN pgblend_data.collection AS c ON a.collection_id = c.id
         WHERE a.relation = wanted.relation
             OR NOT EXISTS (SELECT FROM pg_catalog.pg_class AS r WHERE r.oid = a.relation)
-            AND (c.name = collection
+            AND (c.name = normalize(collection)
                 OR collection IS NULL AND pgblend._user_table(a.table_name) = wanted.relation)
         ORDER BY a.relation = wanted.relation DESC
         LIMIT 1), old);
@@ -150,7 +150,7 @@ BEGIN
     IF old.id IS NOT NULL THEN
         SELECT c.* INTO STRICT target FROM pgblend_data.collection AS c
         WHERE c.id = old.collection_id;
-        IF target.name <> coalesce(collection, target.name) THEN
+        IF target.name <> coalesce(normalize(collection), target.name) THEN
             RAISE EXCEPTION '% is attached to the collection "%"', wanted.relation, target.name
                 USING ERRCODE = '55000', HINT = 'Detach it first: blend.detach_table(…)';
         END IF;
@@ -158,7 +158,8 @@ BEGIN
         wanted.made_collection := old.made_collection;
         RETURN wanted;
     END IF;
-    SELECT c.* INTO target FROM pgblend_data.collection AS c WHERE c.name = collection_name FOR UPDATE;
+    SELECT c.* INTO target FROM pgblend_data.collection AS c 
+    WHERE c.name = normalize(collection_name) FOR UPDATE;
     wanted.made_collection := NOT FOUND;
     wanted.collection_id := coalesce(target.id, blend.add_collection(collection_name));
     IF NOT wanted.made_collection AND (

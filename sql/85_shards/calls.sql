@@ -91,5 +91,5 @@ LANGUAGE sql
 VOLATILE PARALLEL UNSAFE
 RETURN EXISTS (
     SELECT FROM pgblend_data.collection AS c
-    WHERE c.id = _is_collection.id AND c.name = _is_collection.name
+    WHERE c.id = _is_collection.id AND c.name = normalize(_is_collection.name)
 );

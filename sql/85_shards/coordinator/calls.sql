@@ -25,7 +25,7 @@ BEGIN
         IF arguments ? 'source_key' THEN  -- read before its bucket
             request := asked || jsonb_build_object('collection_id', (
                 SELECT c.id FROM pgblend_data.collection AS c
-                WHERE c.name = arguments ->> 'collection'));
+                WHERE c.name = normalize(arguments ->> 'collection')));
         END IF;
         numbers := pgblend._routed(arguments);
         answers := ARRAY(
