@@ -66,11 +66,17 @@ class Compiler:
             return f"({self.condition((operator, field, kind, True))}) IS NOT TRUE"
         if kind.startswith("metadata"):
             return self.compare_metadata(operator, field, kind, value)
+        return self.compare_field(operator, field, kind, value)
+
+    def compare_field(self, operator: str, field: str, kind: str, value: Any) -> str:
+        """Return a condition on a built-in field; names of collections are kept composed."""
         column = FIELDS[field][1]
         if field in ("$title", "$source_key", "$uri"):
             return self.compare_name(operator, field, column, value)
-        if field == "$collection":  # names of collections are kept composed
-            value = composed(value)
+        if field == "$collection":
+            compared = self.compare(operator, column, kind, composed(value))
+            found = f"SELECT n.id FROM pgblend_data.collection AS n WHERE {compared}"
+            return f"d.collection_id IN ({found})"
         compared = self.compare(operator, column, kind, value)
         if field == "$date":
             other = self.compare(operator, UNDATED, kind, value)
@@ -79,9 +85,6 @@ class Compiler:
             if self.by_document:
                 return of_document
             return f"CASE WHEN {OWN_DATE} IS NULL THEN {of_document} ELSE {own} END"
-        if field == "$collection":
-            found = f"SELECT n.id FROM pgblend_data.collection AS n WHERE {compared}"
-            return f"d.collection_id IN ({found})"
         return compared
 
     def compare_name(self, operator: str, field: str, column: str, value: Any) -> str:

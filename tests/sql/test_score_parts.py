@@ -7,7 +7,7 @@ import pytest
 
 from support.database import Database
 from support.model_library import QUERY, WEAK, fill, use_models
-from support.model_provider import GatewayProcess, ModelProvider
+from support.model_provider import Behaviour, GatewayProcess, ModelProvider
 
 MODES = ("fast", "default", "thorough")
 PROFILES = ("balanced", "gno_epic", "gno", "three_arm", "rrf_mmr", "graph")
@@ -117,8 +117,11 @@ def test_age_takes_what_it_takes(library: Database) -> None:
     assert by_key["rollout"]["score"] < 1e-3
 
 
-def test_the_model_calls_are_seen_beside_the_arms(library: Database) -> None:
+def test_the_model_calls_are_seen_beside_the_arms(
+    library: Database, model_provider: ModelProvider
+) -> None:
     """A call is sent before the lexical arm runs and taken after it."""
+    model_provider.behaviours["embed"] = Behaviour(delay_seconds=0.2)  # longer than the arm
     told = explain(library, {"mode": "fast"})
     stages = {stage["name"]: stage for stage in told["stages"]}
     embed, lexical = stages["embed"], stages["lexical"]
