@@ -54,13 +54,15 @@ def corrected_notes(
     return {rank: notes[text] for rank, text in enumerate(corrections, 1)}
 
 
+def corrected_words(note: Mapping[str, Json]) -> dict[str, list[str]]:
+    """Return what the fuzzy arm took for each unknown word, from a rank's note."""
+    told = note.get("corrections")
+    return told if isinstance(told, dict) else {}
+
+
 def corrected_lexemes(note: Mapping[str, Json]) -> tuple[str, ...]:
     """Return the lexemes that the fuzzy arm took for unknown words, from a rank's note."""
-    told = note.get("corrections")
-    found = told.values() if isinstance(told, dict) else ()
-    return tuple(
-        str(lexeme) for of_word in found if isinstance(of_word, list) for lexeme in of_word
-    )
+    return tuple(lexeme for of_word in corrected_words(note).values() for lexeme in of_word)
 
 
 def vectors_of_texts(
@@ -140,8 +142,37 @@ def first_lists(
     corrected.weight *= NAME_FACTOR if words and words.named else 1
     log.done("fuzzy", len(corrected.found.chunk_ids))
     if words and any("corrections" in note for note in corrected.notes.values()):
+        bound_by_exact_words(corrected, words)
         words.weight /= 8
     return [*lists, corrected] if corrected.found.chunk_ids else lists
+
+
+def bound_by_exact_words(corrected: ArmList, words: ArmList) -> None:
+    """Let corrected words give a passage no more than words as typed give the best one.
+
+    A short text with a corrected word would outweigh a longer one with the words themselves. There
+    is no bound where more words are misspelt than not, or none as typed is found.
+    """
+    found = corrected.found
+    misspelt = max(len(corrected_words(note)) for note in corrected.notes.values())
+    if not words.found.scores or misspelt > words.asked - misspelt:
+        return
+    most = words.found.scores[0]
+    exact = dict(zip(words.found.chunk_ids, words.found.scores, strict=True))
+    scores = [
+        min(score, exact.get(chunk_id, 0.0) + most)
+        for chunk_id, score in zip(found.chunk_ids, found.scores, strict=True)
+    ]
+    places = list(zip(found.document_ids, found.chunk_indexes, strict=True))
+    order = sorted(range(len(scores)), key=lambda at: (-scores[at], places[at]))
+    corrected.found = found._replace(
+        chunk_ids=[found.chunk_ids[at] for at in order],
+        document_ids=[found.document_ids[at] for at in order],
+        chunk_indexes=[found.chunk_indexes[at] for at in order],
+        scores=[scores[at] for at in order],
+        parts=[found.parts[at] for at in order],
+    )
+    corrected.notes = {rank: corrected.notes[at + 1] for rank, at in enumerate(order, 1)}
 
 
 Arm = tuple[str, str, float, str]  # kind, name, weight, text

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import psycopg
 import pytest
 
+from pgblend.plpy.lexical.question_words import question_words
 from support.database import Database
 from support.typo import misspell
 
@@ -138,6 +139,29 @@ def test_a_corrected_word_does_not_outweigh_an_exact_one(both: Database) -> None
     rows = found(both, "Ventil Schornstien")
     assert "Ventil" in rows[0][1]
     assert any("Schornstein" in text for _, text, _ in found(both, "Schornstien"))
+
+
+def test_a_short_text_with_a_corrected_word_does_not_outweigh_exact_ones(both: Database) -> None:
+    """Its length alone would put it before longer ones."""
+    both.rows("SELECT add_collection('bins', 'german')")
+    for number in range(30):
+        text = f"Bei Kunde {8400 + number} ist das Ventil undicht, wir kommen am Dienstag vorbei"
+        both.rows("SELECT ingest_document('bins', %s, %s)", f"k{number}", text)
+    both.rows("SELECT ingest_document('bins', 'bin', 'Die Tonne ist voll')")
+    search = "SELECT source_key, score FROM hybrid_search(%s, 2, ARRAY['bins'], options => %s)"
+    for query in ("Kunde 8401 Tone", "8401 Tone", "Ventil 8401 Tone"):
+        rows = both.rows(search, query, PATIENT)
+        assert [key for key, _ in rows] == ["k1", "bin"], query
+        assert rows[0][1] > rows[1][1]
+    assert both.rows(search, "Tone", PATIENT)[0][0] == "bin"
+
+
+def test_every_configuration_of_postgresql_has_question_words(both: Database) -> None:
+    configs = both.column(
+        "SELECT cfgname::text FROM pg_ts_config"
+        " WHERE cfgnamespace = 'pg_catalog'::regnamespace AND cfgname <> 'simple'"
+    )
+    assert [config for config in configs if not question_words([config])] == []
 
 
 def test_a_correction_in_one_language_does_not_outweigh_a_word_of_another(both: Database) -> None:
