@@ -10,7 +10,6 @@ import logging
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import date
 from functools import cache
 from threading import Lock
 from typing import Any, Literal, LiteralString, NamedTuple, Self
@@ -21,10 +20,11 @@ from psycopg_pool import ConnectionPool
 
 from pgblend.cli.base.database import Connection, connect, fetch_rows, prepare, resolve_database_url
 from pgblend.cli.base.replica import wait_for_changes
-from pgblend.cli.documents.document import storable_text, storable_value
+from pgblend.cli.documents.document import storable_text
 from pgblend.cli.embed.embedding import FIRST_SPACE
 from pgblend.cli.embed.queue import store_vectors
 from pgblend.cli.search.statements import LEXICAL_SEARCH, SEARCH, VECTOR_SEARCH, SearchRequest
+from pgblend.integrations.values import stored_metadata, stored_text, vector_of
 
 Arm = Literal["hybrid", "vector", "lexical"]
 _APPLICATION = "pgblend integration"
@@ -152,13 +152,15 @@ class Client:
         model fills. U+FFFD stands for characters that PostgreSQL cannot store,
         as in what `pgblend ingest` reads.
         """
+        _check_keys(texts)
         with self.connection() as connection, connection.transaction():
             vectors = {}
             # In one order, so that two writers cannot deadlock.
             for text in sorted(texts, key=lambda one: one.key):
                 (stored,) = fetch_rows(connection, _STORE, _parameters(collection, text))
                 if text.vector is not None:
-                    vectors[stored["document_id"]] = text.vector
+                    place = f"the vector of {text.key!r}"
+                    vectors[stored["document_id"]] = vector_of(text.vector, place)
             if vectors:
                 _store_vectors(connection, vectors, model, space)
 
@@ -223,14 +225,15 @@ def search_request(
     options: Mapping[str, Any] | None = None,
     vector: Sequence[float] | None = None,
 ) -> SearchRequest:
-    """Return a search; its filter is in pgblend's language."""
+    """Return a search; its filter is in pgblend's language. The query is cleaned as texts are."""
+    numbers = None if vector is None else vector_of(vector, "the query's vector").to_text()
     return SearchRequest(
-        query=query,
+        query=stored_text(query, "the query"),
         limit=limit,
         collections=None if collections is None else list(collections),
         filter=None if filter is None else dict(filter),
         options=dict(options or {}),
-        query_embedding=None if vector is None else json.dumps(list(map(float, vector))),
+        query_embedding=numbers,
     )
 
 
@@ -245,30 +248,30 @@ def facts_of(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _parameters(collection: str, text: StoredText) -> dict[str, object]:
-    given = json.loads(json.dumps(text.metadata, default=_date_as_text))
-    metadata = storable_value(given)
+    metadata = stored_metadata(text.metadata, text.key)
     title, source = (metadata.get(name) for name in ("title", "source"))
     return {
         "collection": collection,
         "key": storable_text(text.key),
-        "content": storable_text(text.content),
+        "content": stored_text(text.content, f"the text of {text.key!r}"),
         "title": title if isinstance(title, str) else None,
         "uri": source if isinstance(source, str) else None,
         "metadata": json.dumps(metadata),
     }
 
 
-def _date_as_text(value: object) -> str:
-    if isinstance(value, date):
-        return value.isoformat()
-    raise TypeError(
-        f"metadata: {value!r} is of type {type(value).__name__}: expected what JSON has, or a date"
-    )
+def _check_keys(texts: Sequence[StoredText]) -> None:
+    """Raise where two keys that differ are stored as one; of one given twice the last counts."""
+    stored: dict[str, str] = {}
+    for text in texts:
+        other = stored.setdefault(storable_text(text.key), text.key)
+        if other != text.key:
+            raise ValueError(f"ids {other!r} and {text.key!r} are stored as one: rename one")
 
 
 def _store_vectors(
     connection: Connection,
-    vectors: Mapping[int, Sequence[float]],
+    vectors: Mapping[int, Vector],
     model: str,
     space: str | None,
 ) -> None:
@@ -276,11 +279,11 @@ def _store_vectors(
     found = fetch_rows(connection, _SPACE, {"space": space})
     name = found[0]["name"] if found else space or FIRST_SPACE
     if not found:
-        dimensions = len(next(iter(vectors.values())))
+        dimensions = next(iter(vectors.values())).dimensions()
         made = {"space": name, "model": model, "dimensions": dimensions, "named": space is not None}
         connection.execute(_MAKE_SPACE, made)
     chunks = fetch_rows(connection, _CHUNKS, {"document_ids": list(vectors)})
-    by_chunk = {row["chunk_id"]: Vector(vectors[row["document_id"]]) for row in chunks}
+    by_chunk = {row["chunk_id"]: vectors[row["document_id"]] for row in chunks}
     store_vectors(connection, name, by_chunk)
 
 

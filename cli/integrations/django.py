@@ -17,6 +17,8 @@ from django.db.migrations.operations.base import Operation
 from django.db.models.expressions import Expression
 from django.db.models.sql.constants import INNER
 
+from pgblend.cli.documents.document import storable_text
+
 _TABLE = "pgblend_search"
 # What a queryset's rows have of the search, as search_rank and so on.
 _COLUMNS: dict[str, models.Field] = {
@@ -50,7 +52,7 @@ class SearchQuerySet(models.QuerySet):  # type: ignore[misc]
         it is given.
         """
         arguments = {
-            "query": query,
+            "query": storable_text(query),
             "result_limit": limit,
             "collections": [collection or self.model._meta.db_table],
             "filter": _json(filter),

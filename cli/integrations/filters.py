@@ -1,9 +1,10 @@
 """Filters of frameworks in pgblend's own language; what has no counterpart is an error."""
 
 from collections.abc import Mapping
-from datetime import date
 from typing import Any
 
+from pgblend.cli.documents.document import storable_text, storable_value
+from pgblend.integrations.values import plain_value
 from pgblend.plpy.base.filters import FIELDS, METADATA
 
 Filter = dict[str, Any]
@@ -105,23 +106,25 @@ def _condition(key: str, operator: str, value: Any, operators: Mapping[str, str]
 
 def _key(key: str) -> str:
     """Return pgblend's name of a key: of a built-in field the same, of metadata no other's."""
-    if key in FIELDS or not (key.startswith("$") or key in _CONNECTIVES):
-        return key
-    return METADATA + key
+    name = storable_text(key)
+    if name in FIELDS or not (name.startswith("$") or name in _CONNECTIVES):
+        return name
+    return METADATA + name
 
 
 def _value(value: Any) -> Any:
-    """Return a value as JSON has it: a date or a time as text, any sequence as a list."""
-    if isinstance(value, list | tuple | set | frozenset):
-        return [_value(part) for part in value]
-    if isinstance(value, date):
-        return value.isoformat()
-    if isinstance(value, str | bool | int | float):
-        return value
-    raise FilterError(
-        f"filter: {value!r} is of type {type(value).__name__}: expected text, a number, a truth "
-        "value, a date or a list of them"
-    )
+    """Return a value as a filter's JSON has it, cleaned as what is stored."""
+    try:
+        plain = storable_value(plain_value(value, "filter"))
+    except TypeError as error:
+        raise FilterError(str(error)) from None
+    given = plain if isinstance(plain, list) else [plain]
+    if not all(isinstance(part, str | bool | int | float) for part in given):
+        raise FilterError(
+            f"filter: {value!r} is of type {type(value).__name__}: expected text, a finite number, "
+            "a truth value, a date or a list of them"
+        )
+    return plain
 
 
 def _all(parts: Any) -> Filter:

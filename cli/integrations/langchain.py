@@ -24,6 +24,7 @@ from pgblend.integrations.client import (
     shared_client,
 )
 from pgblend.integrations.filters import from_langchain
+from pgblend.integrations.values import stored_text
 
 
 class PgblendRetriever(BaseRetriever):
@@ -126,28 +127,34 @@ class PgblendVectorStore(VectorStore):
     ) -> list[str]:
         """Add texts, or replace those with the same ids; return the ids, made where none is given.
 
-        A metadata's title and source are the document's title and uri as well.
+        A metadata's title and source are the document's title and uri as well. Of texts with one
+        id the last counts.
         """
-        contents = list(texts)
-        keys = [key or str(uuid4()) for key in ids or [None] * len(contents)]
+        if isinstance(texts, str):
+            raise TypeError(f"texts is {texts!r}: expected a list of texts")
+        contents = [stored_text(text, f"texts[{i}]") for i, text in enumerate(texts)]
+        given_ids, given = ids or [None] * len(contents), metadatas or [{}] * len(contents)
+        _expect_one_each(contents, "ids", given_ids)
+        _expect_one_each(contents, "metadatas", given)
+        keys = [str(key) if key else str(uuid4()) for key in given_ids]
         vectors: Sequence[Sequence[float] | None] = (
             self._embedding.embed_documents(contents) if self._embedding else [None] * len(keys)
         )
-        given = metadatas or [{}] * len(keys)
+        _expect_one_each(contents, "vectors of the embedding", vectors)
         stored = [StoredText(*parts) for parts in zip(keys, contents, given, vectors, strict=True)]
         self._client.store(self._collection, stored, type(self._embedding).__name__, self._space)
         return keys
 
     def delete(self, ids: list[str] | None = None, **kwargs: Any) -> bool | None:
         """Delete documents by id; all of the collection where ids is None."""
-        self._client.delete(self._collection, ids)
+        self._client.delete(self._collection, None if ids is None else list(map(str, ids)))
         return True
 
     def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
         """Return the documents that are there, in the order of the ids."""
         return [
             Document(id=text.key, page_content=text.content, metadata=dict(text.metadata))
-            for text in self._client.get(self._collection, ids)
+            for text in self._client.get(self._collection, list(map(str, ids)))
         ]
 
     def similarity_search(self, query: str, k: int = 4, **kwargs: Any) -> list[Document]:
@@ -216,4 +223,10 @@ class PgblendVectorStore(VectorStore):
 
 
 def _vector_of(embedding: Embeddings | None, query: str) -> list[float] | None:
-    return embedding.embed_query(query) if embedding and query.strip() else None
+    text = stored_text(query, "the query")
+    return embedding.embed_query(text) if embedding and text.strip() else None
+
+
+def _expect_one_each(texts: Sequence[str], name: str, given: Sequence[Any]) -> None:
+    if len(given) != len(texts):
+        raise ValueError(f"{len(texts)} texts and {len(given)} {name}: expected as many")

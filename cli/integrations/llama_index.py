@@ -29,6 +29,7 @@ from pgblend.integrations.client import (
     shared_client,
 )
 from pgblend.integrations.filters import Filter, from_llama_index
+from pgblend.integrations.values import stored_metadata, stored_text
 
 _FACTS = "pgblend"
 _NODE = "_node_content"  # where LlamaIndex keeps a node among its metadata
@@ -70,7 +71,7 @@ class PgblendRetriever(BaseRetriever):
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         query, vector = query_bundle.query_str, query_bundle.embedding
         if vector is None and self._embed_model and query.strip():
-            vector = self._embed_model.get_query_embedding(query)
+            vector = self._embed_model.get_query_embedding(stored_text(query, "the query"))
         request = search_request(
             query, self._top_k, self._collections, self._filter, self._options, vector
         )
@@ -129,7 +130,7 @@ class PgblendVectorStore(BasePydanticVectorStore):
             StoredText(
                 node.node_id,
                 node.get_content(metadata_mode=MetadataMode.NONE),
-                node_to_metadata_dict(node, remove_text=True),
+                node_to_metadata_dict(_plain_node(node), remove_text=True),
                 node.embedding,
             )
             for node in nodes
@@ -230,6 +231,11 @@ def _wanted(query: VectorStoreQuery) -> Filter | None:
 
 def _both(one: Filter | None, other: Filter | None) -> Filter | None:
     return {"and": [one, other]} if one and other else one or other
+
+
+def _plain_node(node: BaseNode) -> BaseNode:
+    """Return a node whose metadata LlamaIndex can write down."""
+    return node.model_copy(update={"metadata": stored_metadata(node.metadata, node.node_id)})
 
 
 def _found_node(row: Mapping[str, Any]) -> BaseNode:

@@ -23,6 +23,8 @@ from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 from sqlalchemy.sql.selectable import TableValuedAlias
 from sqlalchemy.types import TypeEngine
 
+from pgblend.cli.documents.document import storable_text
+
 _COLUMNS: tuple[ColumnElement[Any], ...] = tuple(
     column(name, type_)
     for type_, names in (
@@ -124,5 +126,6 @@ def _search(name: str, **arguments: Any) -> TableValuedAlias:
 def _named(name: str, value: Any) -> ColumnElement[Any]:
     """Return `name => value`."""
     if not isinstance(value, ClauseElement):
+        value = storable_text(value) if isinstance(value, str) else value
         value = bindparam(name, value, type_=_ARGUMENTS[name], unique=True)
     return literal_column(name).op("=>")(value)

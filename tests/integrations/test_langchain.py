@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterator
 from typing import Any
+from uuid import uuid4
 
 import psycopg
 import pytest
@@ -90,7 +91,7 @@ def test_a_retrieved_passage_says_how_it_was_found(
     assert facts["citation"]["uri"] == "wine/red.md"
     assert facts["citation"]["title"] == "Bordeaux"
     (reason,) = facts["degraded"]
-    assert reason.startswith("vector: no model gateway is set")
+    assert reason.startswith("vector: callers bring the vectors of embedding space")
 
 
 def test_what_a_search_without_rows_went_without_is_logged(
@@ -99,7 +100,7 @@ def test_what_a_search_without_rows_went_without_is_logged(
     retriever = PgblendRetriever(collections=[COLLECTION], client=client)
     with caplog.at_level(logging.WARNING, "pgblend"):
         assert retriever.invoke("zebra") == []
-    assert ["no model gateway" in message for message in caplog.messages] == [True]
+    assert ["callers bring the vectors" in message for message in caplog.messages] == [True]
 
 
 def test_without_an_embedding_words_find_at_once(client: Client) -> None:
@@ -180,6 +181,32 @@ def test_vectors_go_into_the_space_that_is_named(client: Client) -> None:
 def test_metadata_that_json_lacks_is_an_error_that_names_it(store: PgblendVectorStore) -> None:
     with pytest.raises(TypeError, match="is of type complex: expected what JSON has"):
         store.add_texts(["x"], [{"number": 1j}])
+
+
+@pytest.mark.parametrize(
+    ("texts", "others", "said"),
+    [
+        (["a", "b"], {"ids": ["1"]}, "2 texts and 1 ids: expected as many"),
+        (["a", "b"], {"metadatas": [{}]}, "2 texts and 1 metadatas: expected as many"),
+        ("abc", {}, "texts is 'abc': expected a list of texts"),
+        (["a", None], {}, r"texts\[1\] is None: expected text"),
+    ],
+)
+def test_what_does_not_fit_is_named(
+    store: PgblendVectorStore, texts: Any, others: dict[str, Any], said: str
+) -> None:
+    with pytest.raises((TypeError, ValueError), match=said):
+        store.add_texts(texts, **others)
+
+
+def test_what_no_embedding_takes_is_cleaned_before_it_is_asked(store: PgblendVectorStore) -> None:
+    one = uuid4()
+    store.add_texts(["a\0b heron", "\ud800 tern"], [{"k": one}, None], ids=[one, 5])  # type: ignore[list-item]
+    assert [d.page_content for d in store.get_by_ids([one, 5])] == ["a\ufffdb heron", "\ufffd tern"]  # type: ignore[list-item]
+    assert keys(store.similarity_search("tern \udfff", k=1)) == ["5"]
+    assert keys(store.similarity_search("heron", filter={"k": one})) == [str(one)]
+    store.delete([one, 5])  # type: ignore[list-item]
+    assert store.similarity_search("heron") == []
 
 
 def test_a_url_that_does_not_answer_is_an_error_at_once() -> None:

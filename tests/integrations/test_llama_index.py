@@ -1,8 +1,10 @@
 """LlamaIndex' index and retrievers over the store, and the store by itself."""
 
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import psycopg
 import pytest
 from llama_index.core import StorageContext, VectorStoreIndex
@@ -202,3 +204,19 @@ async def test_the_retriever_searches_what_others_brought(
     assert found.score == found.node.metadata["pgblend"]["score"]
     vector = QueryBundle("wine", embedding=list(embed("wine", SIZE)))
     assert [each.score for each in await retriever.aretrieve(vector)] == [found.score]
+
+
+def test_odd_metadata_of_nodes(store: PgblendVectorStore) -> None:
+    given = {
+        "k\0": "v\0",
+        "price": Decimal("9.5"),
+        "n": np.int64(3),
+        "set": {1},
+        "odd": float("nan"),
+    }
+    store.add([TextNode(id_="odd", text="x\0\ud800", metadata=given, embedding=[1.0] * SIZE)])
+    (found,) = store.get_nodes(["odd"])
+    assert found.get_content(MetadataMode.NONE) == "x\ufffd\ufffd"
+    assert found.metadata == {"k\ufffd": "v\ufffd", "price": 9.5, "n": 3, "set": [1], "odd": None}
+    with pytest.raises(TypeError, match=r"metadata of 'no'\['a'\]: b'x' is of type bytes"):
+        store.add([TextNode(id_="no", text="x", metadata={"a": b"x"})])
