@@ -55,7 +55,7 @@ def gather(query: Query, pool: Pool, store: StorePort, log: Log) -> Pool:
             raise UserError(str(error), "expand_query gives the texts.") from None
     sample = arms.sample() if query.request.traced == "facets" else None
     if gathered.vector is not None and not query.words_found:
-        hint = "these rows are the nearest by vectors, and the option strict leaves them out"
+        hint = "These rows are the nearest by vectors, and the option strict leaves them out"
         log.note("lexical", "no passage was found by its words", hint)
     pool.stored.vector = gathered.vector
     for of_list in gathered.lists:

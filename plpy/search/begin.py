@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from pgblend.plpy.base.ports import Held, Space
 from pgblend.plpy.base.session import UserError
-from pgblend.plpy.search.log import Log
+from pgblend.plpy.search.log import Log, sentences
 from pgblend.plpy.search.plan import check_cursor
 from pgblend.plpy.search.query import Query
 from pgblend.plpy.search.store import StorePort
@@ -35,7 +35,7 @@ def begin(query: Query, store: StorePort, log: Log) -> Query:
     for stage, problem in plan.not_run.items():
         asking = ["mode", stage, *(["history"] if stage == "expand" else [])]
         if any(plan.options.get(name) for name in asking):
-            log.note(stage, problem, "the mode fast does without", "PB010")
+            log.note(stage, problem, "The mode fast does without", "PB010")
     return query
 
 
@@ -53,14 +53,14 @@ def _check_collections(query: Query, log: Log) -> None:
     if query.settings.strict:
         raise UserError(problem, hint, "42501")
     db.warn(problem, hint)
-    log.degraded.append(f"collections: {problem}; {hint}")
+    log.degraded.append(f"collections: {sentences(problem, hint)}")
 
 
 def _check_replay(place: str, log: Log) -> None:
     """Name what a standby has not replayed of what the search waited for."""
     behind = log.db.run(_BEHIND, ["text"], place)[0]["behind"]
     if behind is not None and behind > 0:
-        hint = "search again, or raise timeouts_ms, key total: commands wait as long"
+        hint = "Search again, or raise timeouts_ms, key total: commands wait as long"
         problem = f"this standby is {behind} bytes of the log behind {place}"
         log.note("replica", problem, hint, "PB015")
 

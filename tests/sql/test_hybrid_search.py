@@ -23,7 +23,7 @@ def test_words_alone_answer_without_vectors(db: Database) -> None:
     db.rows("SELECT add_collection('c')")
     add_documents(db, "c", DOCUMENTS)
     rows = db.rows("SELECT rank, source_key, relevance, degraded FROM hybrid_search('deploy')")
-    reason = "no embedding space yet; pgblend worker makes and fills one where a model gateway runs"
+    reason = "no embedding space yet. pgblend worker makes and fills one where a model gateway runs"
     assert rows == [(1, "deploy", None, [f"vector: {reason}"])]
     assert db.warnings() == [f"searching without the vector arm: {reason}"]
 
@@ -106,7 +106,7 @@ def test_without_a_gateway_the_words_answer(library: Database) -> None:
     rows = library.rows("SELECT source_key, degraded FROM hybrid_search('deploy')")
     assert rows[0][0] == "deploy"
     (note,) = rows[0][1]
-    assert note.startswith("vector: no model gateway is set; Start one")
+    assert note.startswith("vector: no model gateway is set. Start one")
     assert library.warnings() == [note.replace("vector:", "searching without the vector arm:")]
 
 

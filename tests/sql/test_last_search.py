@@ -135,7 +135,7 @@ def test_a_reader_without_any_grant_is_told_so(committed: Database, connect_as: 
 @pytest.mark.parametrize(
     ("problem", "note"),
     [
-        ("it broke", "rerank: it broke; Mend it."),
+        ("it broke", "rerank: it broke. Mend it."),
         ("it broke.", "rerank: it broke. Mend it."),
         ("is it there?", "rerank: is it there? Mend it."),
     ],

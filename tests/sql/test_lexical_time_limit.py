@@ -130,6 +130,6 @@ def test_a_slow_correction_costs_the_fuzzy_list_alone(library: Database, other: 
     rows = late(library, other, "posting", lambda: other.rows(statement, json.dumps(LIMIT)))
     assert [key for key, _ in rows] == ["sea"]
     assert [note for note in rows[0][1] if not note.startswith("vector")] == [
-        "fuzzy: the time limit of fuzzy is over; Raise timeouts_ms, key lexical."
+        "fuzzy: the time limit of fuzzy is over. Raise timeouts_ms, key lexical."
     ]
     assert set(keys(other, "hybrid_search", "sea wiine", {})) == {"sea", "wine", "cheese"}

@@ -234,7 +234,7 @@ def test_without_models_a_mode_by_default_is_silent(db: Database) -> None:
     assert (details["not_run"], degraded) == ({"rerank": "no model is set for it"}, [])
     assert db.warnings() == []
     (degraded,) = search(db, "degraded", {"rerank": "on"})[0]
-    assert degraded == ["rerank: no model is set for it; the mode fast does without"]
+    assert degraded == ["rerank: no model is set for it. The mode fast does without"]
     assert len(db.warnings()) == 1
     error = db.error(
         "SELECT * FROM hybrid_search(%s, options => %s)", QUERY, '{"rerank": true, "strict": true}'

@@ -265,7 +265,7 @@ def test_no_vector_yet(library: Database) -> None:
 def test_without_a_gateway_only_words_are_looked_at(library: Database) -> None:
     diagnosis = diagnose(library, "deploy", "sea", no_vector=True, fuzzy="off")
     arms = findings(diagnosis)
-    assert arms["vector"].startswith("It was not looked for by vectors: no model gateway is set; ")
+    assert arms["vector"].startswith("It was not looked for by vectors: no model gateway is set. ")
     assert diagnosis["verdict"] == (
         'No arm has it among its candidates: it lacks the word "deploy".'
     )

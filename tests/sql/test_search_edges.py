@@ -193,7 +193,7 @@ def test_a_mode_that_is_asked_for_says_what_is_missing(library: Database) -> Non
     assert row[0]["expansion"] == "wanted"
     assert sorted(note.partition(":")[0] for note in row[1]) == ["expand", "rerank"]
     assert sorted(library.warnings()) == [
-        f"searching without the {stage} stage: no model is set for it; the mode fast does without"
+        f"searching without the {stage} stage: no model is set for it. The mode fast does without"
         for stage in ("expand", "rerank")
     ]
     error = library.error(

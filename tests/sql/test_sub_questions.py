@@ -91,7 +91,7 @@ def test_a_chat_is_not_read_where_no_model_may_be_asked(
     db.rows("SELECT reset_setting('expansion_model')")
     found(db, {"history": CHAT})
     assert [one for one in db.warnings() if "expand" in one] == [
-        "searching without the expand stage: no model is set for it; the mode fast does without"
+        "searching without the expand stage: no model is set for it. The mode fast does without"
     ]
 
 

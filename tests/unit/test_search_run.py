@@ -143,14 +143,14 @@ def test_documents_are_shown_once_and_age() -> None:
 def test_a_list_whose_time_is_over_is_left_out_and_named() -> None:
     _, page = found({"v.lexeme BETWEEN": failing("PB009")}, "red foxx")
     assert page.degraded == [
-        "fuzzy: the time limit of fuzzy is over; Raise timeouts_ms, key lexical."
+        "fuzzy: the time limit of fuzzy is over. Raise timeouts_ms, key lexical."
     ]
 
 
 def test_words_that_are_too_late_are_left_to_the_vectors() -> None:
     db, page = found({"dead_digest": failing("PB009", "Raise it.")})
     assert page.ids == [4, 2, 1]
-    assert page.degraded == ["lexical: PB009; Raise it."]
+    assert page.degraded == ["lexical: PB009. Raise it."]
     assert json.loads(db.session["pgblend_last_search"][2])["candidates"] is None
     assert "v.lexeme BETWEEN" not in db.asked
 
@@ -197,7 +197,7 @@ def test_what_there_is_of_an_index_is_searched() -> None:
     page = Page(
         search(db, asked()._replace(tries=Tries(attempts=2, looked_again=True)), StoreNode(db))
     )
-    assert page.degraded == ["lexical: PB002; Make it."]
+    assert page.degraded == ["lexical: PB002. Make it."]
     assert (page.report["trace"]["bm25_status"], page.report["trace"]["attempts"]) == (
         "uninitialized", 3
     )  # fmt: skip
@@ -211,7 +211,7 @@ def test_a_damaged_index_is_left_out() -> None:
         "c.name <> ALL": lambda *values: left.append(values) or [{"ids": [1]}],
     }
     _, page = found(damaged)
-    assert page.degraded == ["lexical: PB002; Make it anew."]
+    assert page.degraded == ["lexical: PB002. Make it anew."]
     assert left == [([1], ["c"])]
     assert page.ids == [2, 1, 4]
 
@@ -220,7 +220,7 @@ def test_vectors_that_fail() -> None:
     outcome = {"problem": "no gateway", "hint": "Start one."}
     sent = {"_request_model(": lambda *_: [{"sent": json.dumps(outcome)}]}
     _, page = found(sent, "red_fox", vector=None)
-    assert page.degraded == ["vector: no gateway; Start one."]
+    assert page.degraded == ["vector: no gateway. Start one."]
     assert page.details[0]["relevance_basis"] is None
     with pytest.raises(UserError, match="VECTORS_UNAVAILABLE: no gateway") as failed:
         found(
@@ -281,7 +281,7 @@ def test_nearest_by_vectors_say_so() -> None:
     db.kept("calls")["1"] = Call()
     page = Page(search(db, asked("zzz", vector=None, only_arm="lexical"), StoreNode(db)))
     assert page.ids == [4, 2, 1]
-    assert page.degraded[0].startswith("lexical: no passage was found by its words;")
+    assert page.degraded[0].startswith("lexical: no passage was found by its words.")
     assert page.report["trace"]["fallback_used"] is True
     assert (page.report["trace"]["bm25_len"], page.report["trace"]["dense_len"]) == (0, 3)
 
@@ -397,7 +397,7 @@ def test_a_blank_query_asks_for_nothing() -> None:
 
 def test_what_a_search_is_without_is_named() -> None:
     _, page = found(state(None))
-    assert page.degraded[0].startswith("vector: no embedding space yet; ")
+    assert page.degraded[0].startswith("vector: no embedding space yet. ")
     waiting = {"LIMIT 0": lambda *_: [{**HELD, "is_waiting": True}]}
     assert found(waiting)[1].degraded[0].startswith("vector: some passages have no vector yet")
     no_models = state(expansion_model=None, rerank_model=None)
