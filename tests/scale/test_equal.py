@@ -101,7 +101,7 @@ _OF_WHICH_LANGUAGE: Case = (
 )  # fmt: skip
 
 
-@settings(PATIENT, max_examples=6, derandomize=True, database=None)
+@settings(PATIENT, max_examples=3, derandomize=True, database=None)
 @example(case=_OF_WHICH_LANGUAGE)
 @given(case=cases(10, 4))
 def test_shards_are_one_node(scale: Scale, case: Case) -> None:

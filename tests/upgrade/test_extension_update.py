@@ -84,6 +84,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory, place: Place) -> Tree:
     return tree
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", [*runner.released_versions().values(), FORMER])
 def test_it_makes_what_a_new_database_has(
     bare: Database, place: Place, tree: Tree, version: str

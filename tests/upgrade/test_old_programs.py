@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import psycopg
+import pytest
 from click.testing import CliRunner
 from psycopg.types.json import Jsonb
 
@@ -28,6 +29,7 @@ def in_a_new_session(url: str, query: str) -> list[tuple[object, ...]]:
         return Database(connection).rows(query)
 
 
+@pytest.mark.slow
 def test_the_old_gateway_and_door_serve_the_new_database(
     connection: psycopg.Connection,
     database_url: str,
