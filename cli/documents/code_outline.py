@@ -33,6 +33,9 @@ _DEFINITIONS = frozenset(
 # Definitions of these have a body, else they only mention a type.
 _WITH_BODY = frozenset(("class_specifier", "struct_specifier", "union_specifier", "enum_specifier"))
 _VALUES = frozenset(("arrow_function", "function_expression", "generator_function", "class"))
+_ASSIGNMENTS = frozenset(
+    ("variable_declarator", "public_field_definition", "assignment_expression", "pair")
+)
 _AROUND = frozenset(("decorated_definition", "export_statement", "template_declaration"))
 _BEFORE = frozenset(
     (
@@ -53,7 +56,7 @@ _NAMES = frozenset(
         *("destructor_name", "private_property_identifier"),
     )
 )
-_NAME_FIELDS = ("name", "declarator", "left", "type")
+_NAME_FIELDS = ("name", "property", "key", "declarator", "left", "type")
 _LONGEST_NAME = 100
 _DEEPEST_TREE = 50
 
@@ -108,7 +111,7 @@ def _defined(node: tree_sitter.Node) -> tree_sitter.Node | None:
         return node if node.child_by_field_name("name") else None
     if node.type in _DEFINITIONS:
         return node
-    if node.type in ("variable_declarator", "public_field_definition", "assignment_expression"):
+    if node.type in _ASSIGNMENTS:
         value = node.child_by_field_name("value") or node.child_by_field_name("right")
         return node if value is not None and value.type in _VALUES else None
     return None

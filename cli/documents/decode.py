@@ -187,6 +187,11 @@ _OTHER_NAMES = {
 }
 # Their bytes are those of plain letters, or have no look of their own.
 _NOT_TOLD_BY_BYTES = ("iso2022", "hz", "utf-7", "utf-16", "utf-32")
+# What switches between letters in Japanese and Korean mails, which have no byte beyond ASCII.
+_SWITCHES = (
+    (re.compile(rb"\x1b\$(?:[@B]|\(D)"), "iso2022_jp_ext"),
+    (re.compile(rb"\x1b\$\)C"), "iso2022_kr"),
+)
 # Of so many letters beyond ASCII one may be broken.
 _BROKEN_SHARE = 10
 _HTML_CHARSET = re.compile(rb"""<meta[^>]+charset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
@@ -248,6 +253,9 @@ def _encoding_of(data: bytes, html: bool, declared: str) -> tuple[str, str]:
     named = known_encoding(declared) or (_declared_encoding(data) if html else None)
     if named and named.startswith(_NOT_TOLD_BY_BYTES) and _reads(data, named):
         return named, "strict"
+    switched = next((name for switch, name in _SWITCHES if switch.search(data)), None)
+    if switched and data.isascii() and _is_mostly(data, switched, share=1):
+        return switched, "replace"
     if _reads(data, "utf-8"):
         return "utf-8", "strict"
     for encoding in filter(None, ("utf-8", named)):
@@ -262,7 +270,7 @@ def _encoding_of(data: bytes, html: bool, declared: str) -> tuple[str, str]:
     return guess.encoding, "replace"
 
 
-def _is_mostly(data: bytes, encoding: str) -> bool:
+def _is_mostly(data: bytes, encoding: str, share: int = _BROKEN_SHARE) -> bool:
     """Whether bytes are a text in an encoding but for a few; that some are broken is a warning."""
     decoder = codecs.getincrementaldecoder(encoding)("replace")
     others = broken = 0
@@ -271,7 +279,7 @@ def _is_mostly(data: bytes, encoding: str) -> bool:
         text = decoder.decode(data[start:end], final=end >= len(data))
         broken += text.count("\ufffd")
         others += len(text) - len(text.encode("ascii", "ignore"))
-    if broken * _BROKEN_SHARE > others:
+    if broken * share > others:
         return False
     if broken:
         message = f"{broken:,} of its letters are no {encoding}, and read as \ufffd: save it anew"

@@ -39,7 +39,7 @@ MARKDOWN, HTML, JSON, JSONL, TEXT = (
 IMAGE = "image/*"
 # Exports of messages: a file gives many documents.
 SLACK, LINEAR, MBOX = "application/x-slack-export", "application/x-linear", "application/mbox"
-_EXPORT_VERSIONS = {LINEAR: 7, MBOX: 10, SLACK: 7}
+_EXPORT_VERSIONS = {LINEAR: 7, MBOX: 11, SLACK: 7}
 EXPORT_TYPES = {SLACK: "SLACK", LINEAR: "LINEAR", MBOX: "EMAIL"}
 PREFIXES = {SLACK: "slack", LINEAR: "linear", MBOX: "mail"}
 SNIFFED_BYTES = 8192
@@ -142,7 +142,7 @@ def _parse_text(data: bytes) -> Document:
 
 
 _FORMATS = (
-    Format(TEXT, "TEXT", ".txt .text .log", _parse_text, find_links),
+    Format(TEXT, "TEXT", ".txt .text .log", _parse_text, find_links, version=7),
     Format(
         MARKDOWN,
         "MARKDOWN",
@@ -160,13 +160,13 @@ _FORMATS = (
         version=8,
         before=TEXT,
     ),
-    Format(HTML, "HTML", ".html .htm .xhtml", _parse_html, version=11),
+    Format(HTML, "HTML", ".html .htm .xhtml", _parse_html, version=12),
     Format(
         "text/x-tex",
         "LATEX",
         ".tex .latex .ltx",
         _lazy("parse_latex", "parse_latex"),
-        version=9,
+        version=10,
         before=TEXT,
     ),
     Format(
@@ -177,7 +177,7 @@ _FORMATS = (
         version=8,
         before=TEXT,
     ),
-    Format("text/x-rst", "RST", ".rst", _lazy("light_markup", "parse_rst"), version=7, before=TEXT),
+    Format("text/x-rst", "RST", ".rst", _lazy("light_markup", "parse_rst"), version=8, before=TEXT),
     Format("text/x-org", "ORG", ".org", _lazy("light_markup", "parse_org"), version=7, before=TEXT),
     Format(JSON, "JSON", ".json", _parse_json),
     Format(JSONL, "JSON", ".jsonl .ndjson", _parse_text),
@@ -211,18 +211,18 @@ _FORMATS = (
         ".xlsx .xlsm .xltx .xltm .xlam .xlsb .xls .xlt .ods .ots",
         _lazy("parse_spreadsheet", "parse_spreadsheet"),
         extra="documents",
-        version=11,
+        version=12,
     ),
-    Format("text/csv", "CSV", ".csv .tsv", _lazy("parse_csv", "parse_csv"), version=9),
+    Format("text/csv", "CSV", ".csv .tsv", _lazy("parse_csv", "parse_csv"), version=10),
     Format(
         EMAIL,
         "EMAIL",
         ".eml .emlx",
         _lazy("parse_mail", "parse_mail"),
-        version=10,
+        version=11,
         before=TEXT,
     ),
-    Format(OUTLOOK, "EMAIL", ".msg", _lazy("parse_outlook", "parse_outlook"), version=9),
+    Format(OUTLOOK, "EMAIL", ".msg", _lazy("parse_outlook", "parse_outlook"), version=10),
     Format(
         "text/calendar",
         "CALENDAR",
@@ -236,23 +236,23 @@ _FORMATS = (
         "HTML",
         ".mht .mhtml",
         _lazy("parse_mht", "parse_mht"),
-        version=10,
+        version=11,
         before=TEXT,
     ),
-    Format("application/epub+zip", "EPUB", ".epub", _lazy("parse_epub", "parse_epub"), version=10),
+    Format("application/epub+zip", "EPUB", ".epub", _lazy("parse_epub", "parse_epub"), version=11),
     Format(
         "application/vnd.oasis.opendocument.text",
         "ODT",
         ".odt .ott .fodt",
         _lazy("parse_opendocument", "parse_opendocument"),
-        version=9,
+        version=10,
     ),
     Format(
         "application/vnd.oasis.opendocument.presentation",
         "ODP",
         ".odp .otp .fodp",
         _lazy("parse_opendocument", "parse_opendocument"),
-        version=8,
+        version=9,
     ),
     Format(
         IMAGE,
@@ -279,7 +279,7 @@ _FORMATS = (
         ".css .scss .less .toml .yaml .yml .ini .cfg .conf .proto .graphql .tf .cmake .gradle .mk "
         ".diff .patch",
         _parse_code,
-        version=8,
+        version=9,
     ),
 )
 _BY_SUFFIX = {suffix: format for format in _FORMATS for suffix in format.suffixes.split()}

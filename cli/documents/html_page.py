@@ -211,6 +211,17 @@ def is_control(text: str) -> bool:
     return "-".join(text.casefold().split()) in _CONTROLS
 
 
+def is_picture_alone(node: LexborNode) -> bool:
+    """Whether an element may be a picture that only its name tells: a button, a link, a drawing.
+
+    Links within a page are the marks beside its headings.
+    """
+    role = node.attributes.get("role")
+    is_link = node.tag == "a" and "#" not in (node.attributes.get("href") or "#")
+    # The title of a drawing elsewhere than in a button is read by itself.
+    return role == "button" or ((is_link or role == "img") and node.css_first("title") is None)
+
+
 def button_name(node: LexborNode) -> str:
     """Return the name of a button that shows no text, unless the button only works the page."""
     title = node.css_first("svg title")

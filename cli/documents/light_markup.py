@@ -74,7 +74,7 @@ class LineText:
 # and the files told that it takes in.
 
 _LINE = re.compile(r"([!-/:-@\[-`{-~])\1+")
-_INCLUDED = re.compile(r"^\s*\.\. (?:include|literalinclude)::\s*(\S+)")
+_INCLUDED = re.compile(r"^\s*\.\. (?:include|literalinclude)::\s*(\S+)|^\s+:file:\s+(\S+)")
 _FIELD = re.compile(r"^:([A-Za-z][\w -]*):[ \t]+(\S.*)$")
 _FIELDS = frozenset(("author", "category", "date", "description", "keywords", "modified"))
 
@@ -87,7 +87,7 @@ def parse_rst(data: bytes) -> Document:
     is_head = True  # fields, and before them the title
     for number, line in enumerate(lines):
         if match := _INCLUDED.match(line):
-            text.tell_file(match[1])
+            text.tell_file(match[1] or match[2])
         about = _FIELD.match(line) if is_head else None
         if about and about[1].lower() in _FIELDS:
             text.metadata.setdefault(about[1].lower(), about[2].strip())

@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 # What a line begins with that defines something, in most languages.
 _DEFINITION = re.compile(
-    r"^(?P<indent>[ \t]*)(?:(?:export|default|public|private|protected|static|final|abstract|async|"
-    r"pub(?:\([a-z]+\))?|unsafe|data|sealed|inline|virtual|override|partial|internal|local)[ \t]+)*"
-    r"(?:class|def|function\*?|func|fn|interface|struct|trait|impl|enum|module|namespace|object|"
-    r"record|protocol|package|sub|proc|(?i:CREATE(?:[ \t]+OR[ \t]+REPLACE)?)[ \t]+"
-    r"(?i:FUNCTION|PROCEDURE|VIEW|TABLE|TYPE|TRIGGER))[ \t]+"
-    r"(?:\([^)]*\)[ \t]*)?(?P<name>[\w.$]+(?:::[\w.$]+)*)",
+    r"^(?P<indent>[ \t]*)(?:@\w+(?:\([^)\n]*\))?[ \t]+)*"
+    r"(?:(?:export|default|public|private|protected|static|final|abstract|async|open|fileprivate|"
+    r"pub(?:\([a-z]+\))?|unsafe|data|sealed|inline|virtual|override|partial|internal|local|mutating)"
+    r"[ \t]+)*(?:class|def|function\*?|func|fn|@?interface|struct|trait|impl|enum|module|namespace|"
+    r"object|record|@?protocol|package|sub|proc|extension|actor|@implementation|defmodule|defp|"
+    r"defmacro)[ \t]+(?:\([^)\n]*\)[ \t]*)?(?P<name>[\w.$]+(?:(?:::?|-)[\w.$]+)*)",
     re.MULTILINE,
 )
 _TAB_WIDTH = 4
@@ -56,7 +56,38 @@ _BLOCK = re.compile(
     r"|import|removed|check|ephemeral)(?:[ \t]+\"[^\"\n]*\")*)[ \t]*\{",
     re.MULTILINE,
 )
-_DEFINITIONS = {".tf": _BLOCK}
+_SQL_NAME = r"(?:\"[^\"\n]+\"|`[^`\n]+`|\[[^\]\n]+\]|[\w$]+)"
+_STATEMENT = re.compile(
+    r"^(?P<indent>[ \t]*)CREATE[ \t]+(?:OR[ \t]+(?:REPLACE|ALTER)[ \t]+)?"
+    r"(?:(?:GLOBAL|LOCAL|TEMP|TEMPORARY|UNLOGGED|UNIQUE|MATERIALIZED|RECURSIVE|CONSTRAINT|FOREIGN|EVENT)"
+    r"[ \t]+)*(?:FUNCTION|PROCEDURE|AGGREGATE|VIEW|TABLE|TYPE|DOMAIN|TRIGGER|INDEX|SEQUENCE|POLICY|"
+    r"RULE|SCHEMA|PACKAGE(?:[ \t]+BODY)?)[ \t]+(?:CONCURRENTLY[ \t]+)?"
+    rf"(?:IF[ \t]+NOT[ \t]+EXISTS[ \t]+)?(?!ON\b)(?P<name>{_SQL_NAME}(?:\.{_SQL_NAME})*)",
+    re.MULTILINE | re.IGNORECASE,
+)
+_PROTOCOL = re.compile(
+    r"^(?P<indent>[ \t]*)(?:message|service|enum|rpc|extend)[ \t]+(?P<name>[\w.]+)", re.MULTILINE
+)
+_GRAPHQL = re.compile(
+    r"^(?P<indent>[ \t]*)(?:extend[ \t]+)?(?:type|interface|enum|input|union|scalar|query|mutation"
+    r"|subscription|fragment|directive)[ \t]+(?P<name>@?\w+)",
+    re.MULTILINE,
+)
+_ASSIGNED = re.compile(
+    r"^(?P<indent>[ \t]*)(?P<name>[\w.]+)[ \t]*(?:<-|=)[ \t]*function\b", re.MULTILINE
+)
+_LISP = re.compile(
+    r"^(?P<indent>[ \t]*)\((?:ns|def[a-z]*-?)[ \t]+(?:\^\S+[ \t]+)*(?P<name>[^\s()\[\]]+)",
+    re.MULTILINE,
+)
+_DEFINITIONS = {
+    ".tf": _BLOCK,
+    ".sql": _STATEMENT,
+    ".proto": _PROTOCOL,
+    ".graphql": _GRAPHQL,
+    ".r": _ASSIGNED,
+    ".clj": _LISP,
+}
 _NO_GRAMMARS = "code is cut at lines without the grammars of its languages"
 # Trees take many times the memory of their text, and longer files are data.
 _LONGEST_PARSED = 4_000_000

@@ -34,6 +34,8 @@ _METADATA = {
     "description": "description",
     "rights": "rights",
     "source": "source",
+    "relation": "relation",
+    "coverage": "coverage",
 }
 _PAGES = frozenset(("application/xhtml+xml", "text/html", "application/x-dtbook+xml", "text/xml"))
 _GET_ANEW = "get the book anew from where it comes from"
@@ -103,8 +105,12 @@ def _metadata(package: Any) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, key in _METADATA.items():
         values = _values(package, name)
+        if name == "description":  # shops have it as a page
+            values = [parse_page(value).text if "<" in value else value for value in values]
         if values:
             found[key] = values if name == "subject" or len(values) > 1 else values[0]
+    if others := _values(package, "title")[1:]:
+        found["subtitle"] = ": ".join(others)
     return found
 
 

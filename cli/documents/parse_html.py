@@ -19,6 +19,7 @@ from pgblend.cli.documents.html_page import (
     Furniture,
     button_name,
     is_control,
+    is_picture_alone,
     names_drawing,
     page_dates,
 )
@@ -31,9 +32,9 @@ _DROPPED_NAMES = (
 )
 _BLOCK_NAMES = (
     "address article aside blockquote body caption dd details div dl dt fieldset figcaption figure "
-    "dialog footer form h1 h2 h3 h4 h5 h6 header hgroup hr html iframe legend li main menu "
-    "nav object ol option p pre search section select summary svg table tbody textarea tfoot thead "
-    "tr ul"
+    "dialog footer form h1 h2 h3 h4 h5 h6 header hgroup hr html iframe legend li listing main menu "
+    "nav object ol option p plaintext pre search section select summary svg table tbody textarea "
+    "tfoot thead tr ul xmp"
 )
 _LINE_NAMES = "li dt dd tr tbody thead tfoot caption div body html option select svg textarea"
 # End by themselves, so that opening many does not nest.
@@ -51,7 +52,11 @@ _PARAGRAPHS = _BLOCKS - frozenset(_LINE_NAMES.split())
 _UNNESTED = frozenset(_UNNESTED_NAMES.split())
 _LINE_STARTS = frozenset(("hr", "text"))
 _LISTS = frozenset(("ol", "ul", "menu"))
-_PREFORMATTED = frozenset(("pre", "textarea"))
+_PREFORMATTED = frozenset(("listing", "plaintext", "pre", "textarea", "xmp"))
+# What leads to another page, and the attribute that names it.
+_LINKED = {"a": "href", "frame": "src", "iframe": "src"}
+# Have a box of their own within a line.
+_BOXES = frozenset(("marquee", "meter", "progress"))
 # What is put after the text of an element.
 _AFTER = {"q": "\u201d", "rt": ")"}
 # Elements that may be navigation.
@@ -342,7 +347,8 @@ def _write(root: LexborNode, writer: _Writer) -> None:
         if tag in _HEADINGS:
             writer.break_line(2)
             heading_start = writer.position()
-        if tag == "a" and (target := (node.attributes.get("href") or "").strip()):
+        named = _LINKED.get(tag)
+        if named and (target := (node.attributes.get(named) or "").strip()):
             writer.links.append(Link(writer.position(), target[:2001], "path"))
         _enter(tag, node, writer)
         if tag == "table":
@@ -445,7 +451,9 @@ def _enter_inline(tag: str, node: LexborNode, writer: _Writer) -> None:
     elif tag == "button":
         writer.break_line(1)
         writer.write(button_name(node))
-    elif attributes.get("role") == "button" and writer.depth <= _DEEPEST_MENU:
+    elif tag in _BOXES:
+        writer.write(" ")
+    elif writer.depth <= _DEEPEST_MENU and is_picture_alone(node):
         writer.write(f" {button_name(node)} ")
 
 
@@ -481,6 +489,8 @@ def _leave(node: LexborNode, tag: str, writer: _Writer, heading_start: int) -> N
         writer.numbers.pop()
     elif tag == "li":
         writer.bullet = ""
+    elif tag in _BOXES:
+        writer.write(" ")
     elif tag in _AFTER:
         writer.write_after(_AFTER[tag])
     if tag in _HEADINGS:

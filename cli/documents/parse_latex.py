@@ -60,6 +60,20 @@ _INCLUDED = re.compile(
     r"|inputminted(?:\[[^\]]{0,1000}\])?\{[^{}]*\}|(?:sub)?import\*?\s*\{([^{}]*)\})"
     r"\s*(?:\[[^\]]{0,1000}\])?\s*\{([^{}]+)\}"
 )
+# What lists the literature; where it stands, it is set.
+_LITERATURE = re.compile(
+    r"\\(?:bibliography|addbibresource)\s*(?:\[[^\]]{0,1000}\])?\s*\{([^{}]+)\}"
+)
+_SKIPPED = re.compile(r"\\iffalse\b(?:(?!\\iffalse\b).)*?\\fi\b", re.DOTALL)
+# Figures and their units; of the package `units` the figure is the option.
+_QUANTITY = re.compile(
+    r"\\(SI|si|qty|unit|SIrange|qtyrange)(?![A-Za-z])\s*(?:\[([^\]]{0,1000})\])?"
+    rf"((?:\s*{_BRACED}){{1,3}})"
+)
+_UNIT = re.compile(r"\\([A-Za-z]+)\s*")
+_PREFIXES = frozenset(
+    ("nano", "micro", "milli", "centi", "deci", "hecto", "kilo", "mega", "giga", "tera")
+)
 _OPTION = r"(?:\s*\[[^\]]{0,1000}\])*"
 _ENVIRONMENT = re.compile(
     r"\\begin\{(?:tabular|array|longtable|minipage|multicols|thebibliography|adjustbox)\}"
@@ -184,6 +198,9 @@ def parse_latex(data: bytes) -> Document:
             _continue(text, said)
         for folder, name in _INCLUDED.findall(part):
             text.tell_file(f"{folder}{name}".strip())
+    for names in _LITERATURE.findall(prose):
+        for name in names.split(","):
+            text.tell_file(name.strip())
     return text.document()
 
 
@@ -191,9 +208,14 @@ def _parts(source: str) -> Iterator[tuple[str, re.Match[str] | None]]:
     """Yield pieces of prose without their comments, each with the verbatim block after it."""
     place = 0
     for match in _VERBATIM.finditer(source):
-        yield _COMMENT.sub(r"\1", source[place : match.start()]), match
+        yield _seen(source[place : match.start()]), match
         place = match.end()
-    yield _COMMENT.sub(r"\1", source[place:]), None
+    yield _seen(source[place:]), None
+
+
+def _seen(source: str) -> str:
+    """Return a piece of prose without its comments."""
+    return _SKIPPED.sub(_line_ends, _COMMENT.sub(r"\1", source))
 
 
 def _labels(match: re.Match[str]) -> str:
@@ -247,6 +269,7 @@ def _plain(source: str) -> str:
     text = _NOTE.sub(r" (\1)", text)
     text = _ITEM.sub(r"\\item{}\1 ", text)
     text = _LINK.sub(r"\1", text)
+    text = _QUANTITY.sub(_quantity, text)
     text = _ACCENT.sub(_accented, text)
     text = _FRACTION.sub(r"(\1)/(\2)", text)
     text = text.replace("\\\\", " ").replace("~", "\u00a0")
@@ -256,6 +279,15 @@ def _plain(source: str) -> str:
     text = text.replace("``", "\u201c").replace("''", "\u201d").replace("&", " | ")
     text = text.translate(dict.fromkeys(map(ord, "{}$")))
     return text.translate(_RETURNED)
+
+
+def _quantity(match: re.Match[str]) -> str:
+    """Return a figure with the names of its units."""
+    *figures, unit = (one[1] for one in _ARGUMENT.finditer(match[3]))
+    if match[2] and "=" not in match[2]:
+        figures = [match[2], *figures]
+    names = _UNIT.sub(lambda name: name[1] + " " * (name[1] not in _PREFIXES), unit)
+    return " ".join((" \u2013 ".join(figures), names)).strip() + _line_ends(match)
 
 
 def _accented(match: re.Match[str]) -> str:

@@ -46,6 +46,11 @@ _COMMENT = f"{_OFFICE}annotation"
 _BESIDE = (_COMMENT, _NOTE)
 _ROW = f"{_TABLE}table-row"
 _BLOCKS = (f"{_TEXT}h", f"{_TEXT}p", _ROW)
+_FORM = "{urn:oasis:names:tc:opendocument:xmlns:form:1.0}"
+_CONTROL = f"{_DRAWING}control"
+# What nobody sees of a form.
+_UNSEEN_FIELDS = frozenset(("hidden", "password"))
+_TICKED, _UNTICKED = "\u2612", "\u2610"
 # Deleted while changes were tracked: kept in the file, shown to nobody.
 _DELETED = f"{_TEXT}tracked-changes"
 _HEADS = tuple(f"{_STYLE}{name}" for name in ("header", "header-first", "footer", "footer-first"))
@@ -75,6 +80,7 @@ def parse_opendocument(data: bytes) -> Document:
         if next(content.iter(f"{_OFFICE}text"), None) is not None:
             write_numbers(content, [*others, content])
         _set_descriptions(content)
+        _set_controls(content)
         tables: dict[Any, tuple[TableRows, int]] = {}
         for element in content.iter(*_BLOCKS, _IMAGE, _OBJECT, _PAGE, *_BESIDE):
             if next(element.iterancestors(_DELETED), None) is None:
@@ -175,6 +181,29 @@ def _set_descriptions(content: Any) -> None:
             block = frame.makeelement(f"{_TEXT}span" if is_within else f"{_TEXT}p")
             block.text = f" {text} " if is_within else text
             frame.append(block)
+
+
+def _set_controls(content: Any) -> None:
+    """Put what was typed into a form, after its label, as text where it stands."""
+    fields = {field.get(f"{_FORM}id"): field for field in content.iter(f"{_FORM}*")}
+    for control in list(content.iter(_CONTROL)):
+        field = fields.get(control.get(_CONTROL))
+        if field is not None and local_name(field) not in _UNSEEN_FIELDS:
+            is_within = next(control.iterancestors(*_BLOCKS), None) is not None
+            control.tag = f"{_TEXT}span" if is_within else f"{_TEXT}p"
+            control.text = f" {_field_words(field)} "
+
+
+def _field_words(field: Any) -> str:
+    """Return what a reader sees of a field: its mark, its label, what was typed or chosen."""
+    words = [field.get(f"{_FORM}label", "")]
+    if local_name(field) in ("checkbox", "radio"):
+        states = (field.get(f"{_FORM}current-state"), field.get(f"{_FORM}current-selected"))
+        words.insert(0, _TICKED if {"checked", "true"} & set(states) else _UNTICKED)
+    else:
+        words.append(field.get(f"{_FORM}current-value") or field.get(f"{_FORM}value") or "")
+        words += [option.get(f"{_FORM}label", "") for option in field.iter(f"{_FORM}option")]
+    return " ".join(filter(None, words))
 
 
 def _add_object(builder: TextBuilder, archive: zipfile.ZipFile | None, element: Any) -> None:

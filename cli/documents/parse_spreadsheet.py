@@ -2,6 +2,7 @@
 
 import io
 import posixpath
+import re
 import zipfile
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -46,6 +47,11 @@ from pgblend.cli.documents.xlsx_sheets import MAIN, let_go, xlsx_sheets
 
 _TABLE = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
 _TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
+_OFFICE = "{urn:oasis:names:tc:opendocument:xmlns:office:1.0}"
+# How values are stored, the fullest first.
+_VALUES = ("string-value", "date-value", "time-value", "boolean-value", "value")
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}T")
+_DURATION = re.compile(r"PT(\d+)H(\d+)M(\d+)(?:[.,]\d+)?S")
 _OF_STYLE = "{urn:oasis:names:tc:opendocument:xmlns:style:1.0}"
 _STYLE, _STYLE_NAME = f"{_OF_STYLE}style", f"{_OF_STYLE}name"
 _CELLS = (f"{_TABLE}table-cell", f"{_TABLE}covered-table-cell")
@@ -128,7 +134,8 @@ class _SheetReader:
         empty = 0
         for cell in row.iterchildren(*_CELLS):
             times = _repeated(cell, "columns", _LAST_COLUMN)
-            text = "\n".join(map(_paragraph, cell.iterchildren(f"{_TEXT}p")))
+            shown = [_paragraph(each) for each in cell.iterchildren(f"{_TEXT}p")]
+            text = "\n".join(shown) if shown else _stored(cell)
             for child in cell:
                 if local_name(child) != "p":
                     self._note(number, child)
@@ -161,6 +168,15 @@ class _SheetReader:
                 builder.leave_out(name, NO_OBJECT, SAVE_IT)
             else:
                 builder.places.append(Place(start, sheet=self.name, row=row))
+
+
+def _stored(cell: Any) -> str:
+    """Return a cell's value where its program wrote no text beside it."""
+    values = (cell.get(f"{_OFFICE}{name}", "") for name in _VALUES)
+    text = next(filter(None, values), "")
+    if match := _DURATION.fullmatch(text):
+        return ":".join(match.groups())
+    return text.removesuffix("T00:00:00").replace("T", " ") if _DATE.match(text) else text
 
 
 def _paragraph(paragraph: Any) -> str:

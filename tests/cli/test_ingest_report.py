@@ -55,7 +55,7 @@ def test_very_many_names_are_counted():
 def test_a_file_that_is_read_in_another_way_is_read_once_more(ingest, connection, tmp_path):
     """The hash that an earlier version stored of the same bytes is known again."""
     shutil.copy(WILD / "14_epub_missing_chapter" / "missing_chapter.epub", tmp_path / "book.epub")
-    (tmp_path / "a.txt").write_text("Plain text is read as ever.")
+    (tmp_path / "a.json").write_text('{"said": "This is read as ever."}')
     ingest(tmp_path)
     settings = read_collection(connection, "c").chunk_settings
 
@@ -64,7 +64,7 @@ def test_a_file_that_is_read_in_another_way_is_read_once_more(ingest, connection
         parts = json.dumps([f"6 {settings!r} auto", media_type, digest])
         return hashlib.sha256(parts.encode()).hexdigest()
 
-    for name, media_type in (("book.epub", "application/epub+zip"), ("a.txt", "text/plain")):
+    for name, media_type in (("book.epub", "application/epub+zip"), ("a.json", "application/json")):
         connection.execute(
             "UPDATE pgblend_data.document SET content_hash = %s WHERE source_key = %s",
             [first_hash(name, media_type), name],

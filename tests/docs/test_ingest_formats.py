@@ -83,6 +83,7 @@ _HELD = {
     ),
     "other source code": (
         "unit/test_code: test_other_languages_are_cut_at_lines_under_their_definitions "
+        "test_definitions_of_other_languages_are_headings "
         "test_pages_with_code_and_blocks_of_terraform_have_headings",
     ),
     "CSV": (
@@ -133,7 +134,8 @@ _HELD = {
         "test_headings_have_the_numbers_of_the_outline "
         "test_what_is_switched_off_is_left_out_and_told "
         "test_what_is_written_of_a_drawing_is_read_where_it_stands "
-        "test_formulas_are_words_and_pronunciation_is_none",
+        "test_formulas_are_words_and_pronunciation_is_none "
+        "test_what_was_typed_into_a_form_stands_after_its_label",
         "unit/test_pictures: test_notes_and_frames_of_an_odt_are_read_once",
         "cli/test_ingest_texts: test_what_is_shown_is_found test_what_is_not_shown_is_no_word",
     ),

@@ -168,11 +168,17 @@ def test_a_file_that_is_included_is_named():
             ["parts/a", "c", "d/e", "f"],
         ),
         (
+            parse_latex,
+            "\\addbibresource{a.bib}\\begin{document}A\\bibliography{b,c}\\end{document}",
+            ["a.bib", "b", "c"],
+        ),
+        (
             parse_org,
             'A\n#+INCLUDE: "a b.org" :lines "5-"\n#+include: c.org\n',
             ["a b.org", "c.org"],
         ),
         (parse_rst, "A\n\n.. include:: a.rst\n\n.. literalinclude:: b.py\n", ["a.rst", "b.py"]),
+        (parse_rst, "A\n\n.. csv-table:: B\n   :file: b.csv\n\n:file:`no`\n", ["b.csv"]),
     ],
 )
 def test_files_that_a_text_takes_in_are_named(parse, source, names):
@@ -227,6 +233,10 @@ def test_fields_further_down_are_text() -> None:
         (r"\begin{figure}[htb]x\end{figure}", "x"),
         (r"\verb|a_b| \setlength{\parskip}{1em}c", "a_b c"),
         (r"\colorbox{blue}{boxed}", "boxed"),
+        (r"a \iffalse left out \fi b", "a  b"),
+        (r"\SI{5}{\kilo\metre\per\hour} or \qty[mode=text]{3}{kg}", "5 kilometre per hour or 3 kg"),
+        (r"\SIrange{1}{5}{\micro\metre}, \unit[7]{cm}, \si{\volt}",
+         "1 \u2013 5 micrometre, 7 cm, volt"),
     ],
 )  # fmt: skip
 def test_what_is_set_of_a_macro_is_text(source, text):

@@ -5,7 +5,7 @@ import pytest
 from pgblend.cli.documents.document import Document
 from pgblend.cli.documents.parse_opendocument import parse_opendocument
 
-_NAMES = ("office", "text", "style", "drawing", "table", "svg-compatible", "presentation")
+_NAMES = ("office", "text", "style", "drawing", "table", "svg-compatible", "presentation", "form")
 _PREFIXES = {"drawing": "draw", "svg-compatible": "svg"}
 SPACES = " ".join(
     f'xmlns:{_PREFIXES.get(name, name)}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"'
@@ -145,3 +145,18 @@ def test_formulas_are_words_and_pronunciation_is_none() -> None:
     assert lines(read(f"<text:p>Let {formula} be</text:p><text:p>{ruby} Station</text:p>")) == [
         *("Let a/b be", "\u6771\u4eac Station"),
     ]
+
+
+def test_what_was_typed_into_a_form_stands_after_its_label() -> None:
+    fields = (
+        '<form:text form:id="a" form:label="Name" form:current-value="Ann Lee"/>'
+        '<form:checkbox form:id="b" form:label="Agreed" form:current-state="checked"/>'
+        '<form:radio form:id="c" form:label="Boat"/>'
+        '<form:listbox form:id="d"><form:option form:label="Eel"/></form:listbox>'
+        '<form:password form:id="e" form:current-value="secret"/>'
+    )
+    controls = "".join(f'<draw:control draw:control="{each}"/>' for each in "abcde")
+    document = read(
+        f"<office:forms><form:form>{fields}</form:form></office:forms><text:p>{controls}</text:p>"
+    )
+    assert lines(document) == ["Name Ann Lee \u2612 Agreed \u2610 Boat Eel"]

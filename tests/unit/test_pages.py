@@ -75,6 +75,13 @@ def test_a_page_of_a_generator_is_read_without_its_navigation(path):
         ("<meter value=6 max=10>6 of 10</meter>", "6 of 10"),
         ("<progress value=3 max=4>three quarters</progress>", "three quarters"),
         ("<output>42</output>", "42"),
+        ("<p>Load<meter>3 of 5</meter><progress>70 %</progress>full", "Load 3 of 5 70 % full"),
+        ("Code<xmp><b>a\n b</xmp><listing>x\n y</listing>end", "Code\n\n<b>a\n b\n\nx\n y\n\nend"),
+        ("<a href=r.pdf aria-label='Get the report'><svg></svg></a>", "Get the report"),
+        ("<p>Eels<a href='#eels' aria-label='Permalink'><svg></svg></a>", "Eels"),
+        ("<div role=img aria-label='Map of the weir'></div>", "Map of the weir"),
+        ("<svg role=img aria-label='Sales by year'><path d=m1 /></svg>", "Sales by year"),
+        ("<p>Go <span role=img aria-label='rocket'>\U0001f680</span>", "Go \U0001f680"),
         ("<p>The <q>old</q> pier", "The \u201cold\u201d pier"),
         ("<ruby>\u6f22<rp>(</rp><rt>kan</rt><rp>)</rp></ruby>", "\u6f22(kan)"),
         ("<ol start=3><li>Cast off<li>Turn</ol>", "3. Cast off\n4. Turn"),
@@ -94,6 +101,11 @@ def test_a_page_of_a_generator_is_read_without_its_navigation(path):
 )  # fmt: skip
 def test_what_a_reader_sees_is_text(source, text):
     assert parse_page(source).text == text
+
+
+def test_frames_are_links_to_their_pages():
+    page = parse_page("<frameset><frame src=menu.html><frame src=eels.html></frameset>")
+    assert [link.target for link in page.links] == ["menu.html", "eels.html"]
 
 
 @pytest.mark.parametrize(

@@ -80,6 +80,26 @@ def test_an_encoding_is_told_by_language(encoding, text):
         assert decode((ascii_before + text).encode(encoding)) == ascii_before + text
 
 
+@pytest.mark.parametrize("declared", ["", "us-ascii"])
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [("iso2022_jp", "見積書 No. 7 を\n送ります"), ("iso2022_kr", "견적서 7 을\n보냅니다")],
+)
+def test_letters_that_plain_bytes_switch_to_are_read(encoding, text, declared):
+    assert decode(text.encode(encoding), declared=declared) == text
+
+
+def test_a_letter_that_japanese_mails_lack_is_told():
+    # Outlook writes circled figures, which are no part of ISO-2022-JP.
+    data = "会議は三時".encode("iso2022_jp").replace(b"\x1b(B", b"-!\x1b(B")
+    with pytest.warns(DoubtfulEncoding, match="1 of its letters"):
+        assert decode(data, declared="iso-2022-jp") == "会議は三時\ufffd"
+
+
+def test_colours_of_terminals_switch_no_letters():
+    assert decode(b"\x1b[31mred\x1b[0m costs \x1b$") == "\x1b[31mred\x1b[0m costs \x1b$"
+
+
 def test_a_short_text_is_read_with_a_doubt():
     with pytest.warns(DoubtfulEncoding, match="a guess, cp1252"):
         assert decode("déjà".encode("latin-1")) == "déjà"

@@ -287,6 +287,24 @@ def test_cells_of_opendocument_have_the_text_that_they_show() -> None:
     assert [place.row for place in document.places] == [1, 1048576, 1048577, 1]
 
 
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("office:date-value='2026-02-03'", "2026-02-03"),
+        ("office:date-value='2026-02-03T15:30:00'", "2026-02-03 15:30:00"),
+        ("office:time-value='PT36H30M00S'", "36:30:00"),
+        ("office:boolean-value='true'", "true"),
+        ("office:value='7.5'", "7.5"),
+        ("office:value='7.5' office:string-value='Tide'", "Tide"),
+    ],
+)
+def test_a_cell_of_opendocument_without_a_text_has_its_value(value: str, text: str) -> None:
+    cells = f"<table:table-cell {value}/><table:table-cell office:value='1'><text:p/>"
+    row = f"<table:table-row>{cells}</table:table-cell></table:table-row>"
+    document = parse_spreadsheet(ods(f"<table:table table:name='T'>{row}</table:table>"))
+    assert document.text == text
+
+
 def test_beside_the_cells_of_opendocument_are_charts_and_heads_of_pages() -> None:
     frame = '<draw:frame><draw:object xlink:href="./{}"/></draw:frame>'
     cell = f"<table:table-cell><text:p>x</text:p>{frame.format('Chart')}{frame.format('Gone')}"

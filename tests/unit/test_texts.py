@@ -1,10 +1,13 @@
-"""Subtitles, notebooks, RTF: who speaks, results that are data, what stands beside a text."""
+"""Subtitles, notebooks, RTF, books: who speaks, results that are data, what is beside a text."""
 
+import io
 import json
+import zipfile
 
 import pytest
 
 from pgblend.cli.documents.parse_calendar import parse_calendar
+from pgblend.cli.documents.parse_epub import parse_epub
 from pgblend.cli.documents.parse_latex import parse_latex
 from pgblend.cli.documents.parse_markdown import parse_markdown, parse_mdx
 from pgblend.cli.documents.parse_markup import parse_rtf
@@ -143,3 +146,20 @@ def test_a_calendar_says_when_where_who_and_what_for():
     assert "ringing" not in document.text
     task = parse_calendar(entry.format("VTODO", "DUE;VALUE=DATE:20260601\r\n").encode())
     assert "2026-06-01" in task.text
+
+
+def test_a_book_s_second_title_and_its_description_are_metadata() -> None:
+    stream = io.BytesIO()
+    said = "<title>Tides</title><title>A guide</title><coverage>The North Sea</coverage>"
+    with zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr("META-INF/container.xml", "<c><rootfile full-path='b.opf'/></c>")
+        archive.writestr(
+            "b.opf",
+            f"<package><metadata>{said}<description>&lt;p>For &lt;b>pilots&lt;/b>"
+            "</description></metadata></package>",
+        )
+    document = parse_epub(stream.getvalue())
+    assert (document.title, document.metadata) == (
+        "Tides",
+        {"subtitle": "A guide", "coverage": "The North Sea", "description": "For pilots"},
+    )
