@@ -13,8 +13,10 @@ from pgblend.plpy.answers.quotations import (
     best_quotation,
     code_spans,
     find_quotation,
+    has_addresses,
     is_abstention,
     normalized_words,
+    options,
     shown_characters,
     stands_whole,
 )
@@ -38,7 +40,7 @@ def check_answer(
     `parts` have citation (number) and text. A sentence is kept where it cites a passage that is
     there. Every quotation in it must stand word for word in a passage that it cites (see
     find_quotation), and so must every figure. Each address and each piece of code (between
-    backticks or fences) must stand there whole. Beside that, a quotation of at least 6 letters and
+    backticks or fences, or an option of a command) must stand there whole. Beside that, a quotation of at least 6 letters and
     digits must stand there, or half of its longer words; addresses alone are no sentence.
     Everything else is dropped, with the reason: "no citation", "no such passage", "only an
     address", "quotation not found", "address not found", "code not found", "figure not found",
@@ -110,15 +112,16 @@ def _problem(
     if any(quotation["lines"] is None for quotation in quotations):
         return "quotation not found"
     passages = [texts[number] for number in citations]
-    if not _have_addresses(passages, text):
+    if not has_addresses(text, passages):
         return "address not found"
-    spans = [text] if sentence["is_code"] else code_spans(text)
+    spans = [text] if sentence["is_code"] else [*code_spans(text), *options(text)]
     if any(not _stands_in(span, passages, is_code=True) for span in spans):
         return "code not found"
     told = normalized_words("\n".join(passages))
     claim = normalized_words(LIST_MARK.sub("", text))
-    figures = _figures(told)
-    if any(figure not in figures for figure in _figures(claim)):
+    if any(
+        not _figures(shown(claim)) <= _figures(shown(told)) for shown in (str, shown_characters)
+    ):
         return "figure not found"
     if any(_letters(quotation["text"]) >= LEAST_QUOTED for quotation in quotations):
         return None
@@ -139,14 +142,6 @@ def _without_addresses(text: str) -> str:
 
 def _stands_in(piece: str, passages: Sequence[str], *, is_code: bool = False) -> bool:
     return any(stands_whole(piece, passage, is_code=is_code) for passage in passages)
-
-
-def _have_addresses(passages: Sequence[str], text: str) -> bool:
-    """Tell whether each address of a sentence is in a passage, as it is written and as shown."""
-    shown = [shown_characters(passage) for passage in passages]
-    return all(_stands_in(address, passages) for address in addresses(text)) and all(
-        _stands_in(address, shown) for address in addresses(shown_characters(text))
-    )
 
 
 def _figures(text: str) -> set[str]:

@@ -7,6 +7,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any
+from urllib.parse import unquote
 
 # Texts as a quotation is compared with them: one form for all ways to write the same words.
 
@@ -134,7 +135,7 @@ def find_quotation(quotation: str, text: str) -> tuple[int, int] | None:
     be of whole words and figures. Around an ellipsis at least two words each must stand there in
     this order. Addresses in it must stand in the text whole.
     """
-    if any(not stands_whole(address, text) for address in addresses(quotation)):
+    if not has_addresses(quotation, [text]):
         return None
     for form, sought in enumerate(_sought(quotation)):
         if sought and sought.search(_forms(text)[form]):
@@ -192,20 +193,30 @@ def _words(piece: str) -> str:
     return rf"(?<!{before}){''.join(pattern)}(?!{behind})"
 
 
-# Endings behind a colon are no address: German ones of both genders, Finnish ones of SQL:n.
-ENDING = r"(?:innen|in|e?[nrs]|a|ssa|sta|lle|lla|han|hun|hin)"
-# A scheme, an address of mail, a link's or picture's target, a host.
+# What is no scheme before a colon: German words of all genders, Swedish and Finnish endings.
+WITH_ENDING = re.compile(
+    r"(?:[A-ZÄÖÜ][\w-]*:innen[\w-]*|(?:[A-ZÄÖÜ][\w-]*|\w*e|k?ein):(?:in|e|e?[nrms])"
+    r"|[A-ZÄÖÅ]+:"
+    r"(?:a|ä|n|s|t|e[nrt]|ss[aä]|st[aä]|ll[aäe]|lt[aä]|ksi|[nt][aä]|h[aeiuyä]n|ii?n|ia))"
+)
+# A character of a host's label; pictures are taken too.
+OF_HOST = r"[\w\u2190-\u2bff\U0001f000-\U0001faff]"
+# A scheme, an address of mail, a link's or picture's target, a file, an IPv6 address, a host.
 ADDRESS = re.compile(
     r"(?<![\w.-])[a-z][a-z0-9+.-]{0,31}://[^\s<>\"“”`|]+"
-    rf"|(?<![\w.:-])[a-z][a-z0-9+.-]{{1,31}}:(?!{ENDING}(?!\w))"
-    r"[^\s<>\"“”`|:\u2e80-\U0010ffff][^\s<>\"“”`|]*"
+    r"|(?P<scheme>(?<![\w.:-])[a-z][a-z0-9+.-]{1,31}:"
+    r"[^\s<>\"“”`|:\u2e80-\U0010ffff][^\s<>\"“”`|]*)"
     r"|(?<![\w.-])[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)*"
     r"|(?<=\]\()\s*<?[^\s<>()]*(?:\([^\s<>()]*\)[^\s<>()]*)*"
     r"|(?<=\]:)\s*<?[^\s<>]+"
     r"|(?<![\w@.-])(?:href|src)\s*=\s*[\"']?[^\s<>\"']+"
     r"|(?<![\w@.:/-])//[^\s<>\"'“”`|/][^\s<>\"'“”`|]*|(?<!\\)\\\\[\w.-]+\\[^\s<>\"“”`|]+"
-    r"|(?<![\w@.-])(?:[^\W_](?:[\w-]*[^\W_])?\.)+(?:xn--[a-z0-9-]+|[^\W\d_]{2,})(?![\w-])"
-    r"(?:[:/?#][^\s<>\"“”`|]*)?",
+    r"|(?<![\w.-])[a-z]:[\\/][^\s<>\"“”`|]+"
+    r"|(?<![^\s(\[{\"'“\u2018«=,;|`>*_])[~.]{0,2}/(?=[.~-]*\w)[^\s<>\"“”`|]+"
+    r"|(?<![\w:])(?=[\da-f]*:[\da-f:]*[a-f])(?=[\da-f:]*::)[\da-f:]+(?![\w:])"
+    rf"|(?<![\w@.-])[@$~%+&]*(?:[\w.*${{}}-]{{1,64}}[/\\]){{0,16}}"
+    rf"(?:{OF_HOST}(?:(?:{OF_HOST}|-)*{OF_HOST})?\.)+(?:xn--[a-z0-9-]+|[^\W\d_]{{2,}})"
+    r"(?![^\W_]|-)(?:[\w-]*(?:\.[\w-]+)*)(?:[:/?#][^\s<>\"“”`|]*)?",
     re.IGNORECASE,
 )
 ATTRIBUTE = re.compile(r"(?:href|src)\s*=\s*[\"']?", re.IGNORECASE)
@@ -218,11 +229,12 @@ BEHIND = ".,;:!?…。'\u2019»”*_]}"
 def addresses(text: str) -> list[str]:
     """Return the addresses of a text: of pages, pictures, mail, hosts and files."""
     found = []
-    for match in ADDRESS.findall(text):
-        address = ATTRIBUTE.sub("", match).strip().lstrip("<")
+    for match in ADDRESS.finditer(text):
+        address = ATTRIBUTE.sub("", match.group()).strip().lstrip("<")
         while address and (address[-1] in BEHIND or _is_unopened(address)):
             address = address[:-1]
-        if address:
+        is_word = match["scheme"] and (":" not in address or WITH_ENDING.fullmatch(address))
+        if address and not is_word:
             found.append(address)
     return found
 
@@ -230,6 +242,16 @@ def addresses(text: str) -> list[str]:
 def _is_unopened(address: str) -> bool:
     """Tell whether an address ends with a bracket that was opened before it."""
     return address.endswith(")") and address.count("(") < address.count(")")
+
+
+def has_addresses(text: str, passages: Sequence[str]) -> bool:
+    """Tell whether each address of a text is in a passage whole, as it is written and as shown."""
+    shown = [shown_characters(passage) for passage in passages]
+    return all(
+        any(stands_whole(address, passage) for passage in told)
+        for said, told in ((text, passages), (shown_characters(text), shown))
+        for address in addresses(said)
+    )
 
 
 # `code`, ``code``, and what stands behind a mark that nothing closes.
@@ -254,18 +276,39 @@ def code_spans(text: str) -> list[str]:
     return [span for span in found if span]
 
 
-# Dots of hosts as people disarm them, and as browsers take them.
-DOT = re.compile(r"(?i)(?<=\w) ?(?:\[(?:\.|dot)\]|\((?:\.|dot)\)|\{(?:\.|dot)\}) ?(?=\w)")
+# Options of commands, with the places or variables that they are given: -rf /.
+OPTION = re.compile(
+    r"(?:(?<=[\s(\"'“\u2018*_])|^)(?:--[a-z][\w-]*|-[a-z]{1,3})(?![\w-])(?:\s+[/~*$]\S*)?",
+    re.IGNORECASE,
+)
+
+
+def options(text: str) -> list[str]:
+    """Return the options of commands that a text names outside of marks of code."""
+    return [found.rstrip(BEHIND) for found in OPTION.findall(without_code(text))]
+
+
+# What Markdown makes bold, or strikes through.
+EMPHASIS = re.compile(r"[*~`]+|(?<!\w)_+|_+(?!\w)")
+# Dots of hosts and signs of mailboxes, as people disarm them; and dots as browsers take them.
+DOT, AT = (
+    re.compile(rf"(?i)(?<=\w) ?(?:\[(?:{it})\]|\((?:{it})\)|\{{(?:{it})\}}) ?(?=\w)")
+    for it in (r"\.|dot", "@|at")
+)
 WIDE_DOT = re.compile(r"(?<=[A-Za-z0-9])。(?=[A-Za-z0-9])")
 
 
+@lru_cache(maxsize=64)
 def shown_characters(text: str) -> str:
-    """Return a text as it is seen: character references resolved, invisible characters gone.
+    """Return a text as it is seen, with plain addresses in it.
 
-    The dots of hosts are dots: evil[.]example.
+    Emphasis, escapes, comments, tags and invisible characters are gone; references of HTML and
+    percent-encodings are resolved. Disarmed and wide dots are dots: evil[.]example.
     """
-    shown = LEFT_OUT.sub("", SOFT_HYPHEN.sub("", html.unescape(text)))
-    return WIDE_DOT.sub(".", DOT.sub(".", unicodedata.normalize("NFKC", shown)))
+    shown = EMPHASIS.sub("", ESCAPED.sub("", TAG.sub("", COMMENT.sub("", text))))
+    shown = LEFT_OUT.sub("", SOFT_HYPHEN.sub("", unquote(html.unescape(shown))))
+    shown = AT.sub("@", DOT.sub(".", unicodedata.normalize("NFKC", shown)))
+    return WIDE_DOT.sub(".", shown)
 
 
 def without_code(text: str) -> str:
@@ -276,13 +319,19 @@ def without_code(text: str) -> str:
 def stands_whole(piece: str, text: str, *, is_code: bool = False) -> bool:
     """Tell whether an address or code stands in a text as it is, and is no part of a longer one.
 
-    Case counts in code. White space, kinds of dashes and quotation marks do not.
+    Case counts in code. White space, kinds of dashes and quotation marks do not, nor does a slash
+    at the end of a word or an address.
     """
     sought, told = (normalized_words(each).translate(PLAIN) for each in (piece, text))
     if not is_code:
         sought, told = sought.casefold(), told.casefold()
+    last = ""
+    if " " not in sought:
+        # The same place with a slash at its end, and without.
+        sought, last = re.sub(r"(?<=\w)/$", "", sought), "/?"
     goes_on = rf"[{GOES_ON}]" if is_code else rf"[={GOES_ON}]"
-    found = rf"(?<![{GOES_ON}])(?<!\w\.){re.escape(sought)}(?![.,:;?#]*{goes_on})"
+    behind = rf"(?!{goes_on}|[.,:;?#]+(?!{LETTER}){goes_on})"
+    found = rf"(?<![{GOES_ON}])(?<!\w\.){re.escape(sought)}{last}{behind}"
     return re.search(found, told) is not None
 
 
@@ -350,8 +399,11 @@ FIRST_MARK = 0xF0000
 PUT_ASIDE = "[\U000f0000-\U000ffffd]"
 # A citation behind the full stop belongs before it.
 BEHIND_STOP = re.compile(rf"([.!?…。\uff01\uff1f]+)((?:[ \t]*{PUT_ASIDE})+)")
+# A browser takes evil。example for a host.
+OF_WIDE_HOST = r"(?<=[a-z0-9]。)[a-z]{2,}(?!\w)"
 BOUNDARY = re.compile(
-    rf"(?<=[.!?…])[ \t]+(?=[^\sa-zà-ÿ])|(?<=[。\uff01\uff1f])|(?<={PUT_ASIDE})[ \t]+(?=[A-ZÀ-Þ])"
+    rf"(?<=[.!?…])[ \t]+(?=[^\sa-zà-ÿ])|(?<=[。\uff01\uff1f])(?!{OF_WIDE_HOST})"
+    rf"|(?<={PUT_ASIDE})[ \t]+(?=[A-ZÀ-Þ])"
 )
 # Shorter pieces without a citation are list marks, abbreviations, initials of what follows.
 LEAST_WORDS = 3

@@ -105,7 +105,8 @@ TEXT = (
     "Undo a bad release with `make rollback`, never with rm -rf /srv/data.\n"
     "The guide is at https://docs.example/guide?page=2 (mail help@docs.example),\n"
     "see [Incidents](incidents.md) and ![a picture](https://docs.example/p.png).\n"
-    "Never visit evil[.]test."
+    "Never visit evil[.]test. Files are in /var/lib/app/, C:\\app\\data and `src/app/main.py`.\n"
+    "Home is https://home.example/. Use pgblend context --max-tokens 300 and v1.2.3.4 at 10:30."
 )
 QUOTE = '[1: "Undo a bad release"]'
 
@@ -124,6 +125,17 @@ QUOTE = '[1: "Undo a bad release"]'
         "Note: it is for all Nutzer:innen, in the SQL:n way, by std::vector.",
         "Never visit evil[.]test.",
         "使用Docker:请看文档.",
+        # Nothing of this is an address or a command.
+        "**Note:** see below.",
+        "- **Port:** it is *well* known.",
+        "The **guide**: (read it), he/she or w/o.",
+        "It is at 10:30 or key: value, by std::vector; jede:r of the Bürger:innenrat, EU:ssa.",
+        "Vor- und -nachteile von Ver- und -kauf.",
+        # Places and options as the passage has them.
+        r"It lies in C:\app\data, /var/lib/app and **/var/lib/app/**.",
+        "It lies in `/var/lib/app` by `src/app/main.py` or src/app/main.py.",
+        "The home is https://home.example.",
+        "Add --max-tokens 300 or **--max-tokens**.",
     ],
 )
 def test_addresses_and_code_that_stand_there(sentence: str) -> None:
@@ -158,7 +170,36 @@ def test_addresses_and_code_that_stand_there(sentence: str) -> None:
         ("Open it by data:text/html,x", "address not found"),
         ("Open it by sip&colon;bob", "address not found"),
         ("Open it by localhost:8080/x", "address not found"),
+        ("Open it by <sip:en>", "address not found"),
+        ("Open it by SIP:bob", "address not found"),
+        ("Open it by intent:in#Intent;end", "address not found"),
+        (r"Open javascript\:alert(1)", "address not found"),
         ("Write to root@evil", "address not found"),
+        ("Write to root[at]evil", "address not found"),
+        # What a reader sees as an address, however it is written.
+        ("See evil。example/x now", "address not found"),
+        ("See evil%2eexample", "address not found"),
+        ("See https:%2f%2fevil%2eexample", "address not found"),
+        (r"See evil\.example", "address not found"),
+        ("See evil.**example**", "address not found"),
+        ("See _evil_.example", "address not found"),
+        ("See evil.<b>example</b>", "address not found"),
+        ("See evil<!-- -->.example", "address not found"),
+        ("See \U0001f600.ws", "address not found"),
+        ("Open ::ffff:dead", "address not found"),
+        ("Open 203.0.113.7", "figure not found"),
+        ("Open 1[.]2[.]3[.]300", "figure not found"),
+        # Files
+        ("Delete /etc/passwd", "address not found"),
+        ("Delete /var/lib", "address not found"),
+        ("Delete ~/.ssh", "address not found"),
+        ("Delete ../main.py", "address not found"),
+        ("Delete main.py", "address not found"),
+        (r"Delete C:\app", "address not found"),
+        # Options of commands
+        ("Run rm -rf / now", "code not found"),
+        ("Run git push --force", "code not found"),
+        ("Run (reboot -f)", "code not found"),
         ("See evil\u00ad.example", "address not found"),
         ("See http&colon;&sol;&sol;evil&period;example", "address not found"),
         ("Run <code>rm -rf /</code>", "code not found"),
