@@ -133,8 +133,10 @@ def _nearest_named() -> Iterator[None]:
         else:
             given, names = error.command_name, cast(click.Group, ctx.command).list_commands(ctx)
         known = {name.strip("-"): name for name in names}
-        found = nearest(given.strip("-"), list(known))
-        error.possibilities = [known[name] for name in found]  # type: ignore[misc]
+        found = [known[name] for name in nearest(given.strip("-"), list(known))]
+        # Click would sort them; the nearest comes first.
+        error.possibilities = None  # type: ignore[misc]
+        error.message += f" Did you mean {' or '.join(map(repr, found))}?"
         raise
 
 

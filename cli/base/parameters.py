@@ -2,10 +2,14 @@
 
 import json
 import math
+import unicodedata
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
+
+# Categories of signs that are not seen: blanks, line ends, control and format characters.
+_UNSEEN = {"Zs", "Zl", "Zp", "Cc", "Cf"}
 
 
 def parse_json(text: str) -> Any:
@@ -108,3 +112,8 @@ def shorten(text: str, length: int = 60) -> str:
 
 def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
+
+
+def is_blank(query: str) -> bool:
+    """Whether a query holds nothing that is seen: spaces, and signs without a width."""
+    return all(unicodedata.category(sign) in _UNSEEN for sign in query)

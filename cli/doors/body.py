@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 from jsonschema_rs import ValidationError, ValidationErrorKind, validator_for
 
-from pgblend.cli.base.parameters import parse_json
+from pgblend.cli.base.parameters import is_blank, parse_json
 from pgblend.cli.doors.problems import Problem
 from pgblend.cli.doors.schemas import DEFAULT_ROWS, Schema
 from pgblend.cli.models.fields import first_error, place_of
@@ -126,7 +126,7 @@ def checker(schema: Schema, whole: str, hint: str) -> Callable[[Any], dict[str, 
             message = f"{place}: {_message(wrong, given, schema)}"
             raise Problem(400, "invalid-request", message[:_MOST_SHOWN], hint=hint)
         checked: dict[str, Any] = dict(given)
-        if not checked.get("query", "words").strip():
+        if is_blank(checked.get("query", "words")):
             raise Problem(400, "invalid-request", "query: is empty: expected words", hint=hint)
         if checked.get("options"):
             checked["options"] = options_as_meant(checked["options"])

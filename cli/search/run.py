@@ -12,7 +12,14 @@ from pgblend.cli.base import output
 from pgblend.cli.base.database import collect_warnings, fetch_search, open_database
 from pgblend.cli.base.errors import UserError
 from pgblend.cli.base.files import write_file
-from pgblend.cli.base.parameters import Fraction, JsonObject, merge_pairs, pairs_option, parse_json
+from pgblend.cli.base.parameters import (
+    Fraction,
+    JsonObject,
+    is_blank,
+    merge_pairs,
+    pairs_option,
+    parse_json,
+)
 from pgblend.cli.base.replica import wait_for_changes
 from pgblend.cli.documents.language import configuration_named
 from pgblend.cli.search.models import ask_models, with_model_times
@@ -49,7 +56,7 @@ class Presentation:
 
 
 def _not_blank(ctx: click.Context, parameter: click.Parameter, given: str) -> str:
-    if not given.strip():
+    if is_blank(given):
         raise click.BadParameter(f"{given!r}: expected a question or words", ctx, parameter)
     return given
 

@@ -107,6 +107,19 @@ def test_a_wrong_option_names_the_two_nearest(path: str) -> None:
     assert named[1].count("'--") == min(2, len(own) + 1)
 
 
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        ("search --limt 3 x", "'--limit' or '--filter'"),
+        ("ingest --colection a x", "'--collection' or "),
+        ("up --prot 3", "'--port' or "),
+        ("serch", "'search' or 'vsearch'"),
+    ],
+)
+def test_the_nearest_comes_first(call: str, said: str) -> None:
+    assert f"Did you mean {said}" in CliRunner().invoke(cli, call.split()).stderr
+
+
 def test_every_command_with_json_has_a_schema_and_every_schema_a_command() -> None:
     shared = dict.fromkeys(
         ("search", "vsearch", "query", "graph search", "eval explain"), "search-results"

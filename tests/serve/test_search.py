@@ -74,9 +74,10 @@ def test_a_search_without_rows_says_what_it_went_without(post: Post) -> None:
 
 @pytest.mark.parametrize("path", BODIES)
 def test_an_empty_query_is_an_error(client: httpx.Client, path: str) -> None:
-    response = client.post(path, json={**BODIES[path], "query": " \n"})
-    assert response.status_code == 400
-    assert "query: is empty: expected words" in response.json()["detail"]
+    for query in ("", " \n", "\u200b\xa0"):
+        response = client.post(path, json={**BODIES[path], "query": query})
+        assert response.status_code == 400
+        assert "query: is empty: expected words" in response.json()["detail"]
 
 
 VECTOR = vector_of("wine")
