@@ -136,7 +136,8 @@ def _nearest_named() -> Iterator[None]:
         found = [known[name] for name in nearest(given.strip("-"), list(known))]
         # Click would sort them; the nearest comes first.
         error.possibilities = None  # type: ignore[misc]
-        error.message += f" Did you mean {' or '.join(map(repr, found))}?"
+        told = f"{error.message} Did you mean {' or '.join(map(repr, found))}?"
+        error.message = told  # type: ignore[misc]
         raise
 
 
