@@ -157,7 +157,7 @@ _EXPORT = """
         ),
         'collections', (
             SELECT coalesce(json_object_agg(c.name, c.settings ORDER BY c.name), '{}')
-            FROM pgblend_data.collection AS c WHERE c.settings <> '{}'
+            FROM blend.collections AS c WHERE c.settings <> '{}'
         )
     )
 """

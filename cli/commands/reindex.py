@@ -87,7 +87,7 @@ def _names(connection: Connection, collection: str | None) -> list[str]:
     """Return the collections that are asked for."""
     if collection is not None:
         return [collection]
-    rows = fetch_rows(connection, "SELECT name FROM pgblend_data.collection ORDER BY name")
+    rows = fetch_rows(connection, "SELECT name FROM blend.collections ORDER BY name")
     return [row["name"] for row in rows]
 
 

@@ -40,7 +40,7 @@ from pgblend.cli.shards.places import push_changes
 _STORED = """
     SELECT d.id, d.uri
     FROM pgblend_data.document AS d
-    WHERE d.collection_id = %s
+    WHERE d.collection_id = ANY(pgblend._compartments(%s))
         AND EXISTS (SELECT FROM unnest(%s::text[]) AS prefix WHERE starts_with(d.uri, prefix))
     ORDER BY d.id
 """
@@ -338,7 +338,7 @@ def _make_collection(connection: Connection, name: str, text_config: str) -> boo
 def _check_text_config(connection: Connection, name: str, asked: str) -> None:
     """Refuse another text search configuration than the collection has."""
     row = connection.execute(
-        "SELECT text_search_config FROM pgblend_data.collection WHERE name = %s", [name]
+        "SELECT text_search_config FROM blend.collections WHERE name = %s", [name]
     ).fetchone()
     if row and row[0] != asked:
         raise UserError(

@@ -63,7 +63,8 @@ _LOOK_UP = """
     LEFT JOIN pg_temp.ingest_seen AS s ON s.key_hash = a.key_hash
     LEFT JOIN new_key AS n ON n.key_hash = a.key_hash
     LEFT JOIN pgblend_data.document AS d
-        ON d.source_key = a.k AND d.collection_id = %(collection_id)s
+        ON d.source_key = a.k
+        AND d.collection_id = ANY(pgblend._compartments(%(collection_id)s))
     ORDER BY a.place
 """
 _FORGET = """
@@ -76,24 +77,27 @@ _MESSAGES = """
     LEFT JOIN pgblend_data.chunk AS c ON c.document_id = d.id
     LEFT JOIN LATERAL jsonb_path_query(c.metadata, '$.messages[*].id') AS j (id) ON true
     CROSS JOIN LATERAL (SELECT j.id #>> '{}') AS m (id)
-    WHERE d.collection_id = %s AND d.source_key = ANY(%s)
+    WHERE d.collection_id = ANY(pgblend._compartments(%s)) AND d.source_key = ANY(%s)
     GROUP BY d.id
 """
 _STORED = """
     SELECT q.place - 1
     FROM unnest(%s::text[], %s::timestamptz[]) WITH ORDINALITY AS q (k, modified_at, place)
     JOIN pgblend_data.document AS d
-        ON d.source_key = q.k AND d.collection_id = %s AND d.modified_at = q.modified_at
+        ON d.source_key = q.k AND d.collection_id = ANY(pgblend._compartments(%s))
+        AND d.modified_at = q.modified_at
     WHERE NOT (%s AND d.metadata ? 'picturesUnread')
 """
 _URIS = """
     SELECT d.source_key, d.uri FROM pgblend_data.document AS d
-    WHERE d.collection_id = %s AND d.source_key = ANY(%s::text[]) AND d.uri IS NOT NULL
+    WHERE d.collection_id = ANY(pgblend._compartments(%s)) AND d.source_key = ANY(%s::text[])
+        AND d.uri IS NOT NULL
 """
 _SETTINGS = """
     SELECT c.id, pgblend._collection_settings(coalesce(c.settings, '{}'))
     FROM (VALUES (1)) AS always_one_row
-    LEFT JOIN pgblend_data.collection AS c ON c.name = normalize(%s::text)
+    LEFT JOIN pgblend_data.collection AS c
+        ON c.name = normalize(%s::text) AND c.parent_id IS NULL
 """
 
 

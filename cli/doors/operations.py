@@ -112,7 +112,7 @@ _KEYS = RowsAsked(
         SELECT e.key, (array_agg(left(e.value #>> '{}', 40) ORDER BY d.id))[1] AS example
         FROM (
             SELECT o.id, o.metadata FROM pgblend_data.document AS o
-            WHERE o.collection_id = c.id AND o.metadata <> '{}'
+            WHERE o.collection_id = ANY(pgblend._compartments(c.id)) AND o.metadata <> '{}'
             LIMIT 200
         ) AS d
         CROSS JOIN LATERAL jsonb_each(d.metadata) AS e (key, value)
@@ -121,6 +121,7 @@ _KEYS = RowsAsked(
         ORDER BY count(*) DESC, e.key
         LIMIT 20
     ) AS k
+    WHERE c.parent_id IS NULL
     """,
     {},
 )

@@ -261,7 +261,7 @@ _TARGETS = """
     LEFT JOIN pgblend._collection_sizes(ARRAY(
         SELECT o.id FROM pgblend_data.collection AS o)) AS z ON z.collection_id = c.id
     LEFT JOIN pgblend_data.calibration AS k ON k.collection_id = c.id AND k.space = s.name
-    WHERE s.active
+    WHERE s.active AND c.parent_id IS NULL
         AND (
             pg_has_role('pgblend_admin', 'USAGE')
             OR EXISTS (

@@ -176,7 +176,7 @@ _JUDGED = """
     WHERE j.judged_set = %(set)s AND j.collection = normalize(%(collection)s::text)
 """
 _COLLECTION = (
-    "SELECT c.id FROM pgblend_data.collection AS c WHERE c.name = normalize(%(collection)s::text)"
+    "SELECT c.id FROM blend.collections AS c WHERE c.name = normalize(%(collection)s::text)"
 )
 _HAS_SET = """
     SELECT EXISTS (

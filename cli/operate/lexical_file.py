@@ -23,7 +23,7 @@ from pgblend.cli.shards.places import find_places
 FORMAT = 4
 _BLOCK = 1 << 20
 
-_COLLECTION = "SELECT id, name FROM pgblend_data.collection WHERE name = %(name)s"
+_COLLECTION = "SELECT id, name FROM blend.collections WHERE name = %(name)s"
 _SAVE: Mapping[str, LiteralString] = {
     "segment": """
         COPY (

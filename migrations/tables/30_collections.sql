@@ -10,8 +10,13 @@ CREATE TABLE pgblend_data.collection (
     settings jsonb NOT NULL DEFAULT '{}',
     created_at timestamptz NOT NULL DEFAULT now(),
     buckets int4multirange,
+    parent_id bigint,
+    readers_digest text,
     CONSTRAINT collection_pkey PRIMARY KEY (id),
-    CONSTRAINT collection_name_key UNIQUE (name),
+    CONSTRAINT collection_name_key UNIQUE NULLS NOT DISTINCT (name, readers_digest),
+    CONSTRAINT collection_parent_id_fkey FOREIGN KEY (parent_id)
+    REFERENCES pgblend_data.collection (id),
+    CONSTRAINT collection_compartment_check CHECK ((parent_id IS NULL) = (readers_digest IS NULL)),
     CONSTRAINT collection_name_check CHECK (
         name <> '' AND name = btrim(name) AND name IS NFC NORMALIZED),
     CONSTRAINT collection_settings_object_check CHECK (jsonb_typeof(settings) = 'object'),
@@ -21,6 +26,13 @@ COMMENT ON TABLE pgblend_data.collection IS
 'A collection of documents: the boundary for visibility and for word statistics.';
 COMMENT ON COLUMN pgblend_data.collection.buckets IS
 'Where its documents are (pgblend._bucket), as it was made with; NULL: in all 4,096 buckets.';
+COMMENT ON COLUMN pgblend_data.collection.parent_id IS
+'The collection that this is a compartment of: it has its name, and the documents of one set of '
+'readers. NULL: a collection itself.';
+COMMENT ON COLUMN pgblend_data.collection.readers_digest IS
+'Tells the set of readers of a compartment, without naming them to each other.';
+CREATE INDEX collection_parent_id_btree ON pgblend_data.collection USING btree (parent_id)
+WHERE parent_id IS NOT NULL;
 
 CREATE TABLE pgblend_data.collection_grant (
     collection_id bigint NOT NULL,
@@ -42,6 +54,36 @@ COMMENT ON COLUMN pgblend_data.collection_grant.role_oid IS
 'The role as it was granted to: one made later under the name is another, and has no grant.';
 COMMENT ON COLUMN pgblend_data.collection_grant.made_in IS
 'Server whose numbers of roles these are; in another one, after a restore, the name alone counts.';
+
+CREATE TABLE pgblend_data.document_reader (
+    collection_id bigint NOT NULL,
+    reader name NOT NULL,
+    is_group boolean NOT NULL,
+    role_oid oid,
+    made_in bigint NOT NULL DEFAULT (pg_control_system()).system_identifier,
+    CONSTRAINT document_reader_pkey PRIMARY KEY (collection_id, reader, is_group),
+    CONSTRAINT document_reader_collection_id_fkey FOREIGN KEY (collection_id)
+    REFERENCES pgblend_data.collection (id) ON DELETE CASCADE,
+    CONSTRAINT document_reader_reader_check CHECK (reader <> ''),
+    CONSTRAINT document_reader_role_check CHECK (is_group = (role_oid IS NULL))
+);
+COMMENT ON TABLE pgblend_data.document_reader IS
+'Who may read the documents of a compartment, beside those who may write to its collection. '
+'Routines of the owner write it alone.';
+COMMENT ON COLUMN pgblend_data.document_reader.is_group IS
+'Whether the reader is a group, which sessions hold by a signed setting; else a role.';
+COMMENT ON COLUMN pgblend_data.document_reader.role_oid IS
+'The role as it was then: one made later under the name is another, and reads nothing.';
+COMMENT ON COLUMN pgblend_data.document_reader.made_in IS
+'Server whose numbers of roles these are; in another one, after a restore, the name alone counts.';
+
+CREATE TABLE pgblend_data.group_secret (
+    secret bytea NOT NULL CONSTRAINT group_secret_pkey PRIMARY KEY
+);
+INSERT INTO pgblend_data.group_secret
+VALUES (sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())));
+COMMENT ON TABLE pgblend_data.group_secret IS
+'What the groups of a session are signed with (sign_groups). No role of ours reads it.';
 
 CREATE TABLE pgblend_data.collection_language (
     collection_id bigint NOT NULL,

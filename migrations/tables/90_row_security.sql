@@ -19,8 +19,60 @@ CREATE POLICY collection_grant_admin ON pgblend_data.collection_grant
 USING ((SELECT pg_has_role('pgblend_admin', 'USAGE')));
 ALTER TABLE pgblend_data.collection_grant ENABLE ROW LEVEL SECURITY;
 
+-- Groups that the session holds: those of its setting pgblend.groups, where sign_groups made it,
+-- for this role, and not too long ago. The first 64 characters sign the rest, which is JSON.
+CREATE VIEW pgblend_data.session_group WITH (security_barrier = true) AS
+SELECT g.name
+FROM (
+    SELECT CASE
+        WHEN left(s.given, 64) = encode(sha256(
+            k.secret || sha256(k.secret || convert_to(substr(s.given, 65), 'UTF8'))
+        ), 'hex') THEN substr(s.given, 65)::jsonb
+    END AS held
+    FROM pgblend_data.group_secret AS k
+    CROSS JOIN (SELECT current_setting('pgblend.groups', true) AS given) AS s
+) AS p
+CROSS JOIN LATERAL jsonb_array_elements_text(p.held -> 'groups') AS g (name)
+WHERE
+    p.held ->> 'role' = current_user
+    AND (p.held ->> 'until')::double precision > extract(EPOCH FROM clock_timestamp());
+COMMENT ON VIEW pgblend_data.session_group IS
+'The groups that the session holds by the signed setting pgblend.groups.';
+COMMENT ON COLUMN pgblend_data.session_group.name IS 'A group.';
+
+CREATE POLICY document_reader_own ON pgblend_data.document_reader FOR SELECT USING (
+    CASE
+        WHEN is_group THEN reader::text IN (SELECT s.name FROM pgblend_data.session_group AS s)
+        WHEN made_in = (SELECT s.system_identifier FROM pg_control_system() AS s)
+            THEN (reader, role_oid) IN (
+                SELECT r.rolname, r.oid FROM pg_catalog.pg_roles AS r
+                WHERE pg_has_role(r.oid, 'USAGE')
+            )
+        ELSE reader IN (
+            SELECT r.rolname FROM pg_catalog.pg_roles AS r WHERE pg_has_role(r.oid, 'USAGE')
+        )
+    END
+);
+-- Who may write to a compartment sees who may read it.
+CREATE POLICY document_reader_write ON pgblend_data.document_reader FOR SELECT USING (
+    collection_id IN (
+        SELECT g.collection_id FROM pgblend_data.collection_grant AS g
+        WHERE g.privilege = 'write'
+    )
+);
+CREATE POLICY document_reader_admin ON pgblend_data.document_reader FOR SELECT
+USING ((SELECT pg_has_role('pgblend_admin', 'USAGE')));
+ALTER TABLE pgblend_data.document_reader ENABLE ROW LEVEL SECURITY;
+ALTER TABLE pgblend_data.group_secret ENABLE ROW LEVEL SECURITY;
+
+-- Of a compartment the readers see its documents, where they may read its collection. Those who may
+-- write to that have grants on the compartment too (_grant_follow).
 CREATE POLICY collection_read ON pgblend_data.collection FOR SELECT USING (
     id IN (SELECT g.collection_id FROM pgblend_data.collection_grant AS g)
+    OR (
+        parent_id IN (SELECT g.collection_id FROM pgblend_data.collection_grant AS g)
+        AND id IN (SELECT r.collection_id FROM pgblend_data.document_reader AS r)
+    )
 );
 CREATE POLICY collection_admin ON pgblend_data.collection
 USING ((SELECT pg_has_role('pgblend_admin', 'USAGE')));

@@ -95,7 +95,9 @@ FROM (
 ) AS s
 """
 _DOCUMENT = "SELECT d.* FROM pgblend._document_facts($1) AS d"
-_NAMES = "SELECT c.name FROM pgblend_data.collection AS c WHERE c.id = ANY($1) ORDER BY c.name"
+_NAMES = (
+    "SELECT DISTINCT c.name FROM pgblend_data.collection AS c WHERE c.id = ANY($1) ORDER BY c.name"
+)
 _PASSES = "SELECT pgblend._document_passes($1, $2) AS passes"
 _HOLDS = "SELECT pgblend._document_holds($1, $2, $3) AS holds"
 _EMBEDDED = "SELECT (blend.embed_text(ARRAY[$1], $2, $3))[1]::text AS vector"

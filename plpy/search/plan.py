@@ -22,16 +22,20 @@ from pgblend.plpy.base.settings import (
 
 # What a search finds set when it begins: read by one statement, so that a change holds at once.
 
-# $1 names of collections, or $2 their ids; neither: all that the caller may read. OFFSET 0: small
-# tables are never analyzed, and a join would read all of pg_class.
+# $1 names of collections, or $2 their ids; neither: all that the caller may read. Documents with
+# readers of their own are left out where the session asks for what all readers have in common.
+# OFFSET 0: small tables are never analyzed, and a join would read all of pg_class.
 _READ = """
 WITH searched AS MATERIALIZED (
     SELECT
         coalesce(array_agg(c.id ORDER BY c.id), '{}') AS ids,
         coalesce(array_agg(c.name ORDER BY c.id), '{}') AS names,
-        CASE count(*) WHEN 1 THEN min(c.settings::text) END AS of_collection
+        CASE count(DISTINCT c.name) WHEN 1 THEN min(c.settings::text) END AS of_collection
     FROM pgblend_data.collection AS c
     WHERE CASE WHEN $2 IS NULL THEN $1 IS NULL OR c.name = ANY($1) ELSE c.id = ANY($2) END
+        AND (
+            c.parent_id IS NULL
+            OR current_setting('pgblend.common_only', true) IS DISTINCT FROM 'on')
 ),
 
 whole AS MATERIALIZED (
@@ -160,7 +164,7 @@ def read_state(
     forget_dropped(db, {space.table_name for space in spaces})
     return State(
         row["ids"],
-        row["names"],
+        list(dict.fromkeys(row["names"])),  # compartments have that of their collection
         row["of_collection"],
         row["of_database"],
         row["of_profile"],

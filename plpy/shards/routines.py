@@ -47,6 +47,7 @@ VIEWS: Mapping[str, str | None] = {
     "collections": "name",
     "conversations": None,
     "document_metadata": None,
+    "document_rights": None,
     "documents": None,
     "edges": None,
     "embedding_dead_letters": None,

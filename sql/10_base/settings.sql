@@ -299,6 +299,7 @@ BEGIN
         || jsonb_strip_nulls(jsonb_build_object('description', new_row -> 'description'))) AS n
         USING (key)
     WHERE o.value IS DISTINCT FROM n.value
+        AND num_nulls(old_row ->> 'parent_id', new_row ->> 'parent_id') = 2  -- a compartment follows
     ORDER BY key;
     RETURN NULL;
 END;

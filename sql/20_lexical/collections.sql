@@ -26,8 +26,8 @@ AS $function$
 DECLARE
     found_collection pgblend_data.collection;
 BEGIN
-    SELECT c.* INTO found_collection FROM pgblend_data.collection AS c 
-    WHERE c.name = normalize(collection);
+    SELECT c.* INTO found_collection FROM pgblend_data.collection AS c
+    WHERE c.name = normalize(collection) AND c.parent_id IS NULL;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'there is no collection % that % may read',
             coalesce('"' || left(collection, 200) || '"', 'NULL'), current_user
@@ -51,6 +51,66 @@ BEGIN ATOMIC
             WHERE g.collection_id = _may_write.collection_id AND g.privilege = 'write'
         );
 END;
+
+-- _compartments: a collection and its compartments that the caller may read, itself first.
+CREATE OR REPLACE FUNCTION pgblend._compartments(collection_id bigint)
+RETURNS bigint[]
+LANGUAGE sql
+STABLE PARALLEL SAFE
+RETURN ARRAY(
+    SELECT c.id FROM pgblend_data.collection AS c
+    WHERE c.id = _compartments.collection_id OR c.parent_id = _compartments.collection_id
+    ORDER BY c.parent_id NULLS FIRST, c.id
+);
+
+-- _readable_collection: the collections and compartments that are granted to the caller.
+-- For views that read as their owner, past row security: it asks for the caller's roles and groups
+-- as the policies of collection do. It tells nothing that these would not.
+CREATE OR REPLACE VIEW pgblend._readable_collection WITH (security_barrier = true) AS
+WITH own AS MATERIALIZED (
+    SELECT
+        r.oid,
+        r.rolname
+    FROM pg_catalog.pg_roles AS r
+    WHERE pg_has_role(r.oid, 'USAGE')
+),
+
+granted AS MATERIALIZED (
+    SELECT g.collection_id
+    FROM pgblend_data.collection_grant AS g
+    INNER JOIN own AS r ON g.role_name = r.rolname
+    WHERE
+        g.role_oid = r.oid
+        OR g.made_in <> (SELECT s.system_identifier FROM pg_control_system() AS s)
+)
+
+SELECT
+    u.collection_id,  -- A collection, or a compartment.
+    u.is_compartment  -- Which of the two.
+FROM (
+    SELECT
+        g.collection_id,
+        false AS is_compartment
+    FROM granted AS g
+    UNION
+    SELECT
+        c.id AS collection_id,
+        true AS is_compartment
+    FROM pgblend_data.collection AS c
+    INNER JOIN granted AS g ON c.parent_id = g.collection_id
+    INNER JOIN pgblend_data.document_reader AS d ON c.id = d.collection_id
+    WHERE CASE
+        WHEN d.is_group
+            THEN d.reader::text IN (SELECT s.name FROM pgblend_data.session_group AS s)
+        ELSE EXISTS (
+            SELECT FROM own AS r
+            WHERE r.rolname = d.reader AND (
+                r.oid = d.role_oid
+                OR d.made_in <> (SELECT s.system_identifier FROM pg_control_system() AS s)
+            )
+        )
+    END
+) AS u;
 
 -- _bucket: the part (0 to 4095) of the store that a document belongs to, from its collection and
 -- key alone.

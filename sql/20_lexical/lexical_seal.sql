@@ -9,28 +9,29 @@ LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 AS $function$
 DECLARE
+    targets bigint[];
     target_id bigint;
     total bigint := 0;
 BEGIN
     IF collection IS NOT NULL THEN
-        target_id := (pgblend._writable_collection(collection)).id;
+        targets := pgblend._compartments((pgblend._writable_collection(collection)).id);
     END IF;
     IF NOT EXISTS (  -- nothing to do: numpy is not loaded for that
         SELECT FROM pgblend_data.pending AS p
-        WHERE p.collection_id = coalesce(target_id, p.collection_id)
+        WHERE targets IS NULL OR p.collection_id = ANY(targets)
         UNION ALL
         SELECT FROM pgblend_data.tombstone AS t
-        WHERE t.collection_id = coalesce(target_id, t.collection_id)
+        WHERE targets IS NULL OR t.collection_id = ANY(targets)
         UNION ALL
         SELECT FROM pgblend_data.lexical_failure AS f
-        WHERE f.collection_id = coalesce(target_id, f.collection_id))
+        WHERE targets IS NULL OR f.collection_id = ANY(targets))
         OR NOT pgblend._check_can_index()
     THEN
         RETURN 0;
     END IF;
     FOR target_id IN
         SELECT c.id FROM pgblend_data.collection AS c
-        WHERE c.id = coalesce(target_id, c.id) AND pgblend._may_write(c.id)
+        WHERE (targets IS NULL OR c.id = ANY(targets)) AND pgblend._may_write(c.id)
         ORDER BY c.id
     LOOP
         total := total + pgblend._index_collection(target_id, 'seal', 1);

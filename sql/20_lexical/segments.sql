@@ -14,7 +14,11 @@ BEGIN
     IF NOT pgblend._check_can_index() THEN
         RETURN 0;
     END IF;
-    RETURN pgblend._index_collection(target.id, 'rebuild', 1);
+    -- NULL, that it failed, is the result where it failed for one.
+    RETURN (
+        SELECT CASE WHEN count(r.chunks) = count(*) THEN sum(r.chunks) END::bigint
+        FROM unnest(pgblend._compartments(target.id)) AS c (id)
+        CROSS JOIN LATERAL pgblend._index_collection(c.id, 'rebuild', 1) AS r (chunks));
 END;
 $function$;
 

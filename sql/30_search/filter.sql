@@ -218,17 +218,7 @@ WHERE
     d.metadata @> ANY(nullif(current_setting('pgblend.filter_alternatives', true), '')::jsonb[])
     AND (
         (SELECT pg_has_role('pgblend_admin', 'USAGE'))
-        OR d.collection_id IN (
-            SELECT g.collection_id
-            FROM pgblend_data.collection_grant AS g
-            INNER JOIN pg_catalog.pg_roles AS r ON g.role_name = r.rolname
-            WHERE
-                pg_has_role(r.oid, 'USAGE')
-                AND (
-                    g.role_oid = r.oid
-                    OR g.made_in <> (SELECT s.system_identifier FROM pg_control_system() AS s)
-                )
-        )
+        OR d.collection_id IN (SELECT r.collection_id FROM pgblend._readable_collection AS r)
     );
 
 -- _filter_estimate: about how many chunks of collections pass a filter, from a sample of

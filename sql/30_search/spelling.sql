@@ -44,17 +44,7 @@ WHERE
     v.lexeme % current_setting('pgblend.fuzzy_lexeme', true)
     AND (
         (SELECT pg_has_role('pgblend_admin', 'USAGE'))
-        OR v.collection_id IN (
-            SELECT g.collection_id
-            FROM pgblend_data.collection_grant AS g
-            INNER JOIN pg_catalog.pg_roles AS r ON g.role_name = r.rolname
-            WHERE
-                pg_has_role(r.oid, 'USAGE')
-                AND (
-                    g.role_oid = r.oid
-                    OR g.made_in <> (SELECT s.system_identifier FROM pg_control_system() AS s)
-                )
-        )
+        OR v.collection_id IN (SELECT r.collection_id FROM pgblend._readable_collection AS r)
     );
 
 -- _words_of_lexemes: for each lexeme the first word of a text, which is as the parser gets it, that

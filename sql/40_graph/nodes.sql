@@ -7,7 +7,8 @@ STABLE PARALLEL SAFE
 AS $function$
 DECLARE
     found_id bigint := (
-        SELECT pgblend._document_id(c.id, graph_node.source_key) FROM pgblend_data.collection AS c
+        SELECT max(pgblend._document_id(c.id, graph_node.source_key))
+        FROM pgblend_data.collection AS c
         WHERE c.name = normalize(collection));
 BEGIN
     IF found_id IS NULL THEN

@@ -53,8 +53,8 @@ VOLATILE PARALLEL UNSAFE
 AS $function$
 DECLARE
     target bigint := (
-        SELECT c.id FROM pgblend_data.collection AS c 
-        WHERE c.name = normalize(remove_collection.name));
+        SELECT c.id FROM pgblend_data.collection AS c
+        WHERE c.name = normalize(remove_collection.name) AND c.parent_id IS NULL);
     followed text := (
         SELECT a.table_name FROM pgblend_data.attached_table AS a WHERE a.collection_id = target);
 BEGIN
@@ -62,7 +62,8 @@ BEGIN
         RAISE EXCEPTION 'collection "%" follows the table %', remove_collection.name, followed
             USING ERRCODE = '55000', HINT = 'Detach it: SELECT detach_table(…)';
     END IF;
-    PERFORM pgblend._empty_collection(target);
+    PERFORM pgblend._empty_collection(c.id) FROM unnest(pgblend._compartments(target)) AS c (id);
+    DELETE FROM pgblend_data.collection AS c WHERE c.parent_id = target;
     DELETE FROM pgblend_data.collection AS c WHERE c.id = target;
     RETURN FOUND;
 END;
@@ -88,8 +89,10 @@ BEGIN
         SELECT coalesce(jsonb_object_agg(e.key, e.value), '{}')
         FROM jsonb_each(c.settings || set_collection_settings.settings) AS e
         WHERE e.value <> 'null')
-    WHERE c.id = collection_id AND set_collection_settings.settings <> '{}'
-    RETURNING c.settings INTO in_force;
+    WHERE c.id = ANY(pgblend._compartments(collection_id))
+        AND set_collection_settings.settings <> '{}';
+    SELECT c.settings INTO in_force FROM pgblend_data.collection AS c
+    WHERE c.id = collection_id AND set_collection_settings.settings <> '{}';
     IF FOUND THEN
         PERFORM pgblend._check_chunk_sizes(pgblend._collection_settings(in_force));
     END IF;

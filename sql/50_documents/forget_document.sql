@@ -83,7 +83,8 @@ BEGIN
         AND NOT EXISTS (
             SELECT FROM pgblend_data.chunk AS h
             WHERE h.collection_id = x.collection_id AND h.content_hash = x.content_hash);
-    rebuilt := blend.lexical_rebuild(collection);
+    rebuilt := CASE WHEN pgblend._check_can_index()
+        THEN pgblend._index_collection(forgotten.collection_id, 'rebuild', 1) ELSE 0 END;
     IF rebuilt IS NULL THEN
         RAISE EXCEPTION 'the lexical index of collection "%" could not be made anew', collection
             USING ERRCODE = 'PB003',
@@ -124,7 +125,8 @@ VOLATILE PARALLEL UNSAFE
 AS $function$
 BEGIN
     DELETE FROM pgblend_data.document AS d
-    WHERE d.collection_id = (pgblend._named_collection(delete_document.collection)).id
+    WHERE d.collection_id = ANY(pgblend._compartments(
+            (pgblend._named_collection(delete_document.collection)).id))
         AND d.source_key = delete_document.source_key;
     RETURN FOUND;
 END;

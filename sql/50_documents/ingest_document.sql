@@ -9,7 +9,9 @@
 -- to be read with, own_headings the headings in a chunk's own text (a line each: ## and its words),
 -- which are those that Markdown marks there where they are left out. links: what the text links
 -- to, as add_links takes it; they replace those it had, and NULL leaves an unchanged document's
--- alone. What set_metadata set stays over the metadata given here.
+-- alone. What set_metadata set stays over the metadata given here. readers: who may read it, as
+-- set_document_readers takes them; NULL leaves a stored document's as they are, and a new one is
+-- for all who may read the collection.
 -- The text is findable at once; vectors follow (embedding_queue).
 CREATE OR REPLACE FUNCTION blend.ingest_document(
     collection text,
@@ -23,7 +25,8 @@ CREATE OR REPLACE FUNCTION blend.ingest_document(
     content_hash text DEFAULT NULL,
     media_type text DEFAULT NULL,
     modified_at timestamptz DEFAULT NULL,
-    links jsonb DEFAULT NULL
+    links jsonb DEFAULT NULL,
+    readers text[] DEFAULT NULL
 )
 RETURNS TABLE (document_id bigint, status text, chunk_count integer)
 LANGUAGE plpgsql
@@ -35,7 +38,7 @@ DECLARE
 BEGIN
     SELECT s.document_id, s.status, s.chunk_count
     INTO ingest_document.document_id, ingest_document.status, ingest_document.chunk_count
-    FROM pgblend._store_documents(
+    FROM pgblend._store_at_home(
         target,
         ARRAY[pgblend._document_row(
             target, ingest_document.source_key, ingest_document.content, ingest_document.title,
@@ -47,7 +50,9 @@ BEGIN
             ingest_document.content_hash, ingest_document.media_type, ingest_document.modified_at)],
         CASE WHEN ingest_document.chunks IS NULL THEN ARRAY[ingest_document.content] END,
         pgblend._read_chunks(ingest_document.chunks),
-        CASE WHEN ingest_document.links IS NOT NULL THEN ARRAY[ingest_document.links] END) AS s;
+        CASE WHEN ingest_document.links IS NOT NULL THEN ARRAY[ingest_document.links] END,
+        CASE WHEN ingest_document.readers IS NOT NULL
+            THEN ARRAY[to_jsonb(ingest_document.readers)] END) AS s;
     IF status IN ('added', 'replaced') AND num_nulls(content, chunks) = 2 THEN
         RAISE EXCEPTION 'chunks is NULL: expected an array of objects with "content"'
             USING ERRCODE = '22023', HINT = 'Leave chunks NULL to have the content split here.';

@@ -23,8 +23,9 @@ BEGIN
     WHERE s.expected_hash IS NULL;
     RETURN QUERY
     SELECT staged.places[n.place], n.document_id, n.status, n.chunk_count
-    FROM pgblend._store_documents(
-        target, staged.documents, NULL, pgblend._staged_chunks(staged.places), staged.links) AS n;
+    FROM pgblend._store_at_home(
+        target, staged.documents, NULL, pgblend._staged_chunks(staged.places), staged.links,
+        NULL) AS n;
     FOR staged IN
         SELECT s.* FROM pg_temp.document_stage AS s
         WHERE s.expected_hash IS NOT NULL
@@ -34,7 +35,7 @@ BEGIN
         SET content_hash = staged.content_hash,
             modified_at = staged.modified_at,
             ingested_at = now()
-        WHERE d.collection_id = target.id
+        WHERE d.collection_id = ANY(pgblend._compartments(target.id))
             AND d.source_key = staged.source_key
             AND d.content_hash = staged.expected_hash
         RETURNING d.id INTO document_id;
@@ -48,6 +49,124 @@ BEGIN
         status := CASE WHEN chunk_count > 0 THEN 'appended' ELSE 'unchanged' END;
         RETURN NEXT;
     END LOOP;
+END;
+$function$;
+
+-- _store_at_home: _store_documents, for a collection of which some documents may have readers of
+-- their own: each of these stays in its compartment.
+-- readers has for each document an array of those it is to have, or NULL; NULL: nobody says so. A
+-- new document with readers is never seen by others.
+CREATE OR REPLACE FUNCTION pgblend._store_at_home(
+    target pgblend_data.collection,
+    documents pgblend_data.document[],
+    contents text[],
+    chunks pgblend_data.given_chunk[],
+    links jsonb[],
+    readers jsonb[]
+)
+RETURNS TABLE (place bigint, document_id bigint, status text, chunk_count integer)
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+AS $function$
+DECLARE
+    homes bigint[] := pgblend._compartments(target.id);
+    wanted bigint[] := CASE WHEN readers IS NOT NULL
+        THEN pgblend._wanted_compartments(target, documents, readers) END;
+    home record;
+    own pgblend_data.collection;
+BEGIN
+    IF cardinality(homes) = 1 AND wanted IS NULL THEN
+        RETURN QUERY SELECT s.* FROM pgblend._store_documents(
+            target, documents, contents, chunks, links) AS s;
+        RETURN;
+    END IF;
+    FOR home IN
+        SELECT
+            coalesce(wanted[g.ordinality], d.collection_id, target.id) AS id,
+            array_agg(g.ordinality ORDER BY g.ordinality) AS places
+        FROM unnest(documents) WITH ORDINALITY AS g
+        LEFT JOIN pgblend_data.document AS d
+            ON d.collection_id = ANY(homes[2:]) AND d.source_key = g.source_key
+        GROUP BY 1
+        ORDER BY 1
+    LOOP
+        SELECT c.* INTO STRICT own FROM pgblend_data.collection AS c WHERE c.id = home.id;
+        RETURN QUERY
+        SELECT home.places[s.place], s.document_id, s.status, s.chunk_count
+        FROM pgblend._store_documents(
+            own,
+            ARRAY(
+                SELECT pgblend._placed_document(documents[p.place], home.id)
+                FROM unnest(home.places) WITH ORDINALITY AS p (place, number) ORDER BY p.number),
+            CASE WHEN contents IS NOT NULL THEN ARRAY(
+                SELECT contents[p.place]
+                FROM unnest(home.places) WITH ORDINALITY AS p (place, number) ORDER BY p.number)
+            END,
+            ARRAY(
+                SELECT ROW(
+                    p.number, g.content, g.heading, g.kind, g.own_start, g.start_offset,
+                    g.end_offset, g.start_line, g.end_line, g.pages, g.token_count,
+                    g.piece_tokens, g.metadata, g.context,
+                    g.own_headings)::pgblend_data.given_chunk
+                FROM unnest(chunks) WITH ORDINALITY AS g
+                INNER JOIN unnest(home.places) WITH ORDINALITY AS p (place, number)
+                    ON g.document = p.place
+                ORDER BY g.ordinality),
+            CASE WHEN links IS NOT NULL THEN ARRAY(
+                SELECT links[p.place]
+                FROM unnest(home.places) WITH ORDINALITY AS p (place, number) ORDER BY p.number)
+            END) AS s;
+    END LOOP;
+END;
+$function$;
+
+-- _wanted_compartments: for each document the compartment of its readers, NULL where nobody names
+-- them. One that is stored with others goes there.
+CREATE OR REPLACE FUNCTION pgblend._wanted_compartments(
+    target pgblend_data.collection,
+    documents pgblend_data.document[],
+    readers jsonb[]
+)
+RETURNS bigint[]
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+AS $function$
+DECLARE
+    wanted bigint[] := array_fill(NULL::bigint, ARRAY[cardinality(documents)]);
+    asked record;
+BEGIN
+    FOR asked IN
+        SELECT n.place, g.source_key, ARRAY(SELECT jsonb_array_elements_text(n.names)) AS names,
+            EXISTS (
+                SELECT FROM pgblend_data.document AS d
+                WHERE d.collection_id = ANY(pgblend._compartments(target.id))
+                    AND d.source_key = g.source_key) AS is_stored
+        FROM unnest(readers) WITH ORDINALITY AS n (names, place)
+        INNER JOIN unnest(documents) WITH ORDINALITY AS g ON g.ordinality = n.place
+        WHERE n.names IS NOT NULL
+    LOOP
+        IF asked.is_stored THEN
+            PERFORM pgblend._place_document(target.name, asked.source_key, asked.names);
+        END IF;
+        wanted[asked.place] := pgblend._compartment_of(target, asked.names);
+    END LOOP;
+    RETURN wanted;
+END;
+$function$;
+
+-- _placed_document: a document as it is in another compartment.
+CREATE OR REPLACE FUNCTION pgblend._placed_document(
+    moved pgblend_data.document,
+    collection_id bigint
+)
+RETURNS pgblend_data.document
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+AS $function$
+BEGIN
+    moved.collection_id := _placed_document.collection_id;
+    moved.bucket := pgblend._bucket(moved.collection_id, moved.source_key);
+    RETURN moved;
 END;
 $function$;
 

@@ -158,8 +158,8 @@ BEGIN
         wanted.made_collection := old.made_collection;
         RETURN wanted;
     END IF;
-    SELECT c.* INTO target FROM pgblend_data.collection AS c 
-    WHERE c.name = normalize(collection_name) FOR UPDATE;
+    SELECT c.* INTO target FROM pgblend_data.collection AS c
+    WHERE c.name = normalize(collection_name) AND c.parent_id IS NULL FOR UPDATE;
     wanted.made_collection := NOT FOUND;
     wanted.collection_id := coalesce(target.id, blend.add_collection(collection_name));
     IF NOT wanted.made_collection AND (
@@ -185,7 +185,7 @@ AS $function$
 BEGIN
     RETURN EXISTS (
         SELECT FROM pgblend_data.document AS d
-        WHERE d.collection_id = _has_documents.collection_id);
+        WHERE d.collection_id = ANY(pgblend._compartments(_has_documents.collection_id)));
 END;
 $function$;
 

@@ -75,7 +75,8 @@ $function$;
 -- The query is prose: a quotation mark or a hyphen in it is no operator, as it would be for
 -- somebody who types it. The lexical arm is searched strictly: nearest passages by vectors, in
 -- place of words that are nowhere, would be the other arm's figures. Without an embedding the
--- gateway is asked, as in any search. The search log has it as an evaluation's.
+-- gateway is asked, as in any search. The search log has it as an evaluation's. Documents with
+-- readers of their own are left out: who reads the collection sees what was found.
 CREATE OR REPLACE FUNCTION pgblend._judged_search(
     run pgblend_data.evaluation_run,
     query text,
@@ -86,6 +87,7 @@ LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 ROWS 100
 SET "pgblend.purpose" = 'evaluation'
+SET "pgblend.common_only" = 'on'
 AS $function$
 BEGIN
     RETURN QUERY

@@ -16,6 +16,15 @@ BEGIN ATOMIC
         RETURNING 1
     ),
 
+    reader AS (
+        UPDATE pgblend_data.document_reader AS d
+        SET role_oid = r.oid, made_in = s.system_identifier
+        FROM pg_catalog.pg_roles AS r
+        CROSS JOIN pg_control_system() AS s
+        WHERE NOT d.is_group AND r.rolname = d.reader AND d.made_in <> s.system_identifier
+        RETURNING 1
+    ),
+
     token AS (
         UPDATE pgblend_data.access_token AS t
         SET role_oid = r.oid, made_in = s.system_identifier
@@ -25,7 +34,8 @@ BEGIN ATOMIC
         RETURNING 1
     )
 
-    SELECT (SELECT count(*) FROM granted) + (SELECT count(*) FROM token);
+    SELECT (SELECT count(*) FROM granted) + (SELECT count(*) FROM reader)
+        + (SELECT count(*) FROM token);
 END;
 
 -- _token_role: the role of a token that is good for a scope now; NULL where there is none.

@@ -29,6 +29,19 @@ CROSS JOIN LATERAL (
     WHERE h.document_id = d.id
 ) AS totals;
 
+-- document_rights: the documents with readers of their own that the caller may read.
+-- Who may write to the collection sees all readers, others those that they are themselves.
+CREATE OR REPLACE VIEW blend.document_rights WITH (security_invoker = true) AS
+SELECT
+    d.id AS document_id,  -- Number of the document.
+    c.name AS collection,  -- Name of its collection.
+    d.source_key,  -- Its key within the collection.
+    -- Roles, and groups as group:NAME; empty where nobody but writers and admins may read it.
+    pgblend._compartment_readers(c.id) AS readers
+FROM pgblend_data.document AS d
+INNER JOIN pgblend_data.collection AS c ON d.collection_id = c.id
+WHERE c.parent_id IS NOT NULL;
+
 -- attached_tables: the tables that collections follow.
 CREATE OR REPLACE VIEW blend.attached_tables WITH (security_invoker = true) AS
 SELECT
@@ -67,21 +80,22 @@ SELECT
     (
         SELECT count(*)
         FROM pgblend_data.document AS d
-        WHERE d.collection_id = c.id
+        WHERE d.collection_id = ANY(pgblend._compartments(c.id))
     ) AS documents,  -- Number of documents.
     (
         SELECT count(*)
         FROM pgblend_data.chunk AS h
-        WHERE h.collection_id = c.id
+        WHERE h.collection_id = ANY(pgblend._compartments(c.id))
     ) AS chunks,  -- Number of chunks.
     (
         SELECT count(*)
         FROM pgblend_data.embedding_queue AS q
         INNER JOIN pgblend_data.embedding_space AS s ON q.space = s.name
-        WHERE s.active AND q.collection_id = c.id
+        WHERE s.active AND q.collection_id = ANY(pgblend._compartments(c.id))
     ) AS chunks_without_vector,  -- Chunks that wait for a vector in the active embedding space.
     c.created_at  -- When it was made.
-FROM pgblend_data.collection AS c;
+FROM pgblend_data.collection AS c
+WHERE c.parent_id IS NULL;
 
 -- document_metadata: the metadata of the documents that the caller may read, one row a key.
 CREATE OR REPLACE VIEW blend.document_metadata WITH (security_invoker = true) AS

@@ -18,6 +18,10 @@ SECURITY_DEFINER = {
     "_link_check_target": "a trigger: numbers of rows that security allowed; it only refuses",
     "_chunk_index": "a trigger: base types of the new chunks, whose rows security allowed",
     "_chunk_bury": "a trigger: ids of the deleted chunks, whose rows security allowed",
+    "_compartment": "base types alone; for who may write to the collection, as it looks for itself",
+    "_document_refuse_twin": "a trigger: looks for keys of new rows; an error names one of them",
+    "_grant_follow": "a trigger: a grant that row security allowed, on what is in the collection",
+    "sign_groups": "base types alone; only admins, and whom a superuser lets",
     "_drop_pending": CLAIMED,
     "_drop_segments": CLAIMED,
     "_load_segment": CLAIMED,
@@ -137,8 +141,10 @@ def test_views_show_what_their_reader_may_see(catalogue: psycopg.Connection) -> 
     # Those that ask themselves what their reader may see (docs/decisions/security.md).
     assert catalogue.execute(f"{query} ORDER BY 1").fetchall() == [
         ("_document_containing", ["security_barrier=true"]),
+        ("_readable_collection", ["security_barrier=true"]),
         ("_similar_lexeme", ["security_barrier=true"]),
         ("searches", ["security_barrier=true"]),
+        ("session_group", ["security_barrier=true"]),
     ]
 
 

@@ -10,7 +10,9 @@ from pathlib import Path
 
 CLI = Path(__file__).resolve().parents[2] / "cli"
 ROUTINES = {
-    "ingest and sync": {"_append_staged", "_collection_settings", "_store_staged"},
+    "ingest and sync": {
+        *("_append_staged", "_collection_settings", "_compartments", "_store_staged"),
+    },
     "graph": {
         *("_find_document", "_import_links", "_link_entities", "_neighbours", "_node_facts"),
         *("_node_id", "_node_name", "_searched_collections"),

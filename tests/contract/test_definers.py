@@ -16,6 +16,7 @@ REGISTRIES = {"attached_table", "embedding_space", "shard", "shard_bucket", "sha
 TRANSITION_TABLES = {
     "_chunk_bury": {"old_chunk"},
     "_chunk_index": {"new_chunk"},
+    "_document_refuse_twin": {"new_document"},
     "_edge_check_ends": {"new_edge"},
     "_link_check_target": {"new_link"},
     "_table_changed": {"new_rows", "old_rows"},

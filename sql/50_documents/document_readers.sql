@@ -1,0 +1,356 @@
+-- grant_document: let a role or a group read a document, and no longer all who may read its
+-- collection.
+-- Who may write to the collection, and admins, see all of its documents in any case. Others need
+-- both: to read the collection (grant_collection), and to be among the document's readers. A reader
+-- is the name of a role, else that of a group (sign_groups); group:NAME is a group in any case. To
+-- grant again changes nothing. What set_document_readers says holds here too.
+CREATE OR REPLACE FUNCTION blend.grant_document(collection text, source_key text, reader text)
+RETURNS void
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+AS $function$
+BEGIN
+    PERFORM pgblend._place_document(
+        grant_document.collection, grant_document.source_key,
+        coalesce(pgblend._readers_of(
+            grant_document.collection, grant_document.source_key), '{}')
+        || ARRAY[grant_document.reader]);
+END;
+$function$;
+
+-- revoke_document: take from a role or group that it may read a document; whether it might.
+-- A document without readers left is read by nobody but those who may write to its collection.
+-- set_document_readers(…, NULL) gives it to all readers of the collection again. One that has no
+-- readers of its own is an error.
+CREATE OR REPLACE FUNCTION blend.revoke_document(collection text, source_key text, reader text)
+RETURNS boolean
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+AS $function$
+DECLARE
+    readers text[] := pgblend._readers_of(
+        revoke_document.collection, revoke_document.source_key);
+    wanted text := pgblend._reader_key(revoke_document.reader);
+    left_over text[];
+BEGIN
+    IF readers IS NULL THEN
+        RAISE EXCEPTION 'document "%" has no readers of its own: all who may read "%" do',
+            left(source_key, 200), collection
+            USING ERRCODE = '22023',
+            HINT = 'Name who may: grant_document, or set_document_readers(…, ARRAY[…]).';
+    END IF;
+    left_over := ARRAY(
+        SELECT r.name FROM unnest(readers) AS r (name)
+        WHERE pgblend._reader_key(r.name) <> wanted);
+    IF cardinality(left_over) = cardinality(readers) THEN
+        RETURN false;
+    END IF;
+    PERFORM pgblend._place_document(
+        revoke_document.collection, revoke_document.source_key, left_over);
+    RETURN true;
+END;
+$function$;
+
+-- set_document_readers: say who may read a document: names of roles and groups, as grant_document
+-- takes them.
+-- NULL: all who may read the collection, as without readers; '{}': nobody but those who may write
+-- to it. It holds in this transaction at once. Nothing is embedded anew. The document has a new
+-- document_id, and its passages have new numbers. Where somebody loses the right, the lexical index
+-- that they see is made anew, so that no word of the document stays there: in a large collection
+-- that takes minutes. An unknown document is an error, and so is one of an attached table or of a
+-- database with shards, which have no readers of their own yet.
+CREATE OR REPLACE FUNCTION blend.set_document_readers(
+    collection text,
+    source_key text,
+    readers text[]
+)
+RETURNS void
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+AS $function$
+BEGIN
+    PERFORM pgblend._place_document(
+        set_document_readers.collection, set_document_readers.source_key,
+        set_document_readers.readers);
+END;
+$function$;
+
+-- sign_groups: a value of the setting pgblend.groups by which a session of a role holds groups.
+-- For applications: SELECT set_config('pgblend.groups', sign_groups(…), true). It counts for that
+-- role alone, and ends by itself. Whoever may call it may give any groups to any role, so no role
+-- that searches for others may. No groups give a value that holds none; NULLs are errors.
+-- Runs with its owner's rights: nobody else reads the secret.
+CREATE OR REPLACE FUNCTION blend.sign_groups(
+    groups text[],
+    role_name name,
+    valid_for interval DEFAULT '15 minutes'
+)
+RETURNS text
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SECURITY DEFINER
+AS $function$
+DECLARE
+    held text := jsonb_build_object(
+        'groups', to_jsonb(groups), 'role', role_name,
+        'until', extract(EPOCH FROM clock_timestamp() + valid_for));
+BEGIN
+    IF num_nulls(groups, role_name, valid_for) > 0 OR array_position(groups, NULL) IS NOT NULL THEN
+        RAISE EXCEPTION 'groups is %, role_name %, valid_for %: expected no NULL',
+            coalesce(left(groups::text, 200), 'NULL'), coalesce(role_name, 'NULL'),
+            coalesce(valid_for::text, 'NULL')
+            USING ERRCODE = '22004', HINT = 'For example: sign_groups(ARRAY[''hr''], ''app'')';
+    END IF;
+    RETURN (
+        SELECT encode(sha256(k.secret || sha256(k.secret || convert_to(held, 'UTF8'))), 'hex')
+            || held
+        FROM pgblend_data.group_secret AS k);
+END;
+$function$;
+
+-- _readers_of: the readers of a document as grant_document takes them; NULL where it has none of
+-- its own. Roles that were dropped or renamed are left out.
+CREATE OR REPLACE FUNCTION pgblend._readers_of(collection text, source_key text)
+RETURNS text[]
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+AS $function$
+BEGIN
+    RETURN (
+        SELECT pgblend._compartment_readers(c.id)
+        FROM pgblend_data.document AS d
+        INNER JOIN pgblend_data.collection AS c ON d.collection_id = c.id
+        WHERE c.name = normalize(_readers_of.collection) AND d.source_key = _readers_of.source_key
+            AND c.parent_id IS NOT NULL
+        LIMIT 1);
+END;
+$function$;
+
+-- _place_document: put a document into the compartment of its readers, or back into the collection.
+-- Arguments and errors are those of set_document_readers.
+CREATE OR REPLACE FUNCTION pgblend._place_document(
+    collection text,
+    source_key text,
+    readers text[]
+)
+RETURNS void
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+AS $function$
+DECLARE
+    target pgblend_data.collection := pgblend._writable_collection(collection);
+    moved pgblend_data.document;
+    place bigint := CASE WHEN readers IS NULL THEN target.id
+        ELSE pgblend._compartment_of(target, readers) END;
+    before text[];
+    hashes text[];
+BEGIN
+    SELECT d.* INTO moved FROM pgblend_data.document AS d
+    WHERE d.collection_id = ANY(pgblend._compartments(target.id))
+        AND d.source_key = _place_document.source_key
+    FOR UPDATE;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'there is no document % in collection "%"',
+            coalesce('"' || left(source_key, 200) || '"', 'NULL'), target.name
+            USING ERRCODE = '42704',
+            HINT = 'SELECT collection, source_key FROM blend.documents';
+    END IF;
+    IF place = moved.collection_id THEN
+        RETURN;
+    END IF;
+    IF moved.collection_id <> target.id THEN
+        before := ARRAY(
+            SELECT pgblend._reader_key(r.name)
+            FROM unnest(pgblend._compartment_readers(moved.collection_id)) AS r (name));
+    END IF;
+    hashes := ARRAY(
+        SELECT DISTINCT h.content_hash FROM pgblend_data.chunk AS h WHERE h.document_id = moved.id);
+    PERFORM pgblend._move_document(moved.id, place);
+    IF place = target.id OR before <@ ARRAY(
+        SELECT pgblend._reader_key(r.name)
+        FROM unnest(pgblend._compartment_readers(place)) AS r (name))
+    THEN
+        RETURN;  -- whoever could read it may
+    END IF;
+    DELETE FROM pgblend_data.entity_extraction AS x
+    WHERE x.collection_id = moved.collection_id AND x.content_hash = ANY(hashes)
+        AND NOT EXISTS (
+            SELECT FROM pgblend_data.chunk AS h
+            WHERE h.collection_id = x.collection_id AND h.content_hash = x.content_hash);
+    IF pgblend._check_can_index()
+        AND pgblend._index_collection(moved.collection_id, 'rebuild', 1) IS NULL
+    THEN
+        RAISE EXCEPTION 'the lexical index of collection "%" could not be made anew', target.name
+            USING ERRCODE = 'PB003', HINT = 'The warning says why. Mend it and call again.';
+    END IF;
+END;
+$function$;
+
+-- _compartment_readers: who may read the documents of a compartment, of those whom the caller may
+-- see; groups as group:NAME. Roles that were dropped or renamed are left out.
+CREATE OR REPLACE FUNCTION pgblend._compartment_readers(compartment bigint)
+RETURNS text[]
+LANGUAGE sql
+STABLE PARALLEL SAFE
+RETURN ARRAY(
+    SELECT CASE WHEN r.is_group THEN 'group:' ELSE '' END || r.reader
+    FROM pgblend_data.document_reader AS r
+    WHERE r.collection_id = compartment AND (
+        r.is_group OR EXISTS (
+            SELECT FROM pg_catalog.pg_roles AS o
+            WHERE o.rolname = r.reader AND (
+                o.oid = r.role_oid
+                OR r.made_in <> (SELECT s.system_identifier FROM pg_control_system() AS s)
+            )
+        )
+    )
+    ORDER BY r.is_group, r.reader
+);
+
+-- _reader_key: what tells a reader: role:NUMBER where there is a role of the name, else group:NAME.
+-- group:NAME is a group in any case. A blank name, and one of more than 63 bytes, is an error.
+CREATE OR REPLACE FUNCTION pgblend._reader_key(reader text)
+RETURNS text
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+AS $function$
+DECLARE
+    group_name text := CASE WHEN starts_with(reader, 'group:') THEN substr(reader, 7)
+        ELSE reader END;
+BEGIN
+    IF coalesce(btrim(group_name), '') = '' OR octet_length(group_name) > 63 THEN
+        RAISE EXCEPTION 'reader is %: expected the name of a role or group, of 1 to 63 bytes',
+            coalesce(quote_literal(left(reader, 200)), 'NULL')
+            USING ERRCODE = '22023', HINT = 'For example: hr, or group:hr';
+    END IF;
+    RETURN coalesce(
+        (SELECT 'role:' || r.oid FROM pg_catalog.pg_roles AS r WHERE r.rolname = reader),
+        'group:' || group_name);
+END;
+$function$;
+
+-- _move_document: store a document in another compartment as it is, with passages, vectors,
+-- summary, links and edges made by hand, and delete it where it was; returns its new number.
+-- So nothing of it stays, and what makes a document findable makes this one. Its links are looked
+-- up anew: one leads no further than its compartment.
+CREATE OR REPLACE FUNCTION pgblend._move_document(document_id bigint, target bigint)
+RETURNS bigint
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+AS $function$
+DECLARE
+    moved pgblend_data.document;
+    summed pgblend_data.document_summary;
+    chunks pgblend_data.chunk[];
+    links pgblend_data.link[];
+    edges pgblend_data.edge[];
+    space record;
+    found jsonb;
+    vectors jsonb := '{}';
+    new_id bigint;
+BEGIN
+    SELECT d.* INTO STRICT moved FROM pgblend_data.document AS d
+    WHERE d.id = _move_document.document_id;
+    SELECT m.* INTO summed FROM pgblend_data.document_summary AS m WHERE m.document_id = moved.id;
+    chunks := ARRAY(SELECT c FROM pgblend_data.chunk AS c WHERE c.document_id = moved.id);
+    links := ARRAY(SELECT l FROM pgblend_data.link AS l WHERE l.document_id = moved.id);
+    edges := ARRAY(
+        SELECT e FROM pgblend_data.edge AS e
+        WHERE e.origin = 'hand' AND (e.node = moved.id * 4 OR e.neighbour = moved.id * 4));
+    FOR space IN SELECT s.name, s.table_name FROM pgblend_data.embedding_space AS s LOOP
+        -- Calls in text: none (a space's table).
+        EXECUTE format(
+            'SELECT jsonb_agg(jsonb_build_array(e.chunk_index, e.embedding::text))
+            FROM pgblend_data.%I AS e WHERE e.document_id = $1 AND e.collection_id = $2',
+            space.table_name)
+        INTO found USING moved.id, moved.collection_id;
+        vectors := vectors || jsonb_build_object(space.name, coalesce(found, '[]'));
+    END LOOP;
+
+    DELETE FROM pgblend_data.document AS d WHERE d.id = moved.id;
+    INSERT INTO pgblend_data.document (
+        collection_id, bucket, source_key, uri, title, text_search_config, media_type, metadata,
+        set_metadata, source_metadata, content_hash, modified_at, ingested_at)
+    VALUES (
+        target, pgblend._bucket(target, moved.source_key), moved.source_key, moved.uri,
+        moved.title, moved.text_search_config, moved.media_type, moved.metadata,
+        moved.set_metadata, moved.source_metadata, moved.content_hash, moved.modified_at,
+        moved.ingested_at)
+    RETURNING id INTO new_id;
+    INSERT INTO pgblend_data.chunk (
+        document_id, chunk_index, collection_id, bucket, content, heading, kind, own_start,
+        start_offset, end_offset, start_line, end_line, pages, token_count, piece_tokens, metadata,
+        text_search_config, context, own_headings)
+    SELECT
+        d.id, c.chunk_index, d.collection_id, d.bucket, c.content, c.heading, c.kind, c.own_start,
+        c.start_offset, c.end_offset, c.start_line, c.end_line, c.pages, c.token_count,
+        c.piece_tokens, c.metadata, c.text_search_config, c.context, c.own_headings
+    FROM unnest(chunks) AS c
+    INNER JOIN pgblend_data.document AS d ON d.id = new_id
+    ORDER BY c.chunk_index;
+    FOR space IN
+        SELECT s.name, s.table_name, v.value AS found
+        FROM pgblend_data.embedding_space AS s
+        INNER JOIN jsonb_each(vectors) AS v ON v.key = s.name
+        WHERE v.value <> '[]'
+    LOOP
+        EXECUTE format(
+            'INSERT INTO pgblend_data.%1$I (
+                chunk_id, document_id, chunk_index, collection_id, bucket, embedding)
+            SELECT c.id, c.document_id, c.chunk_index, c.collection_id, c.bucket, n.embedding
+            FROM pgblend_data.chunk AS c
+            INNER JOIN (
+                SELECT (v.value ->> 0)::integer AS chunk_index,
+                    (jsonb_populate_record(NULL::pgblend_data.%1$I,
+                        jsonb_build_object(''embedding'', v.value ->> 1))).embedding
+                FROM jsonb_array_elements($2) AS v (value)
+            ) AS n ON n.chunk_index = c.chunk_index
+            WHERE c.document_id = $1', space.table_name)
+        USING new_id, space.found;
+        DELETE FROM pgblend_data.embedding_queue AS q
+        USING pgblend_data.chunk AS c, jsonb_array_elements(space.found) AS v (value)
+        WHERE q.space = space.name AND q.chunk_id = c.id AND c.document_id = new_id
+            AND c.chunk_index = (v.value ->> 0)::integer;
+    END LOOP;
+    IF summed.document_id IS NOT NULL THEN
+        INSERT INTO pgblend_data.document_summary AS m (
+            document_id, collection_id, bucket, summary, key, made_by, outdated, failures, reason,
+            made_at)
+        SELECT
+            d.id, d.collection_id, d.bucket, summed.summary, summed.key, summed.made_by,
+            summed.outdated, summed.failures, summed.reason, summed.made_at
+        FROM pgblend_data.document AS d WHERE d.id = new_id
+        ON CONFLICT ON CONSTRAINT document_summary_pkey DO UPDATE
+        SET summary = excluded.summary, key = excluded.key, made_by = excluded.made_by,
+            outdated = excluded.outdated, failures = excluded.failures, reason = excluded.reason,
+            made_at = excluded.made_at;
+    END IF;
+    INSERT INTO pgblend_data.link (
+        document_id, collection_id, bucket, origin, edge_type, kind, target, name, path, line,
+        weight, metadata)
+    SELECT
+        d.id, d.collection_id, d.bucket, l.origin, l.edge_type, l.kind, l.target, l.name, l.path,
+        l.line, l.weight, l.metadata
+    FROM unnest(links) AS l
+    INNER JOIN pgblend_data.document AS d ON d.id = new_id;
+    IF cardinality(links) > 0 THEN
+        PERFORM pgblend._resolve_links(target, ARRAY(SELECT DISTINCT l.name FROM unnest(links) AS l));
+    END IF;
+    INSERT INTO pgblend_data.edge (
+        node, is_reverse, neighbour, edge_type, origin, document_id, chunk_id, collection_id,
+        neighbour_collection_id, bucket, weight, metadata)
+    SELECT
+        CASE WHEN e.node = moved.id * 4 THEN new_id * 4 ELSE e.node END, e.is_reverse,
+        CASE WHEN e.neighbour = moved.id * 4 THEN new_id * 4 ELSE e.neighbour END,
+        e.edge_type, e.origin,
+        CASE WHEN e.document_id = moved.id THEN new_id ELSE e.document_id END, e.chunk_id,
+        CASE WHEN e.node = moved.id * 4 THEN target ELSE e.collection_id END,
+        CASE WHEN e.neighbour = moved.id * 4 THEN target ELSE e.neighbour_collection_id END,
+        CASE WHEN e.node = moved.id * 4 THEN pgblend._bucket(target, moved.source_key)
+            ELSE e.bucket END,
+        e.weight, e.metadata
+    FROM unnest(edges) AS e
+    WHERE e.chunk_id = 0;
+    RETURN new_id;
+END;
+$function$;

@@ -1,0 +1,238 @@
+"""A document with readers of its own is there for them and for writers, and for nobody else."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from support.database import Database, add_documents, add_space, embed_waiting, vector_of
+
+PAGES = [
+    ("rules.md", "House rules", "Everybody closes the windows at night."),
+    ("salary.md", "Salary bands", "The director earns a zirconium bonus."),
+    ("lunch.md", "Lunch", "The kitchen serves soup at noon."),
+]
+# What there is of the salary for a role: counts and truth values, 0 where it may not read it.
+DOORS = {
+    "words": "SELECT count(*) FROM lexical_search('zirconium', options => '{\"strict\": true}')",
+    "title": "SELECT count(*) FROM lexical_search('bands', options => '{\"strict\": true}')",
+    "key": "SELECT count(*) FROM lexical_search('salary.md') WHERE source_key = 'salary.md'",
+    "fuzzy": "SELECT count(*) FROM fuzzy_search('zircomium')",
+    "hybrid": "SELECT count(*) FROM hybrid_search('zirconium', query_embedding => VECTOR)"
+    " WHERE source_key = 'salary.md'",
+    "vector": "SELECT count(*) FROM vector_search(query_embedding => VECTOR)"
+    " WHERE source_key = 'salary.md'",
+    "filter": "SELECT count(*) FROM hybrid_search('bonus', query_embedding => VECTOR, "
+    """filter => '{"level": {"contains": 1}}')""",
+    "facets": "SELECT count(*) FROM search_facets('director', ARRAY['level'],"
+    " query_embedding => VECTOR) WHERE value <> 'null'",
+    "context": "SELECT (get_context('zirconium', query_embedding => VECTOR)::text"
+    " LIKE '%director%')::integer",
+    "explain": "SELECT (search_explain('zirconium', query_embedding => VECTOR)::text"
+    " LIKE '%salary.md%')::integer",
+    "documents": "SELECT count(*) FROM documents WHERE source_key = 'salary.md'",
+    "chunks": "SELECT count(*) FROM chunks WHERE content LIKE '%zirconium%'",
+    "metadata": "SELECT count(*) FROM document_metadata WHERE source_key = 'salary.md'",
+    "rows": "SELECT count(*) FROM pgblend_data.document WHERE source_key = 'salary.md'",
+    "passages": "SELECT count(*) FROM pgblend_data.chunk WHERE content LIKE '%zirconium%'",
+    "vocabulary": "SELECT count(*) FROM pgblend_data.vocabulary WHERE lexeme = 'zirconium'",
+    "names": "SELECT count(DISTINCT document_id) FROM pgblend_data.document_name"
+    " WHERE name LIKE '%salary%'",
+    "vectors": "SELECT count(*) - 2 FROM TABLE_OF_VECTORS",
+    "size": "SELECT documents - 2 FROM collections",
+    "rights": "SELECT count(*) FROM document_rights",
+}
+NONE = dict.fromkeys(DOORS, 0)
+ALL = dict.fromkeys(DOORS, 1)
+
+
+@contextmanager
+def acting(db: Database, role: str, groups: str = "") -> Iterator[None]:
+    """Run statements as a role that holds groups, by a value that sign_groups gave."""
+    db.rows(f"SET ROLE {role}")
+    db.rows("SELECT set_config('pgblend.groups', %s, true)", groups)
+    try:
+        yield
+    finally:
+        db.rows("RESET ROLE")
+        db.rows("SELECT set_config('pgblend.groups', '', true)")
+
+
+def seen(db: Database, role: str, groups: str = "") -> dict[str, int]:
+    """What a role finds, one door after the other."""
+    table = db.value("SELECT table_name FROM pgblend_data.embedding_space WHERE active")
+    vector = f"'{vector_of('zirconium')}'"
+    with acting(db, role, groups):
+        return {
+            name: db.value(
+                door.replace("VECTOR", vector).replace("TABLE_OF_VECTORS", f"pgblend_data.{table}")
+                if name != "vectors"
+                else door.replace("TABLE_OF_VECTORS", f"pgblend_data.{table}")
+            )
+            for name, door in DOORS.items()
+        }
+
+
+@pytest.fixture
+def roles(db: Database) -> dict[str, str]:
+    """Four roles of the transaction: a stranger, one of the staff, who is in it, and a writer."""
+    names = {n: f"{n}_{os.getpid()}" for n in ("stranger", "staff", "member", "clerk")}
+    for name in names.values():
+        db.rows(f"CREATE ROLE {name} IN ROLE pgblend_reader")
+    db.rows(f"GRANT {names['staff']} TO {names['member']}")
+    db.rows(f"GRANT pgblend_writer TO {names['clerk']}")
+    return names
+
+
+@pytest.fixture
+def house(db: Database, roles: dict[str, str]) -> Database:
+    """A collection that all four roles may read, with vectors and one document to hide."""
+    add_space(db)
+    db.rows("SELECT add_collection('house')")
+    for name in ("stranger", "member"):
+        db.rows("SELECT grant_collection('house', %s)", roles[name])
+    db.rows("SELECT grant_collection('house', %s, 'write')", roles["clerk"])
+    add_documents(db, "house", PAGES)
+    db.rows(
+        "SELECT set_metadata(document_id, '{\"level\": [1]}') FROM documents"
+        " WHERE source_key = 'salary.md'"
+    )
+    embed_waiting(db)
+    return db
+
+
+def test_a_document_is_found_by_its_readers_alone(house: Database, roles: dict[str, str]) -> None:
+    """Through each door; who gets or loses the right has it, or not, in the same transaction."""
+    public = ALL | {"rights": 0}
+    assert seen(house, roles["stranger"]) == public
+    waiting = house.value("SELECT count(*) FROM pgblend_data.embedding_queue")
+    house.rows("SELECT grant_document('house', 'salary.md', %s)", roles["staff"])
+    assert seen(house, roles["stranger"]) == NONE
+    assert seen(house, roles["member"]) == ALL
+    assert seen(house, roles["clerk"]) == ALL
+    assert house.value("SELECT count(*) FROM pgblend_data.embedding_queue") == waiting == 0
+    assert house.value("SELECT revoke_document('house', 'salary.md', %s)", roles["staff"])
+    assert not house.value("SELECT revoke_document('house', 'salary.md', %s)", roles["staff"])
+    assert seen(house, roles["member"]) == NONE
+    assert seen(house, roles["clerk"]) == ALL
+    house.rows("SELECT set_document_readers('house', 'salary.md', NULL)")
+    assert seen(house, roles["stranger"]) == public
+
+
+def test_groups_count_where_they_are_signed(house: Database, roles: dict[str, str]) -> None:
+    """For the role and the time they were signed for; a reader cannot sign them."""
+    house.rows("SELECT grant_document('house', 'salary.md', 'hr')")
+    stranger, member = roles["stranger"], roles["member"]
+
+    def signed(role: str, groups: str = "{sales,hr}", time: str = "1 minute") -> str:
+        return house.value("SELECT sign_groups(%s, %s, %s)", groups, role, time)
+
+    good = signed(stranger)
+    assert seen(house, stranger, good) == ALL
+    wrong = [
+        signed(stranger, "{sales}"),
+        signed(stranger, time="-1 second"),
+        signed(member),
+        good.replace("sales", "hr"),
+        good[64:],
+        "0" * 64 + good[64:],
+        "{",
+    ]
+    for value in wrong:
+        assert seen(house, stranger, value) == NONE, value
+    with acting(house, stranger):
+        assert house.error("SELECT sign_groups('{hr}', current_user)").sqlstate == "42501"
+        assert house.error("SELECT * FROM pgblend_data.group_secret").sqlstate == "42501"
+
+
+def test_what_is_stored_again_keeps_its_readers(house: Database, roles: dict[str, str]) -> None:
+    """Whoever stores it; a second one under its key is refused, and deleting takes it away."""
+    house.rows("SELECT grant_document('house', 'salary.md', %s)", roles["staff"])
+    before = house.value("SELECT document_id FROM documents WHERE source_key = 'salary.md'")
+    with acting(house, roles["clerk"]):
+        stored = house.row(
+            "SELECT document_id, status FROM ingest_document('house', 'salary.md', %s, %s)",
+            "The director earns a zirconium bonus, twice.",
+            "Salary bands",
+        )
+        twin = house.error(
+            "INSERT INTO pgblend_data.document (collection_id, bucket, source_key, title,"
+            " text_search_config, metadata, content_hash)"
+            " SELECT c.id, 0, 'salary.md', '', 'english', '{}', ''"
+            " FROM collections AS c WHERE c.name = 'house'"
+        )
+    assert stored == (before, "replaced")
+    assert twin.sqlstate == "23505"
+    found = ("words", "documents", "rows", "passages", "names", "vocabulary")
+    assert [seen(house, roles["stranger"])[name] for name in found] == [0] * len(found)
+    assert [seen(house, roles["member"])[name] for name in found] == [1] * len(found)
+    assert house.value("SELECT delete_document('house', 'salary.md')")
+    assert house.value("SELECT count(*) FROM documents WHERE source_key = 'salary.md'") == 0
+    assert house.value("SELECT remove_collection('house')")
+
+
+def test_who_may_not_write_gives_no_rights(house: Database, roles: dict[str, str]) -> None:
+    """Neither by the routines nor around them; grants of the collection follow."""
+    house.rows("SELECT set_document_readers('house', 'salary.md', '{}')")
+    assert seen(house, roles["member"]) == NONE
+    with acting(house, roles["member"]):
+        for call in (
+            "SELECT grant_document('house', 'lunch.md', current_user::text)",
+            "SELECT pgblend._compartment(1, '{}')",
+            "INSERT INTO pgblend_data.document_reader (collection_id, reader, is_group)"
+            " VALUES (1, 'hr', true)",
+        ):
+            assert house.error(call).sqlstate == "42501", call
+    with acting(house, roles["clerk"]):
+        own = "SELECT id FROM pgblend_data.collection WHERE parent_id IS NOT NULL"
+        taken = f"INSERT INTO pgblend_data.document_reader VALUES (({own}), 'hr', true)"
+        assert house.error(taken).sqlstate == "42501"
+        assert house.error("SELECT pgblend._compartment(-1, '{}')").sqlstate == "42501"
+    house.rows("SELECT revoke_collection('house', %s, 'write')", roles["clerk"])
+    with acting(house, roles["clerk"]):
+        assert house.value("SELECT count(*) FROM documents") == 0
+    house.rows("SELECT grant_collection('house', %s, 'write')", roles["member"])
+    assert seen(house, roles["member"]) == ALL
+
+
+def test_a_role_that_is_made_anew_reads_nothing(house: Database, roles: dict[str, str]) -> None:
+    """And the group of its name does not either."""
+    house.rows("SELECT set_document_readers('house', 'salary.md', %s)", [roles["staff"], "hr"])
+    house.rows(f"DROP OWNED BY {roles['staff']}; DROP ROLE {roles['staff']}")
+    house.rows(f"CREATE ROLE {roles['staff']}; GRANT {roles['staff']} TO {roles['member']}")
+    assert seen(house, roles["member"]) == NONE
+    house.rows("SELECT grant_document('house', 'salary.md', 'sales')")
+    assert house.value("SELECT readers FROM document_rights") == ["group:hr", "group:sales"]
+    assert seen(house, roles["member"]) == NONE
+
+
+@pytest.mark.parametrize(
+    ("call", "state"),
+    [
+        ("grant_document('house', 'no.md', 'hr')", "42704"),
+        ("grant_document('house', NULL, 'hr')", "42704"),
+        ("grant_document('none', 'salary.md', 'hr')", "42704"),
+        ("grant_document('house', 'salary.md', NULL)", "22023"),
+        ("grant_document('house', 'salary.md', ' ')", "22023"),
+        ("grant_document('house', 'salary.md', 'group:')", "22023"),
+        ("grant_document('house', 'salary.md', repeat('x', 64))", "22023"),
+        ("set_document_readers('house', 'salary.md', '{hr,NULL}')", "22023"),
+        ("revoke_document('house', 'salary.md', 'hr')", "22023"),
+        ("sign_groups(NULL, 'hr')", "22004"),
+        ("sign_groups('{hr,NULL}', 'hr')", "22004"),
+    ],
+)
+def test_wrong_arguments_are_named(house: Database, call: str, state: str) -> None:
+    """With what was expected, and what to do."""
+    error = house.error(f"SELECT {call}")
+    assert (error.sqlstate, bool(error.message_hint)) == (state, True)
+
+
+def test_an_attached_table_has_no_readers_yet(db: Database) -> None:
+    """It is refused, where its rows would else be there for all after the next change."""
+    db.rows("CREATE TABLE public.paid (id integer PRIMARY KEY, body text)")
+    db.rows("INSERT INTO public.paid VALUES (1, 'zirconium')")
+    db.rows("SELECT attach_table('public.paid', '{body}', collection => 'paid')")
+    error = db.error("SELECT grant_document('paid', '1', 'hr')")
+    assert error.sqlstate == "0A000"

@@ -1,0 +1,207 @@
+"""Documents that a role may not read change nothing that it is answered.
+
+Two databases go through the same operations, but one has hidden documents besides. After each
+operation a reader asks both the same, and the answers are the same bytes, but for times, and for
+numbers of rows, which are given in their order.
+"""
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from contextlib import ExitStack
+from random import Random
+from typing import Any
+
+import psycopg
+import pytest
+from conftest import Server, login_role, temporary_database
+from psycopg.conninfo import make_conninfo
+
+from pgblend.cli.base.database import connect
+from support.database import Database, add_space, embed_waiting, vector_of
+
+OPERATIONS = "PGBLEND_SILENCE_OPERATIONS"  # how many, for who has the time
+WORDS = [
+    *("harbour", "anchor", "lantern", "ledger", "velvet", "orchard", "granite", "copper"),
+    *("whistle", "meadow", "thunder", "parcel", "kettle", "marble", "ribbon", "saddle"),
+    *("walnut", "canvas", "hammer", "needle"),
+]
+SECRET = ["zirconium", "bonus", "dismissal", "merger", "director", "velvet", "copper", "harbour"]
+OPTIONS = json.dumps({"vector_scan": "exact", "context_chars": {"before": 50, "after": 50}})
+# %(q)s a query, %(v)s its vector, %(f)s a filter.
+QUESTIONS = (
+    "SELECT to_jsonb(r) FROM lexical_search(%(q)s, 8, filter => %(f)s) AS r",
+    "SELECT to_jsonb(r) FROM fuzzy_search(%(q)s, 8) AS r",
+    "SELECT to_jsonb(r) FROM hybrid_search(%(q)s, 8, filter => %(f)s, options => %(o)s,"
+    " query_embedding => %(v)s) AS r",
+    "SELECT to_jsonb(r) FROM vector_search(result_limit => 8, query_embedding => %(v)s,"
+    " options => %(o)s) AS r",
+    "SELECT to_jsonb(r) FROM search_facets(%(q)s, ARRAY['shelf', '$kind'], options => %(o)s,"
+    " query_embedding => %(v)s) AS r",
+    "SELECT search_explain(%(q)s, 5, options => %(o)s, query_embedding => %(v)s)",
+    "SELECT get_context(%(q)s, options => %(o)s, query_embedding => %(v)s)",
+    "SELECT to_jsonb(r) FROM collections AS r",
+    "SELECT to_jsonb(r) FROM documents AS r ORDER BY r.document_id",
+    "SELECT to_jsonb(r) FROM chunks AS r ORDER BY r.chunk_id",
+    "SELECT to_jsonb(r) FROM links AS r ORDER BY r.document_id, r.target",
+    "SELECT to_jsonb(r) FROM edges AS r"
+    " ORDER BY r.document_id, split_part(r.target, ':', 2)::bigint",
+    "SELECT to_jsonb(r) FROM document_rights AS r",
+    "SELECT to_jsonb(r) FROM (SELECT DISTINCT v.lexeme FROM pgblend_data.vocabulary AS v"
+    " ORDER BY v.lexeme) AS r",
+    "SELECT to_jsonb(r) FROM hybrid_search(%(q)s, 5, ARRAY['house', %(q)s],"
+    " query_embedding => %(v)s) AS r",
+    "SELECT to_jsonb(r) FROM graph_neighbors(graph_node('house', %(k)s)) AS r",
+    "SELECT to_jsonb(r) FROM search_diagnose(%(q)s, graph_node('house', %(k)s),"
+    " options => %(o)s, query_embedding => %(v)s) AS r",
+)
+TIMES = {"ms", "start_ms", "total_ms", "ingested_at", "created_at", "search_id"}
+NUMBERS = {"chunk_id", "document_id", "target_document_id", "id", "chunk_ids"}
+
+
+class Silence:
+    """A database that a reader asks, and what is done to both."""
+
+    def __init__(self, admin: Database, reader: Database) -> None:
+        self.admin, self.reader = admin, reader
+
+    def put(self, key: str, text: str, shelf: int, readers: list[str] | None) -> None:
+        """Store a document, and the vectors of its passages."""
+        self.admin.rows(
+            "SELECT ingest_document('house', %s, %s, %s, metadata => %s, readers => %s,"
+            " links => %s)",
+            key,
+            text,
+            text.split()[0],
+            json.dumps({"shelf": shelf}),
+            readers,
+            json.dumps([{"target": name, "kind": "path"} for name in re.findall(r"\S+\.md", text)]),
+        )
+        embed_waiting(self.admin)
+
+    def answer(self, question: str, given: dict[str, Any]) -> str:
+        """Return what the reader is told, as one text."""
+        try:
+            rows = [row[0] for row in self.reader.connection.execute(question, given)]
+        except psycopg.Error as error:
+            told: Any = [error.sqlstate, str(error.diag.message_primary)]
+        else:
+            told = rows
+        told = [told, sorted(self.reader.warnings())]
+        return json.dumps(renumbered(told, {}), sort_keys=True)
+
+
+def is_time(value: Any) -> bool:
+    """Tell whether a stage only says how long the session read what it did not keep yet."""
+    return isinstance(value, dict) and value.get("name") == "warm_up"
+
+
+def renumbered(value: Any, seen: dict[Any, int]) -> Any:
+    """Return a value without times, its rows numbered by the order in which they come."""
+    if isinstance(value, list):
+        return [renumbered(item, seen) for item in value if not is_time(item)]
+    if not isinstance(value, dict):
+        if isinstance(value, str):
+            return re.sub(r"\b(document|chunk):(\d+)", lambda m: renamed(m, seen), value)
+        return value
+    kept = {}
+    for key, item in value.items():
+        if key in TIMES:
+            continue
+        if key in NUMBERS:
+            ids = item if isinstance(item, list) else [item]
+            kept[key] = [seen.setdefault((key[:5], i), len(seen)) for i in ids if i is not None]
+        else:
+            kept[key] = renumbered(item, seen)
+    return kept
+
+
+def renamed(found: re.Match[str], seen: dict[Any, int]) -> str:
+    """Return a node by the place of its number."""
+    return f"{found[1]}:{seen.setdefault((found[1][:5], int(found[2])), len(seen))}"
+
+
+@pytest.fixture(scope="module")
+def pair(server: Server, template: str) -> Iterator[tuple[Silence, Silence]]:
+    """Two databases with a collection that the same role may read."""
+    with ExitStack() as stack:
+        urls = [stack.enter_context(temporary_database(server, template)) for _ in range(2)]
+        admins = [Database(stack.enter_context(connect(url))) for url in urls]
+        names = [admin.connection.info.dbname for admin in admins]
+        url = stack.enter_context(login_role(server, names[0], "pgblend_reader"))
+        made = []
+        for admin, name in zip(admins, names, strict=True):
+            add_space(admin)
+            admin.rows("SELECT add_collection('house')")
+            reader = Database(stack.enter_context(connect(make_conninfo(url, dbname=name))))
+            admin.rows("SELECT grant_collection('house', %s)", reader.connection.info.user)
+            made.append(Silence(admin, reader))
+        yield made[0], made[1]
+
+
+def sentence(random: Random, words: list[str], keys: list[str]) -> str:
+    """Return a text of some words, sometimes with the name of a document in it."""
+    told = random.choices(words, k=random.randint(4, 30))
+    if keys and random.random() < 0.3:
+        told.append(random.choice(keys))
+    return " ".join(told)
+
+
+def operate(random: Random, both: tuple[Silence, Silence], keys: list[str]) -> None:
+    """Do something at random: to both, or where documents are hidden to the first alone."""
+    hiding, _ = both
+    choice = random.random()
+    if choice < 0.35 or not keys:
+        key = f"page-{random.randint(0, 40)}.md"
+        text, shelf = sentence(random, WORDS, keys), random.randint(1, 4)
+        for one in both:
+            one.put(key, text, shelf, None)
+        keys[:] = sorted({*keys, key})
+    elif choice < 0.42:
+        key = keys.pop(random.randrange(len(keys)))
+        for one in both:
+            one.admin.rows("SELECT delete_document('house', %s)", key)
+    elif choice < 0.47:
+        for one in both:
+            one.admin.rows("SELECT lexical_seal('house')")
+    elif choice < 0.5:
+        hiding.admin.rows("SELECT lexical_seal('house')")
+    else:
+        key = f"hidden-{random.randint(0, 30)}.md"
+        stored = hiding.admin.value("SELECT count(*) FROM documents WHERE source_key = %s", key)
+        if stored and choice < 0.6:
+            hiding.admin.rows("SELECT delete_document('house', %s)", key)
+        elif stored and choice < 0.75:
+            reader = random.choice(["hr", "board", "nobody"])
+            hiding.admin.rows("SELECT grant_document('house', %s, %s)", key, reader)
+        else:
+            readers = random.choice([["hr"], ["board"], ["hr", "board"], []])
+            text = sentence(random, SECRET + WORDS, [*keys, "page-3.md"])
+            hiding.put(key, text, random.randint(1, 9), readers)
+
+
+def test_hidden_documents_are_silent(pair: tuple[Silence, Silence]) -> None:
+    """After each of many random operations, with the seed that is named where it fails."""
+    count = int(os.environ.get(OPERATIONS, 30))
+    seed = 54
+    random = Random(seed)
+    keys: list[str] = []
+    for number in range(count):
+        operate(random, pair, keys)
+        words = random.choices(WORDS + SECRET, k=random.randint(1, 3))
+        if random.random() < 0.3:
+            words[0] = words[0][:3] + words[0][4:]
+        text = " ".join(words)
+        for question in random.sample(QUESTIONS, 2):
+            given = {
+                "q": text,
+                "v": vector_of(text),
+                "k": random.choice([*keys, "hidden-3.md"]),
+                "f": random.choice([None, '{"shelf": 2}', '{"shelf": {"contains": 1}}']),
+                "o": OPTIONS,
+            }
+            hiding, plain = (one.answer(question, given) for one in pair)
+            assert hiding == plain, f"seed {seed}, operation {number}: {question} {text}"
+    hidden = pair[0].admin.value("SELECT count(*) FROM document_rights")
+    assert hidden > 0
