@@ -77,9 +77,8 @@ $function$;
 
 -- sign_groups: a value of the setting pgblend.groups by which a session of a role holds groups.
 -- For applications: SELECT set_config('pgblend.groups', sign_groups(…), true). It counts for that
--- role alone, and ends by itself. Whoever may call it may give any groups to any role, so no role
--- that searches for others may. No groups give a value that holds none; NULLs are errors.
--- Runs with its owner's rights: nobody else reads the secret.
+-- role alone, and ends by itself. For members of pgblend_admin, who may give any groups to any role.
+-- No groups give a value that holds none; NULLs are errors.
 CREATE OR REPLACE FUNCTION blend.sign_groups(
     groups text[],
     role_name name,
@@ -88,12 +87,7 @@ CREATE OR REPLACE FUNCTION blend.sign_groups(
 RETURNS text
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SECURITY DEFINER
 AS $function$
-DECLARE
-    held text := jsonb_build_object(
-        'groups', to_jsonb(groups), 'role', role_name,
-        'until', extract(EPOCH FROM clock_timestamp() + valid_for));
 BEGIN
     IF num_nulls(groups, role_name, valid_for) > 0 OR array_position(groups, NULL) IS NOT NULL THEN
         RAISE EXCEPTION 'groups is %, role_name %, valid_for %: expected no NULL',
@@ -101,12 +95,23 @@ BEGIN
             coalesce(valid_for::text, 'NULL')
             USING ERRCODE = '22004', HINT = 'For example: sign_groups(ARRAY[''hr''], ''app'')';
     END IF;
-    RETURN (
-        SELECT encode(sha256(k.secret || sha256(k.secret || convert_to(held, 'UTF8'))), 'hex')
-            || held
-        FROM pgblend_data.group_secret AS k);
+    RETURN pgblend._signed_groups(jsonb_build_object(
+        'groups', to_jsonb(groups), 'role', role_name,
+        'until', extract(EPOCH FROM clock_timestamp() + valid_for))::text);
 END;
 $function$;
+
+-- _signed_groups: what a session holds, as the view session_group reads it, with its signature.
+-- Runs with its owner's rights: nobody else reads the secret. For admins alone.
+CREATE OR REPLACE FUNCTION pgblend._signed_groups(held text)
+RETURNS text
+LANGUAGE sql
+STABLE PARALLEL UNSAFE
+SECURITY DEFINER
+BEGIN ATOMIC
+    SELECT encode(sha256(k.secret || sha256(k.secret || convert_to(held, 'UTF8'))), 'hex') || held
+    FROM pgblend_data.group_secret AS k;
+END;
 
 -- _readers_of: the readers of a document as grant_document takes them; NULL where it has none of
 -- its own. Roles that were dropped or renamed are left out.

@@ -69,17 +69,22 @@ LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 AS $function$
 DECLARE
-    homes bigint[] := pgblend._compartments(target.id);
-    wanted bigint[] := CASE WHEN readers IS NOT NULL
-        THEN pgblend._wanted_compartments(target, documents, readers) END;
+    homes bigint[];
+    wanted bigint[];
     home record;
     own pgblend_data.collection;
 BEGIN
-    IF cardinality(homes) = 1 AND wanted IS NULL THEN
+    IF readers IS NULL
+        AND NOT EXISTS (SELECT FROM pgblend_data.collection AS c WHERE c.parent_id = target.id)
+    THEN
         RETURN QUERY SELECT s.* FROM pgblend._store_documents(
             target, documents, contents, chunks, links) AS s;
         RETURN;
     END IF;
+    IF readers IS NOT NULL THEN
+        wanted := pgblend._wanted_compartments(target, documents, readers);
+    END IF;
+    homes := pgblend._compartments(target.id);
     FOR home IN
         SELECT
             coalesce(wanted[g.ordinality], d.collection_id, target.id) AS id,

@@ -21,7 +21,7 @@ SECURITY_DEFINER = {
     "_compartment": "base types alone; for who may write to the collection, as it looks for itself",
     "_document_refuse_twin": "a trigger: looks for keys of new rows; an error names one of them",
     "_grant_follow": "a trigger: a grant that row security allowed, on what is in the collection",
-    "sign_groups": "base types alone; only admins, and whom a superuser lets",
+    "_signed_groups": "base types alone; only admins",
     "_drop_pending": CLAIMED,
     "_drop_segments": CLAIMED,
     "_load_segment": CLAIMED,
