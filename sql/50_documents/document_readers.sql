@@ -77,8 +77,8 @@ $function$;
 
 -- sign_groups: a value of the setting pgblend.groups by which a session of a role holds groups.
 -- For applications: SELECT set_config('pgblend.groups', sign_groups(…), true). It counts for that
--- role alone, and ends by itself. For members of pgblend_admin, who may give any groups to any role.
--- No groups give a value that holds none; NULLs are errors.
+-- role alone, and ends by itself. For members of pgblend_admin, who may give any groups to any
+-- role. No groups give a value that holds none; NULLs are errors.
 CREATE OR REPLACE FUNCTION blend.sign_groups(
     groups text[],
     role_name name,

@@ -299,7 +299,7 @@ def test_a_small_document_takes_few_statements(db: Database) -> None:
         " SET auto_explain.log_nested_statements = on; SET auto_explain.log_level = notice"
     )
     db.rows(f"{INGEST}('c', 'warm', 'some words')")
-    for status, most in (("added", 29), ("unchanged", 16)):
+    for status, most in (("added", 29), ("unchanged", 17)):
         run.clear()
         assert db.row(f"{INGEST}('c', 'k', 'other words')")[1] == status
         assert 5 < len(run) <= most
