@@ -2,10 +2,11 @@
 
 from decimal import ROUND_HALF_UP, Context, Decimal
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pgblend.plpy.lexical.corrections import power_of_two_fifths
+from pgblend.plpy.lexical.corrections import likelihood, power_of_two_fifths
 
 
 @given(st.integers(1, 10**10))
@@ -18,3 +19,13 @@ from pgblend.plpy.lexical.corrections import power_of_two_fifths
 def test_a_power_has_the_digits_of_numeric(n: int) -> None:
     power = Context(prec=60).power(Decimal(n), Decimal("0.4"))
     assert power_of_two_fifths(n) == float(Context(prec=17, rounding=ROUND_HALF_UP).plus(power))
+
+
+@pytest.mark.parametrize(
+    ("df", "cost", "expected"),
+    [(0, 0.0, 1.0), (31, 0.0, 4.0), (0, 1.0, 0.049787), (31, 0.5, 0.892521)],
+)
+def test_a_guess_is_likely_by_its_passages_and_its_edits(
+    df: int, cost: float, expected: float
+) -> None:
+    assert likelihood(df, cost) == pytest.approx(expected, rel=1e-5)

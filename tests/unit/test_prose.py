@@ -1,0 +1,23 @@
+"""Where the operators of a query count, and where it is prose."""
+
+import pytest
+
+from pgblend.plpy.lexical.query import query_groups
+
+TEN = "one two three four five six seven eight nine ten"
+
+
+@pytest.mark.parametrize(
+    ("query", "has_operators"),
+    [
+        (f"{TEN} -eleven.", False),  # eleven words, and a sentence ends
+        (f"{TEN[:-4]} -ten.", True),  # ten words
+        (f"{TEN} -eleven", True),  # no sentence ends
+        (f'{TEN} "eleven twelve." -nine', True),  # it ends within quotes
+    ],
+)
+def test_sentences_of_more_than_ten_words_have_no_operators(
+    query: str, has_operators: bool
+) -> None:
+    (group,) = query_groups(query)["groups"]
+    assert bool(group["excluded"] or group["phrases"]) is has_operators
