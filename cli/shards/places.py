@@ -325,9 +325,9 @@ def _exposed(connection: str) -> list[str]:
     """Name what a connection string leaves to the account that the server runs as."""
     parts = parts_of(connection)
     exposed = {
-        "its passwords": parts.get("passfile") != "/dev/null",
+        "its passwords": parts.get("passfile") != "/dev/null" or "password" not in parts,
         "its certificate": "sslcert" not in parts,
-        "its ticket": parts.get("gssencmode") != "disable",
+        "its ticket": parts.get("gssencmode") != "disable" or "krbsrvname" not in parts,
     }
     return [what for what, is_so in exposed.items() if is_so]
 

@@ -211,6 +211,33 @@ FOR EACH ROW EXECUTE FUNCTION pgblend._chunk_index_text();
 CREATE OR REPLACE TRIGGER chunk_25_renew_words BEFORE UPDATE OF lexemes ON pgblend_data.chunk
 FOR EACH ROW WHEN (new.lexemes = '') EXECUTE FUNCTION pgblend._chunk_index_text();
 
+-- _document_gains_chunks: trigger by which a document that gains chunks is a new version of its row.
+-- Under REPEATABLE READ, who renames it sees no chunk that was committed after the snapshot, and
+-- who adds chunks sees the name before: of a new version both hear that it was changed (40001).
+-- A document that this transaction has written itself is one already.
+CREATE OR REPLACE FUNCTION pgblend._document_gains_chunks()
+RETURNS trigger
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+AS $function$
+DECLARE
+    ids bigint[] := ARRAY(
+        SELECT d.id FROM pgblend_data.document AS d
+        WHERE d.id = ANY(ARRAY(SELECT n.document_id FROM new_chunk AS n))
+            AND d.xmin <> pg_current_xact_id()::xid
+        ORDER BY d.id);
+BEGIN
+    IF ids <> '{}' THEN
+        UPDATE pgblend_data.document AS d SET ingested_at = d.ingested_at WHERE d.id = ANY(ids);
+    END IF;
+    RETURN NULL;
+END;
+$function$;
+
+CREATE OR REPLACE TRIGGER chunk_15_document_gains AFTER INSERT ON pgblend_data.chunk
+REFERENCING NEW TABLE AS new_chunk
+FOR EACH STATEMENT EXECUTE FUNCTION pgblend._document_gains_chunks();
+
 -- _chunk_lexemes: one row: the lexemes of a chunk, from title, heading and text, and the last
 -- position among them that repeats the chunk before.
 -- Weights are A, B and D; identifiers follow with weight C and "=" before them, which no parser
@@ -379,7 +406,7 @@ $python$;
 
 -- _document_keeps_names: trigger that keeps a document's title and key while it has chunks, whose
 -- lexemes are of them.
--- Who adds chunks meanwhile is waited for, and waits (_chunk_index_text).
+-- Who adds chunks meanwhile is waited for, and waits (_chunk_index_text, _document_gains_chunks).
 CREATE OR REPLACE FUNCTION pgblend._document_keeps_names()
 RETURNS trigger
 LANGUAGE plpgsql

@@ -239,14 +239,16 @@ $function$;
 
 -- _shielded: a connection string that takes nothing from the account that the server runs as.
 -- Else whoever may search could name another user in a mapping of its own, and come in by that
--- account's passwords, certificate or ticket. What the string says itself comes after, and counts.
+-- account's passwords (a file's or PGPASSWORD), certificate or ticket. What the string says itself
+-- comes after, and counts.
 CREATE OR REPLACE FUNCTION pgblend._shielded(connection text)
 RETURNS text
 LANGUAGE sql
 IMMUTABLE PARALLEL SAFE
 RETURN CASE
     WHEN starts_with(connection, 'passfile=/dev/null ') THEN connection
-    ELSE 'passfile=/dev/null sslcert=/dev/null/none gssencmode=disable ' || connection
+    ELSE 'passfile=/dev/null password=none sslcert=/dev/null/none gssencmode=disable '
+        'krbsrvname=none ' || connection
 END;
 
 -- _map_user: let a role go to shards as a user there, with a password (NULL: none).

@@ -186,13 +186,20 @@ def test_a_reader_comes_in_by_nothing_that_the_server_s_account_has(two_shards: 
     shielded = dict(admin.rows(options))
 
     def place(of: Callable[[str], str]) -> None:
-        told = ", ".join(f"SET {name} '{of(value)}'" for name, value in shielded.items())
+        told = ", ".join(f"SET {name} $v${of(value)}$v$" for name, value in shielded.items())
         admin.rows(f"ALTER SERVER pgblend_shards OPTIONS ({told})")
 
-    def found(role: str) -> list[tuple[object, ...]] | str:
-        """What a session of its own finds."""
+    admin.rows(
+        "CREATE FUNCTION public.begun_with(password text) RETURNS void LANGUAGE plpython3u"
+        " AS 'import os; os.environ[\"PGPASSWORD\"] = password'"
+    )
+
+    def found(role: str, password: str | None = None) -> list[tuple[object, ...]] | str:
+        """What a session of its own finds, of a server that was begun with PGPASSWORD."""
         with as_role(admin, role).connection as connection:
             try:
+                if password is not None:
+                    Database(connection).rows("SELECT public.begun_with(%s)", password)
                 return Database(connection).rows(
                     "SELECT source_key FROM blend.lexical_search('house')"
                 )
@@ -209,13 +216,14 @@ def test_a_reader_comes_in_by_nothing_that_the_server_s_account_has(two_shards: 
                 "ALTER USER MAPPING FOR CURRENT_USER SERVER pgblend_shards"
                 f" OPTIONS (SET user '{login['user']}', DROP password)"
             )
+        assert "no shard answered" in found(role, login["password"])
         admin.rows(
             f"COPY (SELECT '*:*:*:{login['user']}:{login['password']}')"
             f" TO PROGRAM 'umask 077; cat > {file}'"
         )
         try:
             # As the account's own file of passwords would be read.
-            place(lambda value: value.replace("/dev/null ", f"{file} ", 1))
+            place(lambda value: value.replace("/dev/null password=none ", f"{file} ", 1))
             told = " ".join(run_command(admin.url, "shards", "check", fails=True).split())
             assert "is reached with what the server's account has (its passwords)" in told
             assert "asks for no password" in told
@@ -223,6 +231,7 @@ def test_a_reader_comes_in_by_nothing_that_the_server_s_account_has(two_shards: 
         finally:
             place(str)
             admin.rows(f"COPY (SELECT 1) TO PROGRAM 'rm {file}'")
+        admin.rows("DROP FUNCTION public.begun_with")
         run_command(admin.url, "shards", "check")
         assert "no shard answered" in found(role)
 
@@ -237,6 +246,7 @@ def test_connection_strings_of_shards_name_no_file_of_the_server_s_account(
     ):
         parts = conninfo_to_dict(value)
         assert (parts["passfile"], parts["gssencmode"]) == ("/dev/null", "disable")
+        assert (parts["password"], parts["krbsrvname"]) == ("none", "none")
         assert not Path(str(parts["sslcert"])).exists()
 
 

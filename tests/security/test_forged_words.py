@@ -117,6 +117,35 @@ def test_who_renames_a_document_waits_for_its_new_passages(
     assert committed.rows(FOUND, "birds") == []
 
 
+def test_a_snapshot_hides_neither_passages_nor_names(
+    committed: Database, writer: Database, database_url: str
+) -> None:
+    """Under REPEATABLE READ, what was committed meanwhile is not seen, and yet in the way."""
+    committed.rows("SELECT add_collection('b')")
+    add_documents(committed, "b", [("b.md", "Birds", "")])
+    insert = INSERT.replace("'a.md'", "'b.md'")
+    rename = "UPDATE pgblend_data.document SET title = 'Fish' WHERE source_key = 'b.md'"
+    with connect(database_url) as second:
+        other = Database(second)
+        for begun, meanwhile in ((rename, insert), (insert, rename)):
+            arguments = {insert: (None,), rename: ()}
+            other.rows("BEGIN ISOLATION LEVEL REPEATABLE READ")
+            other.rows("SELECT FROM pgblend_data.document")
+            committed.rows(meanwhile, *arguments[meanwhile])
+            assert other.error(begun, *arguments[begun]).sqlstate == "40001"
+            other.rows("ROLLBACK")
+            committed.rows("DELETE FROM pgblend_data.chunk WHERE collection_id = 2")
+        # Who is alone may do all of it, also behind a savepoint.
+        other.rows("BEGIN ISOLATION LEVEL REPEATABLE READ")
+        other.rows(rename)
+        other.rows("SAVEPOINT s")
+        other.rows(insert, None)
+        other.rows("SELECT ingest_document('b', 'b.md', 'a heron', title => 'Herons')")
+        other.rows("COMMIT")
+    assert len(committed.rows(FOUND, "herons")) == 1
+    assert committed.rows(FOUND, "fish") == committed.rows(FOUND, "birds") == []
+
+
 def test_a_document_that_is_forgotten_keeps_no_new_passages(
     committed: Database, writer: Database, database_url: str
 ) -> None:
