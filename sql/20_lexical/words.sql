@@ -211,7 +211,7 @@ FOR EACH ROW EXECUTE FUNCTION pgblend._chunk_index_text();
 CREATE OR REPLACE TRIGGER chunk_25_renew_words BEFORE UPDATE OF lexemes ON pgblend_data.chunk
 FOR EACH ROW WHEN (new.lexemes = '') EXECUTE FUNCTION pgblend._chunk_index_text();
 
--- _document_gains_chunks: trigger by which a document that gains chunks is a new version of its row.
+-- _document_gains_chunks: trigger by which a document that gains chunks is a new row version.
 -- Under REPEATABLE READ, who renames it sees no chunk that was committed after the snapshot, and
 -- who adds chunks sees the name before: of a new version both hear that it was changed (40001).
 -- A document that this transaction has written itself is one already.
