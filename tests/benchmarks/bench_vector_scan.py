@@ -24,6 +24,7 @@ from bench_spaces import STORE
 from corpora import widened
 from pgvector.psycopg import register_vector
 from psycopg.conninfo import make_conninfo
+from systems.server_database import server_url
 from timing import backend_ms
 
 from pgblend.migrations import runner
@@ -165,7 +166,7 @@ def run(
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("server")
+    parser.add_argument("server", type=server_url, help="a superuser's URL without a database")
     parser.add_argument("files", nargs="+")
     parser.add_argument("--dimensions", nargs="+", type=int, default=DIMENSIONS)
     parser.add_argument("--sizes", nargs="+", type=int, default=SIZES)

@@ -1,6 +1,8 @@
 """The benches: what fails is said, ratios are to the right base, and databases still fill."""
 
+import argparse
 import json
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -43,6 +45,26 @@ def test_a_bench_that_fails_is_a_row_that_says_so(load: Any, tmp_path: Path) -> 
     table = figures.table([{"bench": "a", "case": "c", "system": "s", "p50": 1.5}, row])
     assert "1.50" in table
     assert "FAILED: exit code 1" in table
+
+
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [("nosuch", 'missing "="'), ("postgresql://localhost:1", "refused"), ("", "cannot be used")],
+)
+def test_a_server_that_cannot_be_used_is_said(load: Any, url: str, why: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match=why) as caught:
+        load("systems.server_database").server_url(url)
+    assert "expected a superuser's URL without a database" in str(caught.value)
+
+
+def test_every_bench_looks_at_its_server_first() -> None:
+    asked = {
+        path.name: call
+        for path in BENCHES.glob("*.py")
+        for call in re.findall(r'add_argument\(\s*"(?:--)?server",[^)]*', path.read_text())
+    }
+    assert len(asked) > 8
+    assert not [name for name, call in asked.items() if "server_url" not in call]
 
 
 def test_a_published_command_tells_no_password(load: Any) -> None:
