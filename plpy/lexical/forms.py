@@ -110,16 +110,15 @@ IGNORABLE = (
 # A terminal's commands: colours, titles of windows, links.
 COMMAND = (
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
-    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c\n]{0,4096}(?:\x07|\x1b\\|\x9c)"
+    r"|(?:\x1b[\]PX^_k]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c\n]{0,4096}(?:\x07|\x1b\\|\x9c)"
     r"|\x1b[ -/]*[0-~]"
 )
 CONTROL = r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
 LONE_RETURN = r"\r(?!\n)"
-# What a printer strikes over, as in manual pages, and what parts fields, lines and pages.
-STRUCK = r"[^\n\x08]\x08"
 # What a form leaves out or changes by other means than NFKC.
 _ODD = rf"[\u0130\u03a3\u03c3\u2010\u2212]|{IGNORABLE}"
 _BEYOND = r"[^\W\d_\x00-\xff]"
+# What parts fields, lines and pages.
 APART_BY = dict.fromkeys("\x0b\x0c\x85", "\n") | dict.fromkeys("\x1c\x1d\x1e\x1f", " ")
 JSON_TEXT = r'"(?:[^"\\]|\\.)*"'
 # Raised figures are no part of a longer word or of a number, which are found without them.
@@ -204,8 +203,32 @@ def uncontrolled(text: str) -> str:
         text = re.sub(LONE_RETURN, "\n", text)
     if not re.search(CONTROL, text):
         return text
-    text = re.sub(STRUCK, "", re.sub(COMMAND, "", text))
+    text = re.sub(COMMAND, "", text)
+    if "\b" in text:
+        text = "".join(text[place] for place in shown(text))
     return re.sub(CONTROL, lambda found: APART_BY.get(found[0], ""), text)
+
+
+def shown(text: str) -> list[int]:
+    """Return the places of a text that a terminal shows in the end: no backspace, nothing below.
+
+    So manual pages print bold letters twice, and programs count up. Nothing goes before its line.
+    """
+    kept: list[int] = []
+    for found in re.finditer(r"[^\x08]+|\x08+", text):
+        if found[0][0] != "\b":
+            kept += range(*found.span())
+            continue
+        columns = len(found[0])
+        while columns > 0 and kept and text[kept[-1]] != "\n":
+            columns -= width(text[kept.pop()])
+    return kept
+
+
+def width(sign: str) -> int:
+    """Return how many columns of a terminal a character takes."""
+    is_wide = unicodedata.east_asian_width(sign) in ("W", "F")
+    return 0 if unicodedata.combining(sign) else 2 if is_wide else 1
 
 
 def uncontrolled_json(written: str) -> str:
@@ -355,6 +378,11 @@ PART = r"0-9A-Za-z_À-ɏͰ-ԯ./\\:@#+~$-"
 PLAIN = rf"(?:[A-Za-z][a-z]*|[0-9]+)[.:]*(?![{PART}]|\(\))"
 TOKEN = rf"{PLAIN}|([{PART}]+(?:\(\))?)"  # compiled by whom it serves
 OPTION = r"(--?[A-Za-z][\w-]*|-\d+(?:\.\d+)*)[.:]*"
+# Pictures, of which parsers make no words, with the two letters of a flag; tints are left out.
+PICTURE = (
+    "[\U0001f1e6-\U0001f1ff]{2}|[\u231a-\u23ff\u2600-\u27bf\u2b00-\u2bff\U0001f300-\U0001f3fa"
+    "\U0001f400-\U0001faff]"
+)
 # AT&T, Q&A: parsers part them, and their parts may be stop words alone.
 # Fields of an address (?a&b=1) are none.
 JOINED_BY_AND = rf"(?<![{PART}&=?])(?:[A-Za-zÀ-ɏͰ-ԯ]+&)+[A-Za-zÀ-ɏͰ-ԯ]+(?![\w&=])"
@@ -368,10 +396,10 @@ def identifiers(text: str, with_parts: bool) -> list[str]:
     is like C++. Ordinary compounds (well-known, and/or, 3.14, e.g., mRNA) are none. `with_parts`
     adds what can be looked for on its own: names in a path or a dotted name that are identifiers
     themselves. So is an option of a command, with its dashes (--force, -x), and a number with its
-    sign (-40).
+    sign (-40), and a picture (an emoji).
     """
     text = unicode_form(text)
-    found: set[str] = set()
+    found: set[str] = set() if text.isascii() else set(re.findall(PICTURE, beyond_ascii(text)))
     if "&" in text:
         names = re.findall(JOINED_BY_AND, text)
         found.update(small(name) for name in names if len(name) <= LONGEST)

@@ -17,7 +17,6 @@ from pgblend.plpy.lexical.forms import (
     IGNORABLE,
     INNER_DOT,
     LONE_RETURN,
-    STRUCK,
     VERSION_SIGN,
     Spelling,
     as_dashes,
@@ -27,6 +26,7 @@ from pgblend.plpy.lexical.forms import (
     kinds_of,
     normal,
     odd_signs,
+    shown,
     small_form,
     unicode_form,
     with_units,
@@ -67,6 +67,11 @@ class Form(NamedTuple):
                 last += length
         parts.append(self.text[last:])
         return Form("".join(parts), [*begins, *self.begins[last:]], [*ends, *self.ends[last:]])
+
+    def at(self, places: Sequence[int]) -> "Form":
+        """Return the form with the characters at some places alone."""
+        begins, ends = ([of[place] for place in places] for of in (self.begins, self.ends))
+        return Form("".join(self.text[place] for place in places), begins, ends)
 
     def composed(self) -> "Form":
         """Return the compatibility form: sign by sign where that is all, else with their marks."""
@@ -138,7 +143,9 @@ def _unicode_form(form: Form) -> Form:
     if "\r" in text:
         form = form._replace(text=re.sub(LONE_RETURN, "\n", text))
     if re.search(CONTROL, text):
-        form = form.changed(COMMAND, _nothing).changed(STRUCK, _nothing)
+        form = form.changed(COMMAND, _nothing)
+        if "\b" in form.text:
+            form = form.at(shown(form.text))
         form = form.changed(CONTROL, lambda one: [(1, APART_BY.get(one, ""))])
     if not text.isascii():
         form = form.changed(IGNORABLE, _nothing)

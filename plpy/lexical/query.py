@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from pgblend.plpy.base.session import Database, Row, Rows
-from pgblend.plpy.lexical.forms import identifiers, small, whole_name
+from pgblend.plpy.lexical.forms import PICTURE, identifiers, small, whole_name
 from pgblend.plpy.lexical.words import RUN, SYLLABLE, indexable_text
 
 # ruff: noqa: RUF001 - signs that look like others are what this is about
@@ -203,12 +203,12 @@ def parsed(db: Database, asked: Asked, words: Row) -> Parsed:
     them. So this many times its idf (and a tenth, for long passages) outweighs them all, however
     often they are repeated. Names of documents ("==…") come far before all of these, so that fusion
     keeps them first. They are the identifiers, and the query as a whole beside them or where it is
-    one word with signs (fake-memo). Options of commands ("=--force", "=-x") weigh as words do, and
-    so does an excluded word as an option: what has it as it stands is meant.
+    one word with signs (fake-memo). Options of commands ("=--force", "=-x") and pictures weigh as
+    words do, and so does an excluded word as an option: what has it as it stands is meant.
     """
     counts = zip(words["lexemes"], words["counts"], strict=True)
     boosts = {lexeme: 11.0 * count / (10 + count) for lexeme, count in counts}
-    options = [name for name in identifiers(asked.words, False) if name[0] == "-"]
+    options = [name for name in identifiers(asked.words, False) if not is_code(name)]
     options += [option for group in asked.groups for option in map(as_option, group["excluded"])]
     boosts |= {f"={name}": 1.0 for name in options if name}
     boosts |= _names(db, asked, words)
@@ -219,7 +219,7 @@ def parsed(db: Database, asked: Asked, words: Row) -> Parsed:
 
 def _names(db: Database, asked: Asked, words: Row) -> dict[str, float]:
     """Return identifiers and names as lexemes, and how many times its idf each weighs."""
-    codes = [name for name in identifiers(asked.words, False) if name[0] != "-"]
+    codes = [name for name in identifiers(asked.words, False) if is_code(name)]
     if not codes and not re.fullmatch(_ONE_WORD_WITH_SIGNS, asked.query):
         return {}
     boost = max(1.0, 11 * sum(words["counts"]) / 10)
@@ -232,6 +232,11 @@ def _names(db: Database, asked: Asked, words: Row) -> dict[str, float]:
     if 2 * len(of_codes["lexemes"]) < len(words["lexemes"]):
         return {}
     return {**{f"={code}": boost for code in codes}, **names}
+
+
+def is_code(name: str) -> bool:
+    """Tell an identifier from an option of a command and a picture, which weigh as words do."""
+    return name[0] != "-" and not re.fullmatch(PICTURE, name)
 
 
 def as_option(excluded: str) -> str:

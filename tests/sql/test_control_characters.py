@@ -67,6 +67,29 @@ def test_documents_of_sql(db: Database) -> None:
     assert not steering(db)
 
 
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("N\bNA\bAM\bME\bE", "NAME"),
+        ("_\bF_\bI_\bL_\bE", "FILE"),
+        ("_\bÄ\bÄ語\b\b語", "Ä語"),
+        ("typo\b\b\b\bword", "word"),
+        ("done 10%\b\b\b20%", "done 20%"),
+        ("a\x1bktitle\x1b\\b \x1b]8;;http://e.example\x1b\\link\x1b]8;;\x1b\\", "ab link"),
+        ("a\x1bP1$r0m\x1b\\b\x9d0;t\x9cc\x90q\x9cd\x1b(Be", "abcde"),
+        ("10%\r20%\r\n30%", "10%\n20%\r\n30%"),
+    ],
+)
+def test_what_a_terminal_shows_is_stored(db: Database, written: str, shown: str) -> None:
+    db.rows("SELECT ingest_document('c', 'shown', %s, %s, metadata => %s)",
+            f"walrus {written} end", written, Jsonb({"by": written}))  # fmt: skip
+    title, _, metadata = stored(db, "shown")
+    assert (title, metadata) == (shown, {"by": shown})
+    assert db.column(
+        "SELECT content FROM chunks JOIN documents USING (document_id) WHERE source_key = 'shown'"
+    ) == [f"walrus {shown} end"]
+
+
 def test_numbers_stay_as_written(db: Database) -> None:
     given = '{"exact": 1.1000000000000000000000010, "by": "\\u001b[1mAda"}'
     db.rows("SELECT ingest_document('c', 'numbers', 'x', metadata => %s::jsonb)", given)

@@ -50,6 +50,8 @@ TEXTS = {
     "code": ("english", CODE),
     "log": ("english", LOG),
     "firm": ("english", "Ask AT&T about it; H&M has shops."),
+    "rocket": ("english", "We shipped it 🚀 tonight, said the crew."),
+    "thumb": ("english", "The reviewer answered 👍🏽 and left for 🇫🇷."),
     "plain": ("english", "INFO all is well, nothing to see"),
     "ist": ("turkish", "IŞIK evi KIZILTOPRAK semtinde, İSTANBUL."),
     "size": ("english", "The tank holds 1,250 l and the disk 10GB; orders by e-mail."),
@@ -166,6 +168,20 @@ def test_found_and_marked(
 @pytest.mark.parametrize("query", ["AT&T", "who is at&t"])
 def test_names_of_stop_words_joined_by_and(library: Database, query: str) -> None:
     assert list(found(library, query)) == ["firm"]
+
+
+@pytest.mark.parametrize(
+    ("query", "key"),
+    [("🚀", "rocket"), ("👍", "thumb"), ("👍🏿", "thumb"), ("🇫🇷", "thumb"), ("crew 👍", "thumb"),
+     ("answered 🚀", "rocket")],
+)  # fmt: skip
+def test_pictures_are_words(library: Database, query: str, key: str) -> None:
+    assert key in found(library, query)
+
+
+def test_other_pictures_find_nothing(library: Database) -> None:
+    assert not found(library, "🎉")
+    assert not found(library, "🇩🇪")
 
 
 def test_compounds_meet_where_synonyms_say_so(library: Database) -> None:

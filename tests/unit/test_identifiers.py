@@ -26,6 +26,7 @@ from pgblend.plpy.lexical.words import index_parts
         ("call(some_name, other)", ["some_name"]),
         ("ÄRGER_Größe", ["ärger_grösse"]),
         ("AT&T, Q&A. C & A, ?a&b=1 x=1&y=2 R&&D &amp", ["at&t", "q&a"]),
+        ("it 🚀🚀 👩\u200d💻 👍🏽 🇫🇷🇩🇪 ❤\ufe0f © ─", ["❤", "🇩🇪", "🇫🇷", "👍", "👩", "💻", "🚀"]),
         ("使用foo_bar函数", ["foo_bar"]),
         ("2021-11-03", ["2021-11-03"]),
         (
