@@ -1,4 +1,4 @@
-"""`pgblend document`: list, show, change and delete documents."""
+"""`pgblend document`: list, show, change and delete documents, and who may read them."""
 
 import json
 import re
@@ -39,6 +39,12 @@ _SET_METADATA = """
     SELECT blend.set_metadata(%(id)s::bigint, %(metadata)s::jsonb, merge => %(merge)s::boolean)
 """
 _RESET_METADATA = "SELECT blend.reset_metadata(%(id)s::bigint)"
+_RIGHTS = """
+    SELECT r.collection, r.source_key, r.readers FROM blend.document_rights AS r
+    WHERE (%(collection)s::text IS NULL OR r.collection = normalize(%(collection)s::text))
+        AND (%(key)s::text IS NULL OR r.source_key = %(key)s::text)
+    ORDER BY r.collection, r.source_key
+"""
 _MAXIMUM_ID = 2**63 - 1
 
 
@@ -139,6 +145,30 @@ def _number(document: str) -> int | None:
         return None
     number = int(document[1:], 16) if is_docid else int(document)
     return number if number <= _MAXIMUM_ID else None
+
+
+@command.command()
+@click.argument("source_key", required=False)
+@click.option("-c", "--collection", metavar="NAME", help="Documents of this collection only.")
+@output.output_options("json", "csv", "md")
+@click.pass_obj
+def rights(
+    database_url: str | None, source_key: str | None, collection: str | None, output_format: str
+) -> None:
+    """List the documents that have readers of their own, or one of them, with these readers.
+
+    Groups are written group:NAME. A document without readers is for those alone who may write to
+    its collection. Who may not sees no others among the readers.
+
+    \b
+    Examples:
+      pgblend document rights
+      pgblend document rights salary.md -c handbook
+    """
+    with open_database(database_url) as connection:
+        given = {"collection": collection, "key": source_key}
+        rows = fetch_rows(connection, _RIGHTS, given)
+    output.echo_list("rights", rows, ("collection", "source_key", "readers"), output_format)
 
 
 @command.command()

@@ -14,7 +14,7 @@ from pgblend.cli.doors.options import limit_options, read_call_limits, read_conn
 from pgblend.cli.doors.tokens import SCOPES, list_tokens, make_link, make_token, revoke_token
 from pgblend.cli.models.json_log import LOG_LEVELS
 
-_TOKEN_COLUMNS = ("id", "name", "role", "scopes", "expires_at", "created_by")
+_TOKEN_COLUMNS = ("id", "name", "role", "scopes", "groups", "expires_at", "created_by")
 _DEFAULT_SCOPES = ("search", "ask")
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -234,9 +234,21 @@ def token() -> None:
     show_default=True,
     help="How long it is good.",
 )
+@click.option(
+    "--group",
+    "groups",
+    multiple=True,
+    metavar="NAME",
+    help="Group that its calls hold, a reader of documents (repeatable).",
+)
 @click.pass_obj
 def make(
-    database_url: str | None, role: str, name: str, scopes: tuple[str, ...], days: int
+    database_url: str | None,
+    role: str,
+    name: str,
+    scopes: tuple[str, ...],
+    days: int,
+    groups: tuple[str, ...],
 ) -> None:
     """Make a token and print it, once: the database keeps a digest of it.
 
@@ -246,10 +258,11 @@ def make(
     Examples:
       pgblend serve token make --role shop --name 'search box'
       pgblend serve token make --role shop --name metrics --scope metrics --days 30
+      pgblend serve token make --role shop --name 'personnel' --group hr
     """
     wanted = list(dict.fromkeys(scopes or _DEFAULT_SCOPES))
     with open_database(database_url) as connection:
-        number, text = make_token(connection, name, role, wanted, days)
+        number, text = make_token(connection, name, role, wanted, days, groups=groups)
     click.echo(text)
     click.echo(f"pgblend: token {number} of role {role}, for {', '.join(wanted)}", err=True)
 

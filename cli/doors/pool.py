@@ -128,8 +128,10 @@ _LIMIT: LiteralString = """
 """
 _SERVE: LiteralString = "SELECT pg_catalog.set_config('role', 'pgblend_serve', true)"
 _TAKE_ROLE: LiteralString = """
-    SELECT pg_catalog.set_config('role', t.role_name, true)
+    SELECT pg_catalog.set_config('role', t.role_name, true),
+        pg_catalog.set_config('pgblend.groups', g.signed, true)
     FROM pgblend._token_role(%(digest)s, %(scope)s) AS t (role_name)
+    CROSS JOIN pgblend._token_groups(%(digest)s, %(scope)s) AS g (signed)
     WHERE t.role_name IS NOT NULL
 """
 # Where PostgreSQL refuses a role: no other setting is changed by its name alone.

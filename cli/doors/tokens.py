@@ -2,6 +2,7 @@
 
 import hashlib
 import secrets
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, LiteralString
 
@@ -25,14 +26,15 @@ _ROLE: LiteralString = """
 """
 _MAKE: LiteralString = """
     INSERT INTO pgblend_data.access_token (
-        name, digest, role_name, role_oid, scopes, expires_at, is_link)
-    SELECT %(name)s, %(digest)s, r.rolname, r.oid, %(scopes)s, %(expires_at)s, %(is_link)s
+        name, digest, role_name, role_oid, scopes, groups, expires_at, is_link)
+    SELECT %(name)s, %(digest)s, r.rolname, r.oid, %(scopes)s, %(groups)s, %(expires_at)s,
+        %(is_link)s
     FROM pg_catalog.pg_roles AS r WHERE r.rolname = %(role)s
     RETURNING id
 """
 _LIST: LiteralString = """
-    SELECT id, name, role_name AS role, scopes, expires_at, expires_at <= now() AS is_expired,
-        created_by, created_at
+    SELECT id, name, role_name AS role, scopes, groups, expires_at,
+        expires_at <= now() AS is_expired, created_by, created_at
     FROM pgblend_data.access_token ORDER BY id
 """
 _REVOKE: LiteralString = "DELETE FROM pgblend_data.access_token WHERE id = %(id)s RETURNING name"
@@ -50,9 +52,13 @@ def make_token(
     scopes: list[str],
     days: int,
     *,
+    groups: Sequence[str] = (),
     is_link: bool = False,
 ) -> tuple[int, str]:
-    """Return number and text of a new token; nobody can find the text out later."""
+    """Return number and text of a new token; nobody can find the text out later.
+
+    `groups` are those that its calls hold, readers of documents.
+    """
     rows = fetch_rows(connection, _ROLE, {"role": role})
     if not rows:
         raise UserError(
@@ -74,6 +80,7 @@ def make_token(
         "digest": digest_of(token),
         "role": role,
         "scopes": scopes,
+        "groups": list(groups),
         "expires_at": datetime.now(UTC) + timedelta(days=days),
         "is_link": is_link,
     }
@@ -102,13 +109,15 @@ _LAPSED: LiteralString = """
 """
 
 
-def make_link(connection: Connection, url: str, role: str, days: int) -> str:
+def make_link(
+    connection: Connection, url: str, role: str, days: int, groups: Sequence[str] = ()
+) -> str:
     """Return a link that is good for ten minutes, and gives a browser `days` days.
 
     What it says stands behind a #, which no browser sends to a server or writes into its log.
     """
     connection.execute(_LAPSED)
-    _, token = make_token(connection, "page", role, _SCOPES, days, is_link=True)
+    _, token = make_token(connection, "page", role, _SCOPES, days, groups=groups, is_link=True)
     return f"{url}/#open={token}"
 
 

@@ -191,7 +191,37 @@ def roles(connection: Connection) -> Iterator[Check]:
         )
 
 
-GRANTS_CHECKS = (roles,)
+# Is there a document that nobody can read but who may write it?
+
+_UNREAD = """
+    SELECT r.collection, count(*) AS documents,
+        (array_agg(r.source_key ORDER BY r.source_key))[:3] AS source_keys
+    FROM blend.document_rights AS r
+    WHERE r.readers = '{}' AND pg_has_role('pgblend_admin', 'USAGE')
+    GROUP BY r.collection
+    ORDER BY r.collection
+"""
+
+
+def readers(connection: Connection) -> Iterator[Check]:
+    """Name documents whose readers are gone, or that have none; a group may be anybody's."""
+    for row in fetch_rows(connection, _UNREAD):
+        named = ", ".join(row["source_keys"])
+        more = ", …" if row["documents"] > len(row["source_keys"]) else ""
+        yield Check(
+            f"readers of documents in {row['collection']}",
+            "warning",
+            f"{row['documents']} have no reader that is there: {named}{more}; only who may write "
+            "to the collection sees them",
+            (
+                "name readers: SELECT grant_document(collection, source_key, reader)",
+                "or give them to all readers of the collection: "
+                "SELECT set_document_readers(collection, source_key, NULL)",
+            ),
+        )
+
+
+GRANTS_CHECKS = (roles, readers)
 
 
 # Is what searches read in the server's memory?

@@ -7,15 +7,15 @@
 CREATE POLICY collection_grant_own ON pgblend_data.collection_grant FOR SELECT USING (
     (role_name, role_oid) IN (
         SELECT
-r.rolname,
-r.oid
-FROM pg_catalog.pg_roles AS r
-WHERE pg_has_role(r.oid, 'USAGE')
+            r.rolname,
+            r.oid
+        FROM pg_catalog.pg_roles AS r
+        WHERE pg_has_role(r.oid, 'USAGE')
     )
     OR (
         role_name IN (
             SELECT r.rolname FROM pg_catalog.pg_roles AS r
-WHERE pg_has_role(r.oid, 'USAGE')
+            WHERE pg_has_role(r.oid, 'USAGE')
         )
         AND made_in <> (SELECT s.system_identifier FROM pg_control_system() AS s)
     )
@@ -51,14 +51,14 @@ CREATE POLICY document_reader_own ON pgblend_data.document_reader FOR SELECT USI
         WHEN made_in = (SELECT s.system_identifier FROM pg_control_system() AS s)
             THEN (reader, role_oid) IN (
                 SELECT
-r.rolname,
-r.oid
-FROM pg_catalog.pg_roles AS r
+                    r.rolname,
+                    r.oid
+                FROM pg_catalog.pg_roles AS r
                 WHERE pg_has_role(r.oid, 'USAGE')
             )
         ELSE reader IN (
             SELECT r.rolname FROM pg_catalog.pg_roles AS r
-WHERE pg_has_role(r.oid, 'USAGE')
+            WHERE pg_has_role(r.oid, 'USAGE')
         )
     END
 );

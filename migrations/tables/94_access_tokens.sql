@@ -17,9 +17,11 @@ CREATE TABLE pgblend_data.access_token (
     digest bytea NOT NULL,
     role_name name NOT NULL,
     scopes text[] NOT NULL,
+    groups text[] NOT NULL DEFAULT '{}',
     expires_at timestamptz NOT NULL,
     is_link boolean NOT NULL DEFAULT false,
-    created_by name NOT NULL DEFAULT coalesce(nullif(current_setting('role'), 'none')::name, session_user),
+    created_by name NOT NULL
+    DEFAULT coalesce(nullif(current_setting('role'), 'none')::name, session_user),
     created_at timestamptz NOT NULL DEFAULT now(),
     role_oid oid NOT NULL,
     made_in bigint NOT NULL DEFAULT (pg_control_system()).system_identifier,
@@ -27,6 +29,7 @@ CREATE TABLE pgblend_data.access_token (
     CONSTRAINT access_token_digest_key UNIQUE (digest),
     CONSTRAINT access_token_name_check CHECK (char_length(name) BETWEEN 1 AND 200),
     CONSTRAINT access_token_digest_check CHECK (octet_length(digest) = 32),
+    CONSTRAINT access_token_groups_check CHECK (array_position(groups, NULL) IS NULL),
     CONSTRAINT access_token_scopes_check CHECK (
         cardinality(scopes) > 0
         AND scopes <@ ARRAY['search', 'ask', 'feedback', 'remember', 'metrics'])
@@ -39,9 +42,12 @@ COMMENT ON COLUMN pgblend_data.access_token.digest IS 'sha256 of the token, whic
 COMMENT ON COLUMN pgblend_data.access_token.role_name IS 'Role that its calls are made as.';
 COMMENT ON COLUMN pgblend_data.access_token.scopes IS
 'What it is good for: search, ask (the answer model), feedback, remember, metrics.';
+COMMENT ON COLUMN pgblend_data.access_token.groups IS
+'Groups that its calls hold: readers of documents (document_reader).';
 COMMENT ON COLUMN pgblend_data.access_token.expires_at IS 'When it ends by itself.';
 COMMENT ON COLUMN pgblend_data.access_token.is_link IS
-'A link to the page: a browser that opens it, once and soon, puts the digest of its own token here.';
+'A link to the page: a browser that opens it, once and soon, puts the digest of its own token '
+'here.';
 COMMENT ON COLUMN pgblend_data.access_token.created_by IS 'Role that made it.';
 COMMENT ON COLUMN pgblend_data.access_token.created_at IS 'When it was made.';
 COMMENT ON COLUMN pgblend_data.access_token.role_oid IS
@@ -76,6 +82,9 @@ USING ((SELECT pg_has_role('pgblend_admin', 'USAGE')));
 CREATE POLICY access_token_make ON pgblend_data.access_token FOR INSERT
 WITH CHECK (
     (SELECT pg_has_role('pgblend_admin', 'USAGE')) AND pg_has_role(role_name, 'MEMBER')
-    AND role_oid = (SELECT r.oid FROM pg_catalog.pg_roles AS r WHERE r.rolname = role_name)
+    AND role_oid = (
+        SELECT r.oid FROM pg_catalog.pg_roles AS r
+        WHERE r.rolname = role_name
+    )
 );
 ALTER TABLE pgblend_data.access_token ENABLE ROW LEVEL SECURITY;

@@ -60,3 +60,24 @@ BEGIN
             AND _token_role.scope = ANY(t.scopes) AND NOT t.is_link);
 END;
 $function$;
+
+-- _token_groups: what the session of a call with a token sets as pgblend.groups: the token's
+-- groups, signed for its role; an empty text where it has none, or is not good for the scope now.
+-- Runs with its owner's rights: the HTTP door's login signs nothing else. A call takes an hour at
+-- most.
+CREATE OR REPLACE FUNCTION pgblend._token_groups(digest bytea, scope text)
+RETURNS text
+LANGUAGE plpgsql
+STABLE PARALLEL UNSAFE
+SECURITY DEFINER
+AS $function$
+BEGIN
+    RETURN coalesce((
+        SELECT pgblend._signed_groups(jsonb_build_object(
+            'groups', to_jsonb(t.groups), 'role', t.role_name,
+            'until', extract(EPOCH FROM clock_timestamp()) + 3600)::text)
+        FROM pgblend_data.access_token AS t
+        WHERE t.digest = _token_groups.digest AND t.groups <> '{}' AND t.expires_at > now()
+            AND _token_groups.scope = ANY(t.scopes) AND NOT t.is_link), '');
+END;
+$function$;

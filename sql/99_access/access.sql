@@ -114,8 +114,9 @@ SELECT (
 UPDATE (digest, is_link)
 ON pgblend_data.access_token TO pgblend_serve;
 GRANT USAGE ON SCHEMA pgblend TO pgblend_serve;
-GRANT EXECUTE ON FUNCTION pgblend._token_role TO pgblend_serve;
-GRANT SELECT, INSERT (name, digest, role_name, role_oid, scopes, expires_at, is_link), DELETE
+GRANT EXECUTE ON FUNCTION pgblend._token_groups, pgblend._token_role TO pgblend_serve;
+GRANT
+SELECT, INSERT (name, digest, role_name, role_oid, scopes, groups, expires_at, is_link), DELETE
 ON pgblend_data.access_token TO pgblend_admin;
 
 -- What attached tables, embedding spaces and shards there are, nobody writes but routines with

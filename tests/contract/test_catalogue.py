@@ -57,6 +57,7 @@ SECURITY_DEFINER = {
     "_request_model": "address, path and model are settings'; the input is JSON for the model",
     "_table_changed": "of rows only output functions; the reader has the table owner's rights",
     "_table_truncated": "reads no row itself; the reader has the table owner's rights",
+    "_token_groups": "signs for pgblend_serve what a token has, for its role; base types alone",
     "_token_role": "shows pgblend_serve what row security shows it; base types alone",
     "_drop_embedding_space": "its names are the registry's, which a constraint checks; only admins",
 }

@@ -38,7 +38,7 @@ ROUTINES = {
         "_start_run",
     },
     "eval learn": {"_known_documents"},
-    "the HTTP door": {"_token_role"},
+    "the HTTP door": {"_token_groups", "_token_role"},
     "calibrate": {"_collection_sizes", "_sampled_chunks"},
     "the page": {"_has_edges", "_note_feedback"},
     "frameworks": {"_filtered_ids"},
