@@ -167,24 +167,31 @@ def _keyring(release: Release, folder: Path) -> list[str]:
 def _build_vector(release: Release, root: Path) -> None:
     """Build pgvector from Debian's source, as docker/provision.sh does."""
     source = root / "usr/src/pgvector"
+    lacking = ""
     for number, wanted in enumerate(VECTORS, 1):
         try:
             _run(str(REPOSITORY / "docker/fetch_pgvector.sh"), str(source), *wanted)
             break
-        except NoRoot:
+        except NoRoot as reason:
+            lacking = f"{lacking}{reason}. "
             if number == len(VECTORS):
-                raise
-    _run(
-        *("chroot", str(root), "make", "-C", "/usr/src/pgvector", "with_llvm=no", "OPTFLAGS="),
-        *(f"PG_CONFIG={release.programs}/pg_config", "install"),
-    )
+                raise NoRoot(lacking) from None
+    try:
+        _run(
+            *("chroot", str(root), "make", "-C", "/usr/src/pgvector", "with_llvm=no", "OPTFLAGS="),
+            *(f"PG_CONFIG={release.programs}/pg_config", "install"),
+        )
+    except NoRoot as reason:
+        told = f"the newest pgvector to be had does not build on PostgreSQL {release.major}"
+        raise NoRoot(f"{lacking}{told}: {reason}") from None
 
 
 def _run(*command: str) -> None:
     """Run a command; raises what it said last where it fails."""
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode:
-        raise NoRoot(f"{command[0]} failed: {done.stdout.strip()[-500:]}")
+        said = " ".join(done.stdout.split())  # one line, for a row of the table
+        raise NoRoot(f"{Path(command[0]).name} failed: {said[-500:]}")
 
 
 class OpenRoot:
