@@ -22,6 +22,8 @@ END;
 -- partition itself. Rows of an apply worker are seen by a trigger for rows alone, which needs the
 -- place of statement triggers then (row_level). A partitioned table has it as well: partitions
 -- that come have a copy at once, which goes to sleep here, when their statements are followed.
+-- No UPDATE OF: a list of columns is refused beside transition tables, and would miss what a
+-- trigger before the row changes.
 CREATE OR REPLACE FUNCTION pgblend._follow_relations(attached pgblend_data.attached_table)
 RETURNS void
 LANGUAGE plpgsql
