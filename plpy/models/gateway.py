@@ -217,8 +217,8 @@ class GatewayCall:
     """A call under way, its request sent; `answer` or `abandon` ends it and gives its place back.
 
     `request` has url, path, body (JSON text), timeout_ms, most_bytes (of the answer),
-    data_directory (where the token may be), role (who asks), database (a number) and places (the
-    setting model_calls). The session keeps connections and late (see LateGateway).
+    data_directory (where the token may be), role (the number of who asks), database (a number) and
+    places (the setting model_calls). The session keeps connections and late (see LateGateway).
     """
 
     def __init__(self, db: Database, request: Mapping[str, Any]) -> None:

@@ -117,7 +117,10 @@ RETURN jsonb_build_object(
     'timeout_ms', timeout_ms,
     'most_bytes', blend.get_setting('limits') -> 'answer_bytes',
     'places', blend.get_setting('model_calls'),
-    'role', pgblend._asking_role(),
+    'role', (
+        SELECT r.oid FROM pg_catalog.pg_roles AS r
+        WHERE r.rolname = pgblend._asking_role()
+    ),
     'database', (
         SELECT d.oid FROM pg_catalog.pg_database AS d
         WHERE d.datname = current_database()
@@ -127,7 +130,7 @@ RETURN jsonb_build_object(
 -- _post_to_gateway: POST a JSON text to the gateway; {"answer": …} or {"problem": text, "hint":
 -- text}.
 -- `request` has url, path, body (a text), timeout_ms, places (the setting model_calls),
--- data_directory, role and database (its number). The token comes from the server's environment
+-- data_directory, role and database (their numbers). The token comes from the server's environment
 -- (PGBLEND_GATEWAY_TOKEN) or from the file pgblend_gateway_token in that directory (mode 0600).
 -- Ends within timeout_ms, and within 20 ms of a cancel, statement_timeout or terminate. Problems
 -- are returned, since an error raised here would be prefixed with "plpy.Error". So is that the

@@ -65,6 +65,12 @@ def test_what_a_session_knows_of_a_late_gateway_is_its_roles(
         asked = gateway.asked
         assert "answer" in session.value(ASK)
         assert gateway.asked == asked + 1
+        # Nor of one that is made later under the name of another.
+        session.rows("RESET ROLE")
+        committed.rows("DROP ROLE late_one")
+        committed.rows("CREATE ROLE late_one IN ROLE pgblend_reader")
+        session.rows("SET ROLE late_one")
+        assert "answer" in session.value(ASK)
     finally:
         session.rows("RESET ROLE")
         committed.rows("DROP ROLE late_one, other_one")
