@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgblend.plpy.search.blend import blend_ceiling, blended_order
+from pgblend.plpy.search.blend import blend_addends, blend_ceiling, blended_order
 from pgblend.plpy.search.candidates import Fused
 from pgblend.plpy.search.fusion import fuse_lists
 from pgblend.plpy.search.pool import Page
@@ -217,6 +217,12 @@ def test_parts_add_up_to_the_sums(
 )
 def test_what_a_perfect_match_gets_from_blending(blend: Any, most: float, ceiling: float) -> None:
     assert blend_ceiling(blend, most) == pytest.approx(ceiling)
+
+
+def test_weights_of_blending_are_shares_of_their_sum() -> None:
+    weights: Any = {"kind": "position", "fused": 2, "rerank": 1, "position": 1}
+    found = blend_addends(0.8, 0.4, 2, 4, weights)
+    assert found == pytest.approx({"fused": 0.4, "rerank": 0.1, "position": 0.1875})
 
 
 POOL = Fused(sums=[0.8, 0.6, 0.4, 0.2], attainable=2.0, points=[0.4, 0.3, 0.2, 0.1])

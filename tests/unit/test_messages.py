@@ -3,6 +3,7 @@
 import base64
 import json
 import zipfile
+from dataclasses import replace
 from email.message import EmailMessage
 
 import pytest
@@ -10,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pgblend.cli.base.tokens import count_tokens
-from pgblend.cli.documents.chunking import group_messages, split_document
-from pgblend.cli.documents.document import Message, ParseError
+from pgblend.cli.documents.chunking import group_messages, message_text, split_document
+from pgblend.cli.documents.document import Document, Message, ParseError
 from pgblend.cli.documents.parse_linear import find_issues, parse_linear
 from pgblend.cli.documents.parse_mail import contents, parse_mail
 from pgblend.cli.documents.parse_mbox import parse_mbox
@@ -481,3 +482,24 @@ def test_what_a_program_keeps_in_an_mbox_is_no_mail(tmp_path):
         "From a@b Mon May  4 12:00:00 2026\nSubject: Hello\nFrom: Ann <a@b>\n\nThe cooper.\n"
     )
     assert [each.read().title for each in parse_mbox(path)] == ["Hello"]
+
+
+def test_messages_fill_a_chunk_to_the_last_token_and_no_further() -> None:
+    messages = [message(number, f"news of day {number}") for number in range(1, 13)]
+    alone = [count_tokens(message_text(one)) for one in messages]
+    three = sum(alone[:3]) + 2 * 2  # an empty line apart
+    for chunk_size, first in ((three, 3), (three - 1, 2)):
+        chunks = group_messages(messages, chunk_size, 0, 1)
+        assert chunks[0]["content"].count("news") == first
+        assert all(count_tokens(chunk["content"]) <= chunk_size for chunk in chunks)
+
+
+def test_parts_that_are_read_later_have_places_in_the_whole_text() -> None:
+    texts = ["first part\nof two lines", "second part", "third part"]
+    parts = [Document(title="t", text=text) for text in texts]
+    whole = "\n".join(texts)
+    document = replace(parts[0], further=iter(parts[1:]))
+    for chunk in split_document(document, ChunkSettings()):
+        begin, end = chunk["start_offset"], chunk["end_offset"]
+        assert whole[begin:end] == chunk["content"]
+        assert chunk["start_line"] == whole.count("\n", 0, begin) + 1
