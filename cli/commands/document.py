@@ -31,7 +31,9 @@ _LIST = """
 _FIND = """
     SELECT * FROM blend.documents
     WHERE CASE WHEN %(collection)s::text IS NULL THEN document_id = %(id)s::bigint
-        ELSE collection = normalize(%(collection)s::text) AND source_key = %(key)s::text END
+        ELSE collection = normalize(%(collection)s::text) AND source_key IN (
+            %(key)s::text, normalize(%(key)s::text, NFC), normalize(%(key)s::text, NFD)) END
+    ORDER BY source_key = %(key)s::text DESC LIMIT 1
 """
 _CHUNKS = "SELECT * FROM blend.chunks WHERE document_id = %(id)s::bigint ORDER BY chunk_index"
 _DELETE = "SELECT blend.delete_document(document_id => %(id)s::bigint)"

@@ -70,6 +70,17 @@ def test_what_is_stored_in_one_form_is_found_in_the_other(
         ("document", "list", "-c", asked),
     ):
         assert "a" in pgblend(*arguments, "--csv").stdout.split("\n", 1)[1], arguments
+    key, typed = (form(which, f"folder/{VALUE}.md") for which in (stored, OTHER[stored]))
+    db.rows("SELECT ingest_document(%s, %s, 'Ebb.')", name, key)
+    assert (
+        json.loads(pgblend("document", "show", typed, "-c", asked, "--json").stdout)["document"][
+            "source_key"
+        ]
+        == key
+    )
+    db.rows("SELECT ingest_document(%s, %s, 'Flood.')", name, typed)  # the exact one comes first
+    pgblend("document", "delete", typed, "-c", asked, "--yes")
+    assert db.column("SELECT source_key FROM documents ORDER BY 1") == ["a", key]
     assert db.value("SELECT remove_collection(%s)", asked) is True
 
 
