@@ -188,6 +188,7 @@ def test_weights_that_are_not_those_known_are_not_run(tmp_path: Path) -> None:
     assert "its code ran" not in response.text
 
 
+@pytest.mark.slow
 def test_a_model_s_process_that_was_killed_is_started_anew(gateway: GatewayProcess) -> None:
     model_process(gateway).kill()
     for _ in range(2):  # the first may still go to the one that has ended

@@ -138,6 +138,7 @@ def test_a_restart_of_the_gateway_reads_its_file_again(
         environment.unlink()
 
 
+@pytest.mark.slow
 def test_gateway_and_page_keep_their_ports(with_gateway: PrivateServer) -> None:
     before = with_gateway.status()
     with_gateway.run("down")

@@ -32,6 +32,7 @@ def spaces(pgblend: Pgblend, parse_valid: ParseValid) -> Callable[[], dict[str, 
     return listed
 
 
+@pytest.mark.slow
 def test_the_building_of_an_index_shows_how_far_it_is(
     pgblend: Pgblend, connection: psycopg.Connection
 ) -> None:

@@ -98,6 +98,7 @@ def check_same(scale: Scale) -> None:
     assert sum(shard.value(counts) for shard in scale.shards) == scale.one.value(counts)
 
 
+@pytest.mark.slow
 def test_passages_of_different_shards_share_entities(
     scale: Scale, model_provider: ModelProvider, tmp_path: Path
 ) -> None:

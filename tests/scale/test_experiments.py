@@ -4,6 +4,8 @@ import json
 from time import time
 from typing import Any
 
+import pytest
+
 from pgblend.cli.shards.places import push_changes
 from pgblend.plpy.search.query import Request
 from pgblend.plpy.shards.search import search_shards
@@ -50,6 +52,7 @@ def here(database: CoordinatorDatabase, **options: Any) -> list[tuple[Any, ...]]
     ]
 
 
+@pytest.mark.slow
 def test_shards_are_one_node(two_shards: Scale) -> None:
     two_shards.clear()
     for place in range(12):

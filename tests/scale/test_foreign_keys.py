@@ -154,6 +154,7 @@ def test_whoever_is_killed_on_the_way_loses_no_edge(scale: Scale) -> None:
         check_same(scale, table)
 
 
+@pytest.mark.slow
 def test_a_row_that_changes_while_its_edge_is_made(scale: Scale) -> None:
     """The job waits for the worker's batch, and makes no edge that the row is done with."""
     attach_both(scale)

@@ -63,7 +63,17 @@ def run_all(db: Database, *commands: tuple[str, ...]) -> tuple[set[str], str]:
     return set(re.findall(r"ran as (\S+)", said)), said
 
 
-@pytest.mark.parametrize("change", CHANGES)
+# What SQL does with each of them, tests/security/test_attached_tables.py tries in every run.
+OFTEN = ("enum", "composite of enum", "key of a domain", "row security", "trigger")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        *OFTEN,
+        *(pytest.param(name, marks=pytest.mark.slow) for name in CHANGES if name not in OFTEN),
+    ],
+)
 def test_commands_run_no_code_of_the_owner_s_as_a_superuser(
     committed: Database, app: Database, change: str
 ) -> None:

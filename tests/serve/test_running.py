@@ -80,7 +80,8 @@ class Callers:
             thread.join()
 
 
-@pytest.mark.parametrize("restarts", [1, pytest.param(10, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("restarts", [1, 10])
 def test_rolling_restarts_lose_no_request(door: Any, restarts: int) -> None:
     with socket.create_server(("127.0.0.1", 0), backlog=128) as listener, ExitStack() as stack:
         fd = listener.fileno()

@@ -168,6 +168,7 @@ def test_searches_go_on_meanwhile(former: Database, tree: Tree) -> None:
     assert former.value(NEWER) == 0
 
 
+@pytest.mark.slow
 def test_tables_that_changed_before_a_release_are_told(former: Database, tmp_path: Path) -> None:
     """And left alone; a comment that changed is no change."""
     tree, before = Tree(tmp_path), contents(former.url)
