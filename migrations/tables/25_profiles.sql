@@ -1,7 +1,7 @@
 -- The profiles that come with pgblend.
 
 -- balanced was chosen on ten judged sets; the figures are in tests/benchmarks/NOTES.md. The weight
--- of code was chosen on one of two sets of questions on code, and judged on the other. The others reproduce
+-- of code was chosen on one set of questions on code, and judged on two others. The others reproduce
 -- their source's formulas and constants; where a source leaves a formula open, the description says
 -- what stands for it. The strong signal's 0.84 and 0.14 are on GNO's own scale, a sigmoid of BM25
 -- about 4.5 with scale 2.8: after min-max the best is always 1. three_arm expands whatever the
@@ -18,12 +18,12 @@ INSERT INTO pgblend_data.profile (name, built_in, description, settings) VALUES
 }'),
 ('code', true,
 'Balanced for questions on source code in plain language, whose words code has in other ways: '
-'vectors count three times as much.',
+'vectors count half as much again.',
 '{
     "fusion": "convex", "normalization": {"method": "spread"},
     "weights": {
-        "lexical": 1, "vector": 6, "fuzzy": 1,
-        "lexical_variant": 0.5, "vector_variant": 3, "hyde": 4.2}
+        "lexical": 1, "vector": 3, "fuzzy": 1,
+        "lexical_variant": 0.5, "vector_variant": 1.5, "hyde": 2.1}
 }'),
 ('gno_epic', true,
 'GNO''s plan: RRF with k 60 (original 1, variants 0.5, HyDE 0.7), + 0.1 for the first five of both '
