@@ -1,8 +1,9 @@
 -- The profiles that come with pgblend.
 
 -- balanced was chosen on ten judged sets; the figures are in tests/benchmarks/NOTES.md. The weight
--- of code was chosen on one set of questions on code, and judged on two others. The others reproduce
--- their source's formulas and constants; where a source leaves a formula open, the description says
+-- of code was chosen on one set of questions on code, and judged on two others. The others
+-- reproduce their source's formulas and constants; where a source leaves a formula open, the
+-- description says
 -- what stands for it. The strong signal's 0.84 and 0.14 are on GNO's own scale, a sigmoid of BM25
 -- about 4.5 with scale 2.8: after min-max the best is always 1. three_arm expands whatever the
 -- lexical arm found. The scores of graph are added as they are.
@@ -27,7 +28,8 @@ INSERT INTO pgblend_data.profile (name, built_in, description, settings) VALUES
 }'),
 ('gno_epic', true,
 'GNO''s plan: RRF with k 60 (original 1, variants 0.5, HyDE 0.7), + 0.1 for the first five of both '
-'arms, and the raw sum blended with the reranker 75/25, 60/40, 40/60. The bonus is given by the best '
+'arms, and the raw sum blended with the reranker 75/25, 60/40, 40/60. The bonus is given '
+'by the best '
 'rank in any list of an arm, those of variants among them.',
 '{
     "rrf_k": 60, "fusion": "rrf", "fuzzy": "off", "dedup": "off", "fused_scale": "raw",
@@ -46,7 +48,8 @@ INSERT INTO pgblend_data.profile (name, built_in, description, settings) VALUES
 ('gno', true,
 'GNO as documented: BM25 of documents and vectors of passages by RRF with k 60 (original 2, '
 'variants 1, HyDE 1.4), + 0.05 for a first and 0.02 for a second or third place, min-max of the '
-'sums, blended 75/25, 60/40, 40/60; twice as many candidates as rows are wanted. Without a reranker '
+'sums, blended 75/25, 60/40, 40/60; twice as many candidates as rows are wanted. Without '
+'a reranker '
 'scores are shares of the attainable sum, where the source gives its best match 1.',
 '{
     "level": "document",
@@ -68,7 +71,8 @@ INSERT INTO pgblend_data.profile (name, built_in, description, settings) VALUES
 ('three_arm', true,
 'Vectors 0.5, words 0.3 and trigrams 0.2 by RRF with k 60; the reranker''s score 50 %, the raw sum '
 '30 % and 1 - (rank - 1) / n 20 %; twice as many candidates as rows are wanted, thrice before '
-'reranking. Trigrams by word_similarity(query, content): the source has its arguments the other way '
+'reranking. Trigrams by word_similarity(query, content): the source has its arguments the '
+'other way '
 'round, which finds nothing (.157 where .3 is needed).',
 '{
     "rrf_k": 60, "fusion": "rrf", "fuzzy": "on", "fuzzy_method": "word_similarity",
