@@ -178,7 +178,7 @@ _FORMATS = (
         before=TEXT,
     ),
     Format("text/x-rst", "RST", ".rst", _lazy("light_markup", "parse_rst"), version=8, before=TEXT),
-    Format("text/x-org", "ORG", ".org", _lazy("light_markup", "parse_org"), version=7, before=TEXT),
+    Format("text/x-org", "ORG", ".org", _lazy("light_markup", "parse_org"), version=8, before=TEXT),
     Format(JSON, "JSON", ".json", _parse_json),
     Format(JSONL, "JSON", ".jsonl .ndjson", _parse_text),
     Format(
@@ -213,7 +213,7 @@ _FORMATS = (
         extra="documents",
         version=12,
     ),
-    Format("text/csv", "CSV", ".csv .tsv", _lazy("parse_csv", "parse_csv"), version=10),
+    Format("text/csv", "CSV", ".csv .tsv", _lazy("parse_csv", "parse_csv"), version=11),
     Format(
         EMAIL,
         "EMAIL",

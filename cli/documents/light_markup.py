@@ -108,7 +108,7 @@ def parse_rst(data: bytes) -> Document:
 
 _ORG_HEADING = re.compile(
     r"^(\*+)[ \t]+(?:(?:TODO|DONE|NEXT|WAITING|CANCELLED|HOLD)[ \t]+)?(?:\[#[A-Z]\][ \t]+)?"
-    r"(.*?)(?:[ \t]+(:[\w@#%:]+:))?[ \t]*$"
+    r"(COMMENT(?=[ \t]|$))?[ \t]*(.*?)(?:[ \t]+(:[\w@#%:]+:))?[ \t]*$"
 )
 _KEYWORD = re.compile(r"^[ \t]*#\+([\w-]+)(?:\[[^\]]*\])?:[ \t]*(.*)$", re.IGNORECASE)
 _BLOCK = re.compile(r"^[ \t]*#\+(begin|end)_(\w+).*$", re.IGNORECASE)
@@ -119,6 +119,8 @@ _ROW = re.compile(r"^[ \t]*\|(.*?)\|?[ \t]*$")
 _ORG_LINK = re.compile(r"\[\[([^\]]+)\](?:\[([^\]]+)\])?\]")
 _NOTE = re.compile(r"\[fn:([\w-]*)(?::([^\]]*))?\]")
 _MARK = re.compile(r"(?<![\w*/_=~+])([*/_=~+])(?=\S)((?:(?!\1).)+?)(?<=\S)\1(?![\w*/_=~+])")
+_ORG_MACRO = re.compile(r"\{\{\{([\w-]+)(?:\(([^{}]*)\))?\}\}\}")
+_ARGUMENT = re.compile(r"\$([1-9])")
 _TARGET = re.compile(r"<<<?[^<>]+>>>?")
 _METADATA = {"title": "title", "author": "author", "date": "date", "filetags": "tags",
              "description": "description", "keywords": "keywords", "language": "language",
@@ -143,6 +145,8 @@ class _OrgReader:
         self.text = LineText()
         self._block = ""
         self._in_drawer = False
+        self._hidden_level = 0  # of a heading that is a comment, with all below it
+        self._macros: dict[str, str] = {}
 
     def take(self, line: str) -> None:
         """Take a line."""
@@ -156,9 +160,15 @@ class _OrgReader:
             self._in_drawer = line.strip().upper() != ":END:"
             self.text.add()
         elif match := _ORG_HEADING.match(line):
-            self.text.add_heading(self._shown(match[2]), len(match[1]))
+            self._take_heading(len(match[1]), match[2] is not None, match[3])
+        elif self._hidden_level:
+            self.text.add()
         elif match := _KEYWORD.match(line):
-            _take_keyword(self.text, match[1].lower(), match[2].strip())
+            name, value = match[1].lower(), match[2].strip()
+            if name == "macro":
+                macro, _, body = value.partition(" ")
+                self._macros[macro] = body.strip()
+            _take_keyword(self.text, name, value)
         elif _COMMENT.match(line) or _RULE.match(line):
             self.text.add()
         else:
@@ -166,18 +176,35 @@ class _OrgReader:
             said = self._shown(row[1] if row else line)
             self.text.add(" | ".join(map(str.strip, said.split("|"))) if row else said)
 
+    def _take_heading(self, level: int, is_comment: bool, title: str) -> None:
+        if self._hidden_level and level > self._hidden_level:
+            self.text.add()
+            return
+        self._hidden_level = level if is_comment else 0
+        if is_comment:
+            self.text.add()
+        else:
+            self.text.add_heading(self._shown(title), level)
+
     def _take_in_block(self, line: str) -> None:
-        if self._block == "comment":
+        if self._block == "comment" or self._hidden_level:
             self.text.add()
         else:
             self.text.add(line if self._block in _ORG_LITERAL else self._shown(line))
 
     def _shown(self, line: str) -> str:
+        line = _ORG_MACRO.sub(self._expanded, line)
         line = _TARGET.sub("", _ORG_LINK.sub(self._link, line))
         line = _NOTE.sub(lambda match: f" ({match[2]})" if match[2] else f"[{match[1]}]", line)
         for _ in range(2):  # */both/*
             line = _MARK.sub(r"\2", line)
         return line
+
+    def _expanded(self, match: re.Match[str]) -> str:
+        """Return what a macro stands for; nothing where the file does not define it."""
+        values = [value.strip() for value in (match[2] or "").split(",")]
+        body = self._macros.get(match[1], "")
+        return _ARGUMENT.sub(lambda one: "".join(values[int(one[1]) - 1 : int(one[1])]), body)
 
     def _link(self, match: re.Match[str]) -> str:
         target = match[1].removeprefix("file:")

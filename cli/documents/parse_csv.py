@@ -18,6 +18,9 @@ _SNIFFED_CHARACTERS = 100_000
 _ALONE = 1e-3
 # What is quoted between delimiters is a value, whatever is in it.
 _QUOTED = re.compile(r'(?<![^,;|\t\n])"(?:[^"]|"")*"(?![^,;|\t\r\n])')
+# MySQL's way to write a quote within quotes; before a delimiter it may end a folder's name.
+_ESCAPED_QUOTE = re.compile(r'\\"(?=[^,;|\t\r\n])')
+_DOUBLED_QUOTE = re.compile(r'(?<=[^,;|\t\n\\])""(?=[^,;|\t\r\n])')
 _NUMBER = re.compile(r"[-+(]?\W?\d[\d.,' ]*\W{0,2}")
 # Delimiters that no space follows: prose has a space there.
 _UNPARTED = re.compile(r"[,;|\t](?=\S)|[;|\t]$")
@@ -31,7 +34,7 @@ _SEPARATOR_LINE = "sep="
 
 def parse_csv(data: bytes) -> Document:
     """Read CSV or TSV, also with semicolons or bars; a quoted cell may span lines."""
-    lines = text_lines(data)
+    lines = _lines(data)
     head = list(_first_lines(lines))
     first = head[0].rstrip("\n") if head else ""
     if first.lower().startswith(_SEPARATOR_LINE) and len(first) == len(_SEPARATOR_LINE) + 1:
@@ -45,9 +48,19 @@ def parse_csv(data: bytes) -> Document:
     return table_document(table_parts([Sheet("", _rows(reader, first_row))]))
 
 
+def _lines(data: bytes) -> Iterator[str]:
+    """Yield lines, in which a quote within quotes is written twice."""
+    lines = text_lines(data)
+    head = list(_first_lines(lines))
+    sample = "".join(head)
+    if _DOUBLED_QUOTE.search(sample) or not _ESCAPED_QUOTE.search(sample):
+        return chain(head, lines)
+    return (line.replace('\\"', '""') for line in chain(head, lines))
+
+
 def _is_open_at_end(data: bytes, delimiter: str) -> bool:
     """Whether a quote that nobody closed would take the rest of the rows into one cell."""
-    reader = csv.reader(text_lines(data), delimiter=delimiter)
+    reader = csv.reader(_lines(data), delimiter=delimiter)
     lines = [0, 0]
     for _ in reader:
         lines = [lines[1], reader.line_num]

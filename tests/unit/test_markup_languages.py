@@ -279,3 +279,23 @@ def test_what_begins_often_and_never_ends_is_read_at_once(source: str) -> None:
     """Each took minutes where every beginning was looked along to the text's end."""
     document = parse_latex(f"first {source}\n\nlast".encode())
     assert document.text.split()[0] == "first"
+
+
+def test_macros_and_comments_of_org_are_no_words() -> None:
+    source = """#+MACRO: version 4.2 of $1
+* Start {{{version(Anchor)}}}
+It is {{{version(the ship)}}}, {{{unknown}}} of all.
+** COMMENT Draft
+silent
+*** below
+silent
+** Next
+said
+* COMMENT
+silent
+"""
+    document = parse_org(source.encode())
+    assert [heading.text for heading in document.headings] == ["Start 4.2 of Anchor", "Next"]
+    assert "It is 4.2 of the ship,  of all." in document.text
+    assert "silent" not in document.text
+    assert "said" in document.text

@@ -508,3 +508,11 @@ def test_a_space_after_the_comma_makes_no_prose(source: str) -> None:
 def test_a_delimiter_is_told_by_the_structure(delimiter: str, source: str) -> None:
     rows = [" | ".join(row) for row in reader(source.splitlines(), delimiter=delimiter)]
     assert parse_csv(source.encode()).text == "\n".join(rows)
+
+
+def test_quotes_that_a_backslash_escapes_stay_in_their_cell() -> None:
+    source = 'name,said,place\nann,"he said \\"no, never\\"",C:\\tmp\nbob,"it is 3\\" wide",x\n'
+    lines = parse_csv(source.encode()).text.splitlines()
+    assert lines[1:] == ['ann | he said "no, never" | C:\\tmp', 'bob | it is 3" wide | x']
+    folder = parse_csv(b'a,b\n"C:\\dir\\",x\n"D:\\",y\n').text.splitlines()
+    assert folder[1:] == ["C:\\dir\\ | x", "D:\\ | y"]
