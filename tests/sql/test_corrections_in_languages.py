@@ -148,12 +148,14 @@ def test_a_short_text_with_a_corrected_word_does_not_outweigh_exact_ones(both: D
         text = f"Bei Kunde {8400 + number} ist das Ventil undicht, wir kommen am Dienstag vorbei"
         both.rows("SELECT ingest_document('bins', %s, %s)", f"k{number}", text)
     both.rows("SELECT ingest_document('bins', 'bin', 'Die Tonne ist voll')")
+    both.rows("SELECT ingest_document('bins', 'short', 'Kunde: Tonne voll')")
     search = "SELECT source_key, score FROM hybrid_search(%s, 2, ARRAY['bins'], options => %s)"
     for query in ("Kunde 8401 Tone", "8401 Tone", "Ventil 8401 Tone"):
         rows = both.rows(search, query, PATIENT)
-        assert [key for key, _ in rows] == ["k1", "bin"], query
+        assert rows[0][0] == "k1", query
+        assert rows[1][0] in ("bin", "short")
         assert rows[0][1] > rows[1][1]
-    assert both.rows(search, "Tone", PATIENT)[0][0] == "bin"
+    assert {key for key, _ in both.rows(search, "Tone", PATIENT)} == {"bin", "short"}
 
 
 def test_every_configuration_of_postgresql_has_question_words(both: Database) -> None:
