@@ -5,15 +5,16 @@ from collections.abc import Mapping, Sequence
 from datetime import date, time
 from decimal import Decimal
 from enum import Enum
+from math import isfinite
 from pathlib import PurePath
 from typing import Any
 from uuid import UUID
 
-import numpy as np
 from pgvector import Vector
 
 from pgblend.cli.documents.document import storable_text, storable_value
 
+_FLOAT4_BOUND = 2.0**128 - 2.0**103  # from here on float4 rounds to infinity
 EXPECTED = "expected what JSON has, a date, a time, a UUID, a path, a Decimal, an Enum or numpy's"
 
 
@@ -48,24 +49,25 @@ def plain_value(value: Any, place: str) -> Any:
         return str(value)
     if isinstance(value, Decimal):
         return _number(value)
-    if isinstance(value, np.generic | np.ndarray):
-        is_moment = value.dtype.kind == "M"
+    if hasattr(value, "dtype") and hasattr(value, "tolist"):  # numpy need not be there
+        is_moment = getattr(value.dtype, "kind", "") == "M"
         return plain_value((value.astype(str) if is_moment else value).tolist(), place)
     raise TypeError(f"{place}: {value!r} is of type {type(value).__name__}: {EXPECTED}")
 
 
 def vector_of(given: Sequence[float], place: str) -> Vector:
     """Return a vector; ValueError where it holds what no vector of PostgreSQL can."""
-    with np.errstate(over="ignore"):  # what float4 cannot hold is infinite, and told below
-        numbers = np.asarray(given, dtype=np.float32)
-    if numbers.ndim != 1 or not numbers.size:
-        raise ValueError(f"{place} has the shape {numbers.shape}: expected a list of numbers")
-    if not np.isfinite(numbers).all():
-        (odd, *_) = np.flatnonzero(~np.isfinite(numbers))
-        raise ValueError(
-            f"{place} has {given[int(odd)]} at place {odd}: expected finite numbers below 3.4e38"
-        )
-    return Vector(numbers)
+    numbers = list(given)
+    if not numbers:
+        raise ValueError(f"{place} is empty: expected a list of numbers")
+    for at, number in enumerate(numbers):
+        if not hasattr(number, "__float__") or hasattr(number, "__len__"):
+            raise ValueError(f"{place} has {number!r} at place {at}: expected a number")
+        if not isfinite(number) or abs(number) >= _FLOAT4_BOUND:
+            raise ValueError(
+                f"{place} has {number} at place {at}: expected finite numbers below 3.4e38"
+            )
+    return Vector([float(number) for number in numbers])
 
 
 def _plain_object(given: Mapping[Any, Any], place: str) -> dict[str, Any]:

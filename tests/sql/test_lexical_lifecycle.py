@@ -374,7 +374,7 @@ def test_without_numpy_vectors_answer_and_words_are_an_error(
     rows = other.execute(HYBRID, ["wine", "{}"]).fetchall()
     assert len(rows) == len(TEXTS)
     assert rows[0][1][1] == (
-        "lexical: the server's Python has no numpy, which the lexical arm needs;"
+        "lexical: the server's Python has no numpy, which the lexical arm needs."
         " Install it there (Debian: python3-numpy), then connect anew."
     )
     for search, options in ((SEARCH, "{}"), (HYBRID, '{"strict": true}')):
