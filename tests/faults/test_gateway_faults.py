@@ -200,9 +200,9 @@ def test_the_total_deadline_counts_too(client: Database, provider: ModelProvider
         options = '{"timeouts_ms": {"embed": 60000, "total": 200}}'
         client.warnings()
         client.rows("SELECT * FROM hybrid_search('word', options => %s)", options)
-        (warning,) = client.warnings()
-        limit_ms = re.search(r"no answer within (\d+) ms", warning)
-        assert limit_ms is not None, warning
+        warnings = client.warnings()  # a slow machine may leave out an arm as well
+        limit_ms = re.search(r"no answer within (\d+) ms", " ".join(warnings))
+        assert limit_ms is not None, warnings
         assert int(limit_ms[1]) <= 200
 
 
