@@ -37,7 +37,10 @@ SECURITY DEFINER
 AS $function$
 DECLARE
     who name := pgblend._asking_role();
-    digest text := encode(sha256(convert_to(to_jsonb(readers)::text, 'UTF8')), 'hex');
+    -- With the secret: who reads the digest cannot try names of other readers.
+    digest text := (
+        SELECT encode(sha256(k.secret || convert_to(to_jsonb(readers)::text, 'UTF8')), 'hex')
+        FROM pgblend_data.group_secret AS k);
     found_id bigint;
 BEGIN
     IF NOT pg_has_role(who, 'pgblend_admin', 'USAGE') AND NOT EXISTS (

@@ -236,3 +236,17 @@ def test_an_attached_table_has_no_readers_yet(db: Database) -> None:
     db.rows("SELECT attach_table('public.paid', '{body}', collection => 'paid')")
     error = db.error("SELECT grant_document('paid', '1', 'hr')")
     assert error.sqlstate == "0A000"
+
+
+def test_the_digest_of_readers_is_nobody_s_to_try(house: Database, roles: dict[str, str]) -> None:
+    """Who reads a document cannot find out by trying names who else does."""
+    house.rows("SELECT set_document_readers('house', 'salary.md', ARRAY['group:hr'])")
+    digest = house.value(
+        "SELECT readers_digest FROM pgblend_data.collection WHERE readers_digest IS NOT NULL"
+    )
+    plain = house.value("""SELECT encode(sha256(convert_to('["group:hr"]', 'UTF8')), 'hex')""")
+    assert digest != plain
+    house.rows("SELECT set_document_readers('house', 'salary.md', NULL)")
+    house.rows("SELECT set_document_readers('house', 'salary.md', ARRAY['group:hr'])")
+    again = "SELECT count(*) FROM pgblend_data.collection WHERE readers_digest = %s"
+    assert house.value(again, digest) == 1
