@@ -1,7 +1,9 @@
-"""Names of months and days, as spreadsheet programs write them in the language of a cell."""
+"""Names of months and days: as spreadsheet programs write them, and as people do in a date."""
 
 # ruff: noqa: RUF001 - letters of other scripts look like Latin ones
 
+import unicodedata
+from functools import cache
 from typing import NamedTuple
 
 
@@ -99,6 +101,28 @@ _BY_LANGUAGE = {
         "Pazartesi Salı Çarşamba Perşembe Cuma Cumartesi Pazar",
         short_days="Pzt Sal Çar Per Cum Cmt Paz",
     ),
+    "uk": _names(
+        "січень лютий березень квітень травень червень липень серпень вересень жовтень "
+        "листопад грудень",
+        "понеділок вівторок середа четвер п’ятниця субота неділя",
+        "січ лют бер кві тра чер лип сер вер жов лис гру",
+        "пн вт ср чт пт сб нд",
+    ),
+    "el": _names(
+        "Ιανουάριος Φεβρουάριος Μάρτιος Απρίλιος Μάιος Ιούνιος Ιούλιος Αύγουστος Σεπτέμβριος "
+        "Οκτώβριος Νοέμβριος Δεκέμβριος",
+        "Δευτέρα Τρίτη Τετάρτη Πέμπτη Παρασκευή Σάββατο Κυριακή",
+    ),
+    "ro": _names(
+        "ianuarie februarie martie aprilie mai iunie iulie august septembrie octombrie noiembrie "
+        "decembrie",
+        "luni marți miercuri joi vineri sâmbătă duminică",
+    ),
+    "hu": _names(
+        "január február március április május június július augusztus szeptember október november "
+        "december",
+        "hétfő kedd szerda csütörtök péntek szombat vasárnap",
+    ),
     "ru": _names(
         "январь февраль март апрель май июнь июль август сентябрь октябрь ноябрь декабрь",
         "понедельник вторник среда четверг пятница суббота воскресенье",
@@ -107,6 +131,7 @@ _BY_LANGUAGE = {
 }
 _NUMBERS = {
     **{0x05: "cs", 0x06: "da", 0x07: "de", 0x0A: "es", 0x0B: "fi", 0x0C: "fr", 0x10: "it"},
+    **{0x08: "el", 0x0E: "hu", 0x18: "ro", 0x22: "uk"},
     **{0x13: "nl", 0x14: "no", 0x15: "pl", 0x16: "pt", 0x19: "ru", 0x1D: "sv", 0x1F: "tr"},
 }
 # The lower bits of a number are the language, those above it the country and the calendar.
@@ -122,3 +147,37 @@ def date_names(locale: str) -> DateNames:
         except ValueError:
             return ENGLISH
     return _BY_LANGUAGE.get(language, ENGLISH)
+
+
+# Other forms of months: short ones, those of Austria, and of languages that bend them in a date.
+_FURTHER_MONTHS = (
+    "jan jän jänner janv ene gen stycznia ledna января січня ιανουαρίου tammikuuta",
+    "feb feber févr fév fev lutego února февраля лютого φεβρουαρίου helmikuuta",
+    "mar mär mrz mars mrt marca března марта березня μαρτίου maaliskuuta",
+    "apr avr abr kwietnia dubna апреля квітня απριλίου huhtikuuta",
+    "may mai mag mei maja května мая травня μαΐου toukokuuta",
+    "jun giu czerwca června июня червня ιουνίου kesäkuuta",
+    "jul juil lug lipca července июля липня ιουλίου heinäkuuta",
+    "aug aoû ago sierpnia srpna августа серпня αυγούστου elokuuta",
+    "sep sept set setiembre września září сентября вересня σεπτεμβρίου syyskuuta",
+    "oct okt ott out października října октября жовтня οκτωβρίου lokakuuta",
+    "nov listopada listopadu ноября листопада νοεμβρίου marraskuuta",
+    "dec dez déc dic grudnia prosince декабря грудня δεκεμβρίου joulukuuta",
+)
+
+
+@cache
+def _month_numbers() -> dict[str, int]:
+    found: dict[str, int] = {}
+    for names in (ENGLISH, *_BY_LANGUAGE.values()):
+        for several in (names.months, names.short_months):
+            for number, name in enumerate(several, 1):
+                found.setdefault(name.lower().strip("."), number)
+    for number, forms in enumerate(_FURTHER_MONTHS, 1):
+        found |= dict.fromkeys(forms.split(), number)
+    return found
+
+
+def month_number(name: str) -> int | None:
+    """Return the month, from 1 on, that a name in any of the languages is of; None for others."""
+    return _month_numbers().get(unicodedata.normalize("NFC", name.lower()).strip("."))

@@ -4,8 +4,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime, time
-from email.utils import parsedate_to_datetime, parsedate_tz
+from datetime import date, datetime, time
 from importlib import import_module
 from typing import Any
 
@@ -223,127 +222,6 @@ def _is_unicode(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-# The date of a text: what the text or its file says of itself, before the file's time.
-
-# Metadata that tell a document's date, the first that there is: of mail and front matter, then a
-# document's own properties. Written small, without hyphens and blanks.
-_KEYS = (
-    *("date", "datum", "fecha", "published", "publishedat", "publishedon", "datepublished"),
-    *("pubdate", "publishdate", "publicationdate", "issued"),
-    *("modified", "modifiedat", "updated", "updatedat", "lastmod", "lastmodified", "lastupdated"),
-    *("lastmodifiedat", "lastupdatedat", "lastedited", "lasteditedtime", "lasteditedat"),
-    *("modifiedon", "updatedon", "datemodified", "dateupdated", "moddate", "revdate"),
-    *("modificationdate", "created", "createdat", "createdon", "createdtime", "creationdate"),
-    "datecreated",
-)
-# A day as people write it, at the start of a text; what comes after it is a time of that day.
-_WRITTEN = (
-    re.compile(r"(?P<year>\d{4})([/.])(?P<month>\d{1,2})\2(?P<day>\d{1,2})(?!\d)"),
-    re.compile(r"(?P<day>\d{1,2})\.\s?(?P<month>\d{1,2})\.\s?(?P<year>\d{4})(?!\d)"),
-    re.compile(
-        r"(?P<day>\d{1,2})(?:\.|st|nd|rd|th|er|º)?\s(?:de\s)?(?P<month>[^\W\d_]+)\.?,?"
-        r"\s(?:de\s)?(?P<year>\d{4})(?!\d)"
-    ),
-    re.compile(
-        r"(?P<month>[^\W\d_]+)\.?\s(?P<day>\d{1,2})(?:st|nd|rd|th)?,?\s(?P<year>\d{4})(?!\d)"
-    ),
-)
-# Months in English, German, French, Spanish, Italian, Portuguese and Dutch, as they are and short.
-_MONTHS = {
-    name: number
-    for number, names in enumerate(
-        (
-            "january jan januar jänner janvier janv enero ene gennaio gen janeiro januari",
-            "february feb februar février févr fév febrero febbraio fevereiro fev februari",
-            "march mar märz mär mrz mars marzo março maart mrt",
-            "april apr avril avr abril abr aprile",
-            "may mai mayo maggio mag maio mei",
-            "june jun juni juin junio giugno giu junho",
-            "july jul juli juillet juil julio luglio lug julho",
-            "august aug août aoû agosto ago augustus",
-            "september sep sept septembre septiembre settembre set setembro",
-            "october oct oktober okt octobre octubre ottobre ott outubro out",
-            "november nov novembre noviembre novembro",
-            "december dec dezember dez décembre déc diciembre dic dicembre dezembro",
-        ),
-        1,
-    )
-    for name in names.split()
-}
-_DAY_OF_WEEK = re.compile(
-    r"^[^\W\d_]+(?:-feira)?[\s,.]+(?:(?:den|dem|le|el)\s)?(?=\d|[^\W\d_]+\.?\s\d)"
-)
-# As Org has it: <2026-01-31 Sat 12:00>.
-_OF_ORG = re.compile(r"[<\[](\d{4}-\d\d-\d\d)(?: [^\W\d_]+\.?)?(?: (\d\d:\d\d))?")
-# As PDF has it: D:20260131120000+01'00'.
-_OF_PDF = re.compile(r"D:(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(Z|[+-]\d\d'?\d\d)?")
-
-
-def own_date(document: Document) -> datetime | None:
-    """Return a document's own date, of messages that of the last one; None where it has none."""
-    times = _known(message.time for message in document.messages)
-    if times:
-        return max(times)
-    by_key = {re.sub(r"[\W_]", "", str(key).lower()): key for key in document.metadata}
-    found = _known(document.metadata[by_key[key]] for key in _KEYS if key in by_key)
-    return found[0] if found else None
-
-
-def _known(values: Iterable[Any]) -> list[datetime]:
-    return [moment for moment in map(moment_of, values) if moment is not None]
-
-
-def moment_of(value: Any) -> datetime | None:
-    """Return the moment that a text tells: of ISO 8601, mail, PDF or Org, or a written day.
-
-    In UTC without a zone.
-    """
-    text = str(value).strip() if value else ""
-    if not re.search(r"\d", text) or len(text) > 100:
-        return None
-    try:
-        moment = _read(text)
-        if moment is None:
-            return None
-        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-        return moment.astimezone(UTC)
-    except (OverflowError, TypeError, ValueError):
-        return None
-
-
-def _read(text: str) -> datetime | None:
-    of_pdf = _OF_PDF.match(text)
-    if of_pdf:
-        year, *rest, zone = of_pdf.groups()
-        month, day, *time = (int(part) if part else None for part in rest)
-        hour, minute, second = (part or 0 for part in time)
-        moment = datetime(int(year), month or 1, day or 1, hour, minute, second, tzinfo=UTC)
-        if zone and zone != "Z":
-            shift = datetime.strptime(zone.replace("'", ""), "%z").utcoffset()
-            moment -= shift or moment - moment
-        return moment
-    if of_org := _OF_ORG.match(text):
-        text = " ".join(filter(None, of_org.groups()))
-    if re.match(r"\d{4}-\d\d-\d\d", text):
-        return datetime.fromisoformat(re.sub(r"\s(?=([+-]\d\d:?\d\d|Z)$)", "", text))
-    # A bare year or number is no date of a mail.
-    mail = parsedate_tz(text) if re.search(r"[A-Za-z]{3}", text) else None
-    return parsedate_to_datetime(text) if mail else _written_day(text)
-
-
-def _written_day(text: str) -> datetime | None:
-    """Return a day that a text begins with: 3 April 2012, April 3rd, 2012, 3.4.2012, 2012/4/3."""
-    words = text.lower()
-    for written in (words, _DAY_OF_WEEK.sub("", words)):
-        for pattern in _WRITTEN:
-            if found := pattern.match(written):
-                month = found["month"]
-                number = int(month) if month.isdigit() else _MONTHS.get(month)
-                if number:
-                    return datetime(int(found["year"]), number, int(found["day"]))
-    return None
 
 
 # Files within files: what is attached to a mail, or lies in an archive.

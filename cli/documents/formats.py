@@ -39,7 +39,7 @@ MARKDOWN, HTML, JSON, JSONL, TEXT = (
 IMAGE = "image/*"
 # Exports of messages: a file gives many documents.
 SLACK, LINEAR, MBOX = "application/x-slack-export", "application/x-linear", "application/mbox"
-_EXPORT_VERSIONS = {LINEAR: 7, MBOX: 11, SLACK: 7}
+_EXPORT_VERSIONS = {LINEAR: 7, MBOX: 12, SLACK: 7}
 EXPORT_TYPES = {SLACK: "SLACK", LINEAR: "LINEAR", MBOX: "EMAIL"}
 PREFIXES = {SLACK: "slack", LINEAR: "linear", MBOX: "mail"}
 SNIFFED_BYTES = 8192
@@ -148,10 +148,10 @@ _FORMATS = (
         "MARKDOWN",
         ".md .markdown .mdown .mkd .mkdn .rmd .qmd",
         _parse_markdown,
-        version=8,
+        version=9,
         before=TEXT,
     ),
-    Format("text/mdx", "MARKDOWN", ".mdx", _parse_mdx, version=8, before=TEXT),
+    Format("text/mdx", "MARKDOWN", ".mdx", _parse_mdx, version=9, before=TEXT),
     Format(
         "text/vtt",
         "SUBTITLES",
@@ -160,13 +160,13 @@ _FORMATS = (
         version=8,
         before=TEXT,
     ),
-    Format(HTML, "HTML", ".html .htm .xhtml", _parse_html, version=12),
+    Format(HTML, "HTML", ".html .htm .xhtml", _parse_html, version=13),
     Format(
         "text/x-tex",
         "LATEX",
         ".tex .latex .ltx",
         _lazy("parse_latex", "parse_latex"),
-        version=10,
+        version=11,
         before=TEXT,
     ),
     Format(
@@ -174,11 +174,11 @@ _FORMATS = (
         "ASCIIDOC",
         ".adoc .asciidoc",
         _lazy("light_markup", "parse_asciidoc"),
-        version=8,
+        version=9,
         before=TEXT,
     ),
-    Format("text/x-rst", "RST", ".rst", _lazy("light_markup", "parse_rst"), version=8, before=TEXT),
-    Format("text/x-org", "ORG", ".org", _lazy("light_markup", "parse_org"), version=8, before=TEXT),
+    Format("text/x-rst", "RST", ".rst", _lazy("light_markup", "parse_rst"), version=9, before=TEXT),
+    Format("text/x-org", "ORG", ".org", _lazy("light_markup", "parse_org"), version=9, before=TEXT),
     Format(JSON, "JSON", ".json", _parse_json),
     Format(JSONL, "JSON", ".jsonl .ndjson", _parse_text),
     Format(
@@ -187,7 +187,7 @@ _FORMATS = (
         ".pdf",
         _lazy("parse_pdf", "parse_pdf"),
         extra="documents",
-        version=11,
+        version=12,
     ),
     Format(
         f"{_OFFICE}wordprocessingml.document",
@@ -195,7 +195,7 @@ _FORMATS = (
         ".docx .docm .dotx .dotm",
         _lazy("parse_docx", "parse_docx"),
         extra="documents",
-        version=9,
+        version=10,
     ),
     Format(
         f"{_OFFICE}presentationml.presentation",
@@ -203,7 +203,7 @@ _FORMATS = (
         ".pptx .pptm .potx .potm .ppsx .ppsm",
         _lazy("parse_slides", "parse_slides"),
         extra="documents",
-        version=9,
+        version=10,
     ),
     Format(
         f"{_OFFICE}spreadsheetml.sheet",
@@ -211,7 +211,7 @@ _FORMATS = (
         ".xlsx .xlsm .xltx .xltm .xlam .xlsb .xls .xlt .ods .ots",
         _lazy("parse_spreadsheet", "parse_spreadsheet"),
         extra="documents",
-        version=12,
+        version=13,
     ),
     Format("text/csv", "CSV", ".csv .tsv", _lazy("parse_csv", "parse_csv"), version=11),
     Format(
@@ -219,10 +219,10 @@ _FORMATS = (
         "EMAIL",
         ".eml .emlx",
         _lazy("parse_mail", "parse_mail"),
-        version=11,
+        version=12,
         before=TEXT,
     ),
-    Format(OUTLOOK, "EMAIL", ".msg", _lazy("parse_outlook", "parse_outlook"), version=10),
+    Format(OUTLOOK, "EMAIL", ".msg", _lazy("parse_outlook", "parse_outlook"), version=11),
     Format(
         "text/calendar",
         "CALENDAR",
@@ -236,23 +236,23 @@ _FORMATS = (
         "HTML",
         ".mht .mhtml",
         _lazy("parse_mht", "parse_mht"),
-        version=11,
+        version=12,
         before=TEXT,
     ),
-    Format("application/epub+zip", "EPUB", ".epub", _lazy("parse_epub", "parse_epub"), version=11),
+    Format("application/epub+zip", "EPUB", ".epub", _lazy("parse_epub", "parse_epub"), version=12),
     Format(
         "application/vnd.oasis.opendocument.text",
         "ODT",
         ".odt .ott .fodt",
         _lazy("parse_opendocument", "parse_opendocument"),
-        version=10,
+        version=11,
     ),
     Format(
         "application/vnd.oasis.opendocument.presentation",
         "ODP",
         ".odp .otp .fodp",
         _lazy("parse_opendocument", "parse_opendocument"),
-        version=9,
+        version=10,
     ),
     Format(
         IMAGE,
@@ -260,8 +260,9 @@ _FORMATS = (
         ".png .jpg .jpeg .gif .webp .bmp .tif .tiff",
         _lazy("picture", "parse_picture"),
         extra="documents",
+        version=FIRST_VERSION + 1,
     ),
-    Format("application/rtf", "RTF", ".rtf", _lazy("parse_markup", "parse_rtf"), version=7),
+    Format("application/rtf", "RTF", ".rtf", _lazy("parse_markup", "parse_rtf"), version=8),
     Format("application/xml", "XML", ".xml .rss .atom", _lazy("parse_markup", "parse_xml_text")),
     Format(
         "application/x-ipynb+json",

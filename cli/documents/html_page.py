@@ -11,7 +11,7 @@ from typing import Any
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from pgblend.cli.documents.document import moment_of
+from pgblend.cli.documents.dates import moment_of
 
 # When a page was published and changed, as it says of itself.
 

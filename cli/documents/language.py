@@ -7,7 +7,7 @@ from typing import Any
 from unicodedata import name, normalize
 
 from pgblend.cli.base.errors import UserError
-from pgblend.plpy.lexical.words import script_language
+from pgblend.plpy.lexical.words import LETTERS, script_language
 
 AUTO = "auto"
 # With fewer letters a guess is often wrong; the collection's configuration serves.
@@ -36,6 +36,7 @@ CONFIGURATIONS: Mapping[str, str] = {
     "id": "indonesian",
     "it": "italian",
     "lt": "lithuanian",
+    "nb": "norwegian",
     "ne": "nepali",
     "nl": "dutch",
     "no": "norwegian",
@@ -62,7 +63,8 @@ WITH_DICTIONARY: Mapping[str, str] = {
     "uk": "ukrainian",
 }
 # Whose script a text is in, where it is too short for the detector; and by which letters other
-# languages of the same script are known (Ukrainian, Serbian; Persian and Urdu).
+# languages of the same script are known (Belarusian, Macedonian, Kazakh, Mongolian before
+# Ukrainian and Serbian; Persian, Urdu, Kurdish, Pashto).
 _SCRIPTS = {
     "russian": "\u0400-\u04ff",
     "arabic": "\u0620-\u06ff",
@@ -73,11 +75,19 @@ _SCRIPTS = {
 }
 _OTHERS = {
     "russian": {
+        WITHOUT_STEMMER: "\u0453\u0455\u045c\u045e\u0493\u049b\u04a3\u04af\u04b1\u04bb\u04d9\u04e9",
         WITH_DICTIONARY["uk"]: "\u0454\u0456\u0457\u0491",
         "serbian": "\u0452\u0458\u0459\u045a\u045b\u045f",
     },
-    "arabic": {WITHOUT_STEMMER: "\u067e\u0686\u0698\u06a9\u06af\u06cc"},
+    "arabic": {
+        WITHOUT_STEMMER: "\u0679\u067c\u067e\u0681\u0685\u0686\u0688\u0689\u0691\u0693\u0698"
+        "\u06a9\u06af\u06ba\u06be\u06c1\u06c6\u06cc\u06ce\u06d2\u06d5"
+    },
 }
+
+
+# A code with its script and country, as browsers and systems write them: zh-Hans-CN, pt_BR.
+_TAG = re.compile(r"([A-Za-z]{2})(?:[-_](?:[A-Z]{2}|[A-Z][a-z]{3}))*")
 
 
 def language_finder(choice: str, available: Collection[str]) -> Callable[[str], str | None]:
@@ -95,8 +105,12 @@ def language_finder(choice: str, available: Collection[str]) -> Callable[[str], 
 
 
 def configuration_named(name: str) -> str:
-    """Return the configuration of a language by its ISO code (de: german), else the name itself."""
-    return CONFIGURATIONS.get(name) or WITH_DICTIONARY.get(name, name)
+    """Return the configuration of a language by its ISO code (de, DE, de-AT), else the name."""
+    tag = _TAG.fullmatch(name)
+    code = tag[1].lower() if tag else name
+    return (
+        CONFIGURATIONS.get(code) or WITH_DICTIONARY.get(code) or (code if code in LETTERS else name)
+    )
 
 
 def detect_configuration(text: str, available: Collection[str]) -> str | None:

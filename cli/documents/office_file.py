@@ -6,12 +6,13 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
-from datetime import datetime
+from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from lxml import etree
 
+from pgblend.cli.documents.dates import moment_of
 from pgblend.cli.documents.document import LeftOut, ParseError, storable_text
 
 OLE_MAGIC = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -185,6 +186,11 @@ DAMAGED = (
     *(KeyError, zipfile.BadZipFile, zlib.error),
     *(EOFError, NotImplementedError, RuntimeError),
 )
+# Documents of python-docx and python-pptx keep the times of their templates.
+_OF_TEMPLATES = (
+    datetime(2013, 12, 23, 23, 15, tzinfo=UTC),
+    datetime(2013, 1, 27, 9, 14, 16, tzinfo=UTC),
+)
 _SAVE_ANEW = "open it in its program and save it anew"
 
 
@@ -268,7 +274,7 @@ class Package:
                 yield relation
 
     def properties(self) -> dict[str, str]:
-        """Return title, author and time of change, as far as the file states them."""
+        """Return title, author and when it was changed, or made, as far as the file states them."""
         found: dict[str, str] = {}
         for relation in self.related("", "core-properties"):
             root = self.xml(relation.part)
@@ -277,8 +283,12 @@ class Package:
         stated = {
             "title": found.get("title", ""),
             "author": found.get("creator", ""),
-            "modified": _iso_time(found.get("modified", "")),
         }
+        moments = {name: moment_of(found.get(name)) for name in ("modified", "created")}
+        for name, moment in moments.items():
+            if moment and moment not in _OF_TEMPLATES:
+                stated[name] = moment.isoformat()
+                break
         return {name: storable_text(text) for name, text in stated.items() if text}
 
     def _read_relations(self, part: str) -> Iterator[tuple[str, Relation]]:
@@ -336,9 +346,3 @@ def transitional(data: bytes) -> bytes:
 
 def _folded(name: str) -> str:
     return name.replace("\\", "/").lstrip("/").lower()
-
-
-def _iso_time(text: str) -> str:
-    with suppress(ValueError):
-        return datetime.fromisoformat(text).isoformat()
-    return ""

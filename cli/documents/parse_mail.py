@@ -18,6 +18,7 @@ from pathlib import PurePath
 
 from striprtf.striprtf import rtf_to_text
 
+from pgblend.cli.documents.dates import moment_of
 from pgblend.cli.documents.decode import DoubtfulEncoding, decode
 from pgblend.cli.documents.document import (
     Attached,
@@ -26,7 +27,6 @@ from pgblend.cli.documents.document import (
     LeftOut,
     Message,
     ParseError,
-    moment_of,
     storable_text,
 )
 from pgblend.cli.documents.mail_containers import is_encrypted, read_tnef, signed_mail
@@ -491,7 +491,7 @@ def mail_time(message: EmailMessage) -> str:
     received = [str(value).rpartition(";")[2] for value in message.get_all("Received", ())]
     told = *reversed(received), header(message, "Delivery-Date")
     first = next(filter(None, map(moment_of, told)), None)
-    sent = moment_of(header(message, "Date"))
+    sent = moment_of(_raw_header(message, "Date"))  # the library drops +01:00 and halves of days
     if sent and first and _is_wrong(sent, first):
         sent = None
     moment = sent or first or moment_of(" ".join((message.get_unixfrom() or "").split()[2:]))

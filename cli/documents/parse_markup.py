@@ -4,6 +4,7 @@ import re
 
 from striprtf.striprtf import rtf_to_text
 
+from pgblend.cli.documents.dates import moment_of
 from pgblend.cli.documents.document import Document, LeftOut, ParseError, stated_title
 from pgblend.cli.documents.office_file import local_name, parse_xml
 
@@ -32,7 +33,9 @@ _BESIDE = frozenset(
         *("footnote", "annotation", "shptxt", "dptxbxtext"),
     )
 )
-_PROPERTIES = frozenset(("title", "author", "subject", "keywords"))
+_TIMES = {"creatim": "created", "revtim": "modified"}
+_PROPERTIES = frozenset(("title", "author", "subject", "keywords", *_TIMES))
+_PART_OF_TIME = re.compile(r"\\(yr|mo|dy|hr|min)(\d+)")
 _HIDDEN, _DELETED = "v", "deleted"
 
 
@@ -102,7 +105,9 @@ def parse_rtf(data: bytes) -> Document:
     beside = dict.fromkeys("".join(each) for each in rtf.beside)
     end = "".join(rf"\par\par {each}" for each in beside)
     text = "".join(rtf.text).rstrip().removesuffix("}")
-    properties = {name: _words_of("".join(each)) for name, each in rtf.properties.items()}
+    stated = {name: "".join(each) for name, each in rtf.properties.items()}
+    times = {key: _time_of(stated.pop(word, "")) for word, key in _TIMES.items()}
+    properties = {name: _words_of(each) for name, each in stated.items()} | times
     title = stated_title(properties.pop("title", ""))
     hidden = LeftOut("hidden text", "it is not shown", "show it in a word processor, and save it")
     return Document(
@@ -111,6 +116,14 @@ def parse_rtf(data: bytes) -> Document:
         metadata={name: value for name, value in properties.items() if value},
         left_out=(hidden,) if rtf.has_hidden else (),
     )
+
+
+def _time_of(source: str) -> str:
+    r"""Return the time of a group such as \yr2024\mo3\dy5\hr10\min7, which has no zone."""
+    parts = {word: int(number) for word, number in _PART_OF_TIME.findall(source)}
+    day = "-".join(f"{parts.get(word, 0):02}" for word in ("yr", "mo", "dy"))
+    moment = moment_of(f"{day} {parts.get('hr', 0)}:{parts.get('min', 0):02}")
+    return moment.isoformat() if moment else ""
 
 
 def _words_of(source: str) -> str:

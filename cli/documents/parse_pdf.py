@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import pypdfium2 as pdfium
 import pypdfium2.raw as raw
 
+from pgblend.cli.documents.dates import moment_of
 from pgblend.cli.documents.document import (
     FILE_WITHIN,
     SAVE_IT,
@@ -20,7 +21,6 @@ from pgblend.cli.documents.document import (
     LeftOut,
     ParseError,
     Picture,
-    moment_of,
     stated_title,
     storable_text,
     storable_value,

@@ -22,8 +22,9 @@ from typing import IO, Any
 from pgblend.cli.base.errors import UserError
 from pgblend.cli.base.framed_json import read_frame, write_frame
 from pgblend.cli.documents.batch import write_position
+from pgblend.cli.documents.dates import own_date
 from pgblend.cli.documents.decode import DoubtfulEncoding
-from pgblend.cli.documents.document import Document, ParseError, own_date
+from pgblend.cli.documents.document import Document, ParseError
 from pgblend.cli.documents.language import language_finder
 from pgblend.cli.documents.payload import Stored, chunks_payload, document_payload
 from pgblend.cli.documents.read_pictures import MAX_PICTURES, PICTURES_UNREAD, PictureReader

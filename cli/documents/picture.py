@@ -2,9 +2,11 @@
 
 import io
 from collections.abc import Callable
+from datetime import datetime
 
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
 
+from pgblend.cli.documents.dates import moment_of
 from pgblend.cli.documents.document import Document, ParseError, Picture, Place
 
 # A page of A3 at 600 dots an inch has 70 million.
@@ -32,10 +34,13 @@ def parse_picture(data: bytes) -> Document:
     with _open(data) as image:
         count = getattr(image, "n_frames", 1) if image.format == "TIFF" else 1
         width, height = image.size
+        taken = _when_taken(image)
     pages = range(min(count, MAX_PAGES))
     warnings = (f"pages beyond the first {MAX_PAGES} of {count}",) if count > MAX_PAGES else ()
     return Document(
-        metadata={"width": width, "height": height} | ({"pages": count} if count > 1 else {}),
+        metadata={"width": width, "height": height}
+        | ({"pages": count} if count > 1 else {})
+        | ({"created": taken.isoformat()} if taken else {}),
         places=tuple(Place(0, page=page + 1) for page in pages if count > 1),
         pictures=tuple(
             Picture(0, _loader(lambda: data, page), page + 1 if count > 1 else None)
@@ -43,6 +48,16 @@ def parse_picture(data: bytes) -> Document:
         ),
         warnings=warnings,
     )
+
+
+def _when_taken(image: Image.Image) -> datetime | None:
+    """Return when EXIF says that a picture was taken, or else written."""
+    try:
+        exif = image.getexif()
+        taken = exif.get_ifd(ExifTags.IFD.Exif).get(ExifTags.Base.DateTimeOriginal)
+        return moment_of(taken) or moment_of(exif.get(ExifTags.Base.DateTime))
+    except _BROKEN:
+        return None
 
 
 def embedded_picture(

@@ -60,7 +60,9 @@ from pgblend.cli.documents.source_file import SourceFile
 
 # A file is parsed in memory; JSONL alone is read line by line.
 MAX_FILE_BYTES = 256 << 20
-_RECORDS = Reader("JSON", ((FIRST_VERSION + 1, ""), (FIRST_VERSION, "")))
+_RECORDS = Reader(
+    "JSON", tuple((version, "") for version in range(FIRST_VERSION + 2, FIRST_VERSION - 1, -1))
+)
 
 
 @dataclass(frozen=True)

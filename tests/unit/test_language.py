@@ -58,6 +58,9 @@ AVAILABLE = {*CONFIGURATIONS.values(), *LETTERS, "simple"}
         ("ab სერვერი", "simple"),
         ("Server 𝗵𝗲𝗹𝗹𝗼", None),
         ("ab Сервер", "russian"),
+        ("\u0403\u043e\u0440\u0453\u0438", "simple"),  # Macedonian
+        ("\u049a\u0430\u0439\u0434\u0430 \u043a\u0456\u043b\u0442", "simple"),  # Kazakh
+        ("\u06a9\u062a\u0627\u0628 \u06c1\u06d2", "simple"),  # Urdu
         ("1234567890 " * 100, None),
         ("", None),
         ("\n\n \x00 \ud7ff\n", None),
@@ -94,9 +97,13 @@ def test_what_the_server_lacks_is_simple() -> None:
 
 
 def test_a_choice_holds_for_all() -> None:
-    for choice in ("german", "de"):
+    for choice in ("german", "de", "DE", "de-AT", "de_Latn_DE"):
         assert language_finder(choice, AVAILABLE)("The quick brown fox") == "german"
-    assert language_finder("zh", AVAILABLE)("The quick brown fox") == "zh"
+    for choice in ("zh", "ZH", "zh-TW", "zh_Hans_CN"):
+        assert language_finder(choice, AVAILABLE)("The quick brown fox") == "zh"
+    assert language_finder("nb-NO", AVAILABLE)("The quick brown fox") == "norwegian"
+    with_own_name = language_finder("de_own", {*AVAILABLE, "de_own"})
+    assert with_own_name("The quick brown fox") == "de_own"
     assert language_finder("auto", AVAILABLE)("x" * MIN_LETTERS) is not None
     with pytest.raises(UserError, match="klingon"):
         language_finder("klingon", AVAILABLE)

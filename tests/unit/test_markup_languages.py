@@ -5,7 +5,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from pgblend.cli.documents.document import Document, own_date
+from pgblend.cli.documents.dates import own_date
+from pgblend.cli.documents.document import Document
 from pgblend.cli.documents.light_markup import parse_asciidoc, parse_org, parse_rst
 from pgblend.cli.documents.parse_latex import parse_latex
 

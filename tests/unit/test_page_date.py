@@ -1,11 +1,14 @@
-"""When a page or a PDF was written, in the ways that they say it."""
+"""When a page, a PDF, an RTF, a picture or an office file was written, as they say it."""
 
+import io
 from typing import Any
 
 import pytest
+from PIL import ExifTags, Image
 
-from pgblend.cli.documents.document import own_date
+from pgblend.cli.documents.dates import own_date
 from pgblend.cli.documents.formats import parse_file
+from support.office_files import NAMESPACES, package, paragraph
 from support.written_pdf import Print, written_pdf
 
 LINKED = '<script type="application/ld+json">%s</script>'
@@ -73,3 +76,56 @@ def test_a_pdf_tells_its_date(info: str, expected: Any) -> None:
     pdf = written_pdf([[Print(72, 700, 12, "A report on valves")]], "Valves")
     pdf = pdf.replace(b"<< /Title (Valves)", f"<< {info} /Title (Valves)".encode())
     assert day(pdf, "application/pdf") == expected
+
+
+@pytest.mark.parametrize(
+    ("info", "expected"),
+    [
+        (r"{\revtim\yr2024\mo3\dy5\hr10\min7}", "2024-03-05"),
+        (r"{\creatim\yr2023\mo1\dy1}{\revtim\yr2024\mo3\dy5}", "2024-03-05"),
+        (r"{\creatim\yr2024\mo3\dy5\hr10}", "2024-03-05"),
+        (r"{\revtim\yr0\mo0\dy0}", None),
+    ],
+)
+def test_an_rtf_tells_its_date(info: str, expected: str | None) -> None:
+    source = rf"{{\rtf1\ansi{{\info{info}}}A report on valves}}"
+    assert day(source.encode(), "application/rtf") == expected
+
+
+TIMES = (
+    '<cp:coreProperties xmlns:cp="http://schemas.openxmlformats.org/package/2006/metadata/'
+    'core-properties" xmlns:dcterms="http://purl.org/dc/terms/">%s</cp:coreProperties>'
+)
+
+
+@pytest.mark.parametrize(
+    ("times", "expected"),
+    [
+        ("<dcterms:created>2024-03-05T10:00:00Z</dcterms:created>", "2024-03-05"),
+        (
+            "<dcterms:created>2023-01-01T10:00:00Z</dcterms:created>"
+            "<dcterms:modified>2024-03-05T10:00:00Z</dcterms:modified>",
+            "2024-03-05",
+        ),
+        # The template of python-docx, whoever made a document with it.
+        ("<dcterms:modified>2013-12-23T23:15:00Z</dcterms:modified>", None),
+    ],
+)
+def test_an_office_file_tells_its_date(times: str, expected: str | None) -> None:
+    main, about = "word/document.xml", "docProps/core.xml"
+    text = f"<w:document {NAMESPACES}><w:body>{paragraph('A report')}</w:body></w:document>"
+    relations = {"": {"m": f"officeDocument {main}", "c": f"core-properties {about}"}}
+    made = package(main, {main: text, about: TIMES % times}, relations)
+    media_type = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+    assert day(made, media_type) == expected
+
+
+@pytest.mark.parametrize("tag", ["DateTimeOriginal", "DateTime"])
+def test_a_picture_tells_its_date(tag: str) -> None:
+    picture, exif, file = Image.new("RGB", (60, 60)), Image.Exif(), io.BytesIO()
+    at = ExifTags.Base[tag]
+    (exif.get_ifd(ExifTags.IFD.Exif) if tag == "DateTimeOriginal" else exif)[at] = (
+        "2024:03:05 10:00:00"
+    )
+    picture.save(file, "JPEG", exif=exif)
+    assert day(file.getvalue(), "image/*") == "2024-03-05"
