@@ -271,7 +271,7 @@ class LexicalArm:
         self, terms: QueryTerms, unknown: Sequence[Sequence[str]], deadline: Deadline
     ) -> list[Guess]:
         """Return what the unknown lexemes may stand for; question words stand for nothing else."""
-        asked: list[tuple[Part, list[str], SimilarRequest]] = []
+        asked: list[tuple[Part, list[tuple[str, str]], SimilarRequest]] = []
         never = question_words([part.config for part in terms.parts]) if any(unknown) else ()
         for part, of_part in zip(terms.parts, unknown, strict=True):
             if not of_part:
@@ -290,14 +290,14 @@ class LexicalArm:
             words, lexemes = [word for word, _ in pairs], [lexeme for _, lexeme in pairs]
             ids, left_ms = self.scope.collection_ids, deadline.left_ms()
             request = SimilarRequest(ids, part.config, words, lexemes, left_ms)
-            asked.append((part, lexemes, request))
+            asked.append((part, pairs, request))
         answers = self.port.similar([request for *_, request in asked]) if asked else ()
         guesses = [
             guess
-            for (part, lexemes, _), similar in zip(asked, answers, strict=True)
-            for place, lexeme in enumerate(lexemes)
+            for (part, pairs, _), similar in zip(asked, answers, strict=True)
+            for place, pair in enumerate(pairs)
             for guess in guesses_of(
-                part.config, lexeme, [one for one in similar if one.place == place]
+                part.config, *pair, [one for one in similar if one.place == place]
             )
         ]
         deadline.check()

@@ -17,15 +17,21 @@ LEAST_WEIGHT = 0.05
 
 
 class Guess(NamedTuple):
-    """A lexeme that one that is not known may stand for, and what the edits cost."""
+    """A lexeme that one that is not known may stand for, and what the edits cost.
+
+    `word` is what was written, which has a lexeme in each language searched.
+    """
 
     config: str
+    word: str
     lexeme: str
     candidate: str
     cost: float
 
 
-def guesses_of(config: str, lexeme: str, similar: Sequence[SimilarLexeme]) -> list[Guess]:
+def guesses_of(
+    config: str, word: str, lexeme: str, similar: Sequence[SimilarLexeme]
+) -> list[Guess]:
     """Return up to 24 guesses at one lexeme, the least cost first.
 
     Where edits found none, of the 50 most alike by trigrams those not too many edits away. So
@@ -42,7 +48,7 @@ def guesses_of(config: str, lexeme: str, similar: Sequence[SimilarLexeme]) -> li
         if one.cost < inf:
             costs[one.lexeme] = min(one.cost, costs.get(one.lexeme, inf))
     least = sorted(costs.items(), key=lambda pair: pair[::-1])[:MOST_SIMILAR]
-    return [Guess(config, lexeme, candidate, cost) for candidate, cost in least]
+    return [Guess(config, word, lexeme, candidate, cost) for candidate, cost in least]
 
 
 def digits(word: str) -> str:
@@ -86,26 +92,34 @@ def chosen_guesses(
 ) -> dict[Lexeme, list[tuple[str, float]]]:
     """Return for each lexeme up to three guesses with their idf, the likeliest first.
 
-    `frequencies` has (df, idf). A guess counts its likelihood over that of the likeliest, times
-    the idf of the most frequent one at most: a rare word is no better guess.
+    `frequencies` has (df, idf). A guess counts its likelihood over that of the likeliest at the
+    word in any language, times the idf of the most frequent one at most: a rare word is no better
+    guess.
     """
     likely: dict[Lexeme, list[tuple[float, str, float]]] = {}
+    best_of_word: dict[str, float] = {}
+    words = {(guess.config, guess.lexeme): guess.word for guess in guesses}
     for guess in guesses:
         df, idf = frequencies[guess.config, guess.candidate]
         if df > 0:
-            found = likely.setdefault((guess.config, guess.lexeme), [])
-            found.append((likelihood(df, guess.cost), guess.candidate, idf))
+            value = likelihood(df, guess.cost)
+            likely.setdefault((guess.config, guess.lexeme), []).append(
+                (value, guess.candidate, idf)
+            )
+            best_of_word[guess.word] = max(value, best_of_word.get(guess.word, 0.0))
     chosen = {}
     for lexeme, found in likely.items():
-        best = max(one[0] for one in found)
+        best = best_of_word[words[lexeme]]
         least_idf = min(one[2] for one in found)
         first = sorted(found, key=lambda one: (-one[0], one[1]))[:MOST_GUESSES]
         weighed = [(candidate, value / best) for value, candidate, _ in first]
-        chosen[lexeme] = [
+        kept = [
             (candidate, weight * least_idf)
             for candidate, weight in weighed
             if weight >= LEAST_WEIGHT
         ]
+        if kept:
+            chosen[lexeme] = kept
     return chosen
 
 

@@ -158,6 +158,23 @@ def test_a_short_text_with_a_corrected_word_does_not_outweigh_exact_ones(both: D
     assert {key for key, _ in both.rows(search, "Tone", PATIENT)} == {"bin", "short"}
 
 
+def test_the_nearest_word_of_any_language_is_the_correction(both: Database) -> None:
+    """Not the nearest one that each language has: `horno` is four letters away from the typo."""
+    both.rows("SELECT add_collection('kitchen')")
+    for language, word, text in (
+        ("spanish", "horno", "El cliente dejó el horno allí el lunes"),
+        ("spanish", "botella", "El cliente dejó la botella allí el lunes"),
+        ("english", "bottle", "The customer left the bottle there on Monday"),
+        ("french", "horloge", "Chez le client il y a une horloge depuis lundi"),
+        ("french", "cahier", "Chez le client il y a un cahier depuis lundi"),
+        ("spanish", "cadena", "El cliente dejó la cadena allí el lunes"),
+    ):
+        both.rows("SELECT ingest_document('kitchen', %s, %s, language => %s)", word, text, language)
+    search = "SELECT source_key FROM hybrid_search(%s, 1, ARRAY['kitchen'], options => %s)"
+    typos = {"horlmoge": "horloge", "botalla": "botella", "caheir": "cahier"}
+    assert {typo: both.value(search, typo, PATIENT) for typo in typos} == typos
+
+
 def test_every_configuration_of_postgresql_has_question_words(both: Database) -> None:
     configs = both.column(
         "SELECT cfgname::text FROM pg_ts_config"
