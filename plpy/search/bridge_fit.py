@@ -13,7 +13,6 @@ the others, and some of them stand for queries.
 
 from collections.abc import Sequence
 from functools import reduce
-from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -104,36 +103,51 @@ class _Sums(NamedTuple):
         )
 
 
-class _Map(NamedTuple):
-    """Estimates a newer vector from an older one."""
+class _Regression(NamedTuple):
+    """A ridge regression of one penalty, shrunk to nothing or to a multiple of identity.
 
-    matrix: Matrix
+    Its matrix is squares⁻¹ (products + pull · identity); sums are about the means.
+    """
+
+    squares: Matrix
+    products: Matrix
+    pull: float
     older_mean: Matrix
     newer_mean: Matrix
 
-    def estimated(self, older: Vectors) -> Vectors:
-        matrix, shift = self.folded(1.0)
-        estimated = older @ matrix.astype(np.float32) + shift.astype(np.float32)
-        return np.asarray(estimated, np.float32)
+    @classmethod
+    def of(cls, sums: _Sums, penalty: float) -> "_Regression":
+        older, newer = sums.older / sums.pairs, sums.newer / sums.pairs
+        squares = sums.squares - sums.pairs * np.outer(older, older)
+        products = sums.products - sums.pairs * np.outer(older, newer)
+        variance = max(float(np.trace(squares)), 1e-9)
+        added = penalty * variance / len(older)
+        squares[np.diag_indices_from(squares)] += added
+        pull = added * max(float(np.trace(products)) / variance, 0.0)
+        return cls(squares, products, pull, older, newer)
 
-    def folded(self, stretch: float) -> tuple[Matrix, Matrix]:
-        """Return a matrix and what is added to its product, stretched about the mean."""
-        matrix = self.matrix * stretch
+    def estimates(self, older: Vectors) -> list[Vectors]:
+        """Return estimates of newer vectors, shrunk to nothing and, where it can be, to identity.
+
+        Solving for fewer vectors than dimensions takes less time than making the matrix.
+        """
+        solved = np.linalg.solve(self.squares, (older - self.older_mean).T).T
+        plain = solved @ self.products + self.newer_mean
+        found = [plain, plain + self.pull * solved] if self.is_square else [plain]
+        return [one.astype(np.float32) for one in found]
+
+    def folded(self, to_identity: bool, stretch: float) -> tuple[Matrix, Matrix]:
+        """Return the matrix and what is added to its product, stretched about the mean."""
+        wanted = self.products.copy()
+        if to_identity:
+            wanted[np.diag_indices_from(wanted)] += self.pull
+        matrix = np.asarray(np.linalg.solve(self.squares, wanted), np.float64) * stretch
         return matrix, self.newer_mean - self.older_mean @ matrix
 
-
-def _map(sums: _Sums, penalty: float, to_identity: bool) -> _Map:
-    """Return the ridge regression, which is shrunk to nothing or to a multiple of identity."""
-    older, newer = sums.older / sums.pairs, sums.newer / sums.pairs
-    squares = sums.squares - sums.pairs * np.outer(older, older)
-    products = sums.products - sums.pairs * np.outer(older, newer)
-    variance = max(float(np.trace(squares)), 1e-9)
-    places = np.diag_indices_from(squares)
-    added = penalty * variance / len(older)
-    if to_identity:
-        products[places] += added * max(float(np.trace(products)) / variance, 0.0)
-    squares[places] += added
-    return _Map(np.asarray(np.linalg.solve(squares, products), np.float64), older, newer)
+    @property
+    def is_square(self) -> bool:
+        """Return whether both models have as many dimensions."""
+        return len(self.older_mean) == len(self.newer_mean)
 
 
 def fitted(older: Vectors, newer: Vectors) -> Bridge:
@@ -141,19 +155,22 @@ def fitted(older: Vectors, newer: Vectors) -> Bridge:
     folds = np.arange(len(older)) % FOLDS  # the order of pairs is one of hashes
     parts = [_Sums.of(older[folds == fold], newer[folds == fold]) for fold in range(FOLDS)]
     whole = reduce(_Sums.with_part, parts)
-    kinds = (False, True) if older.shape[1] == newer.shape[1] else (False,)
     first, rest = folds == 0, whole.with_part(parts[0], -1)
     tried = [
-        (shares_kept(newer[first], _map(rest, *one).estimated(older[first]))[1], one)
-        for one in product(PENALTIES, kinds)
+        (shares_kept(newer[first], estimated)[1], penalty, to_identity)
+        for penalty in PENALTIES
+        for to_identity, estimated in enumerate(
+            _Regression.of(rest, penalty).estimates(older[first])
+        )
     ]
-    best = max(tried)[1]
+    _, penalty, to_identity = max(tried)
     estimated = np.empty_like(newer)
     for fold, part in enumerate(parts):
-        own = folds == fold
-        estimated[own] = _map(whole.with_part(part, -1), *best).estimated(older[own])
+        own, others = folds == fold, whole.with_part(part, -1)
+        estimated[own] = _Regression.of(others, penalty).estimates(older[own])[to_identity]
     kept, recall = shares_kept(newer, estimated)
-    matrix, shift = _map(whole, *best).folded(_stretch(newer, estimated))
+    stretch = _stretch(newer, estimated)
+    matrix, shift = _Regression.of(whole, penalty).folded(bool(to_identity), stretch)
     return Bridge(len(older), list(map(_text, matrix)), _text(shift), kept, recall)
 
 
