@@ -6,7 +6,8 @@ a space that has no more than that (of wide binary ones fewer), which misses not
 one those that could be
 candidates, where they are few: of the searched collections, or the ones that pass the filter.
 Walking the index until `depth` of n vectors pass where m do keeps depth · n / m of them. Comparing
-takes m, which are looked for first and read one by one, so few is the square root of depth · n.
+takes m, which are looked for first and read one by one: four in the time in which a walk keeps one.
+So few is twice the square root of depth · n; of collections, which are read at one go, three times.
 Where more pass, an iterative scan goes on until enough did, and should it give up first, all are
 compared after all.
 'index' never compares all, 'exact' always does.
@@ -90,8 +91,11 @@ _WALKING = (
     " set_config('hnsw.iterative_scan', $2, true)"
 )
 _RESTORED = ", set_config('enable_sort', 'on', true)"
+# The planner takes any list of collections for ten, and so reads the whole table for a small one.
+_BY_COLLECTION = "SELECT set_config('enable_seqscan', 'off', true)"
+_SEQUENTIAL = ", set_config('enable_seqscan', 'on', true)"
 _COUNT = """
-    SELECT count(*) <= $2 AS is_small FROM (
+    SELECT count(*) <= $2 AS is_small{restored} FROM (
         SELECT FROM pgblend_data.{table} AS e
         WHERE e.collection_id = ANY($1) LIMIT $2::bigint + 1) AS visible
 """
@@ -126,7 +130,7 @@ class VectorSearch(VectorRequest):
 
         A walk that has to leave out others is never the shortest one.
         """
-        return max(2 * self.small, round(sqrt(self.depth * max(self.space.vectors, 0))))
+        return 2 * max(self.small, round(sqrt(self.depth * max(self.space.vectors, 0))))
 
     @property
     def rescored(self) -> int:
@@ -166,9 +170,13 @@ def first_candidates(found: CandidateList, most: int) -> CandidateList:
 
 
 class Narrowed(NamedTuple):
-    """SQL conditions about e, the space's table, and the values of $3 and $5 to $7 in them."""
+    """SQL conditions about e, the space's table, and the values of $3 and $5 to $7 in them.
+
+    `is_part`: the collections have few of the vectors.
+    """
 
     text: str
+    is_part: bool = False
     operands: Sequence[str] | None = None
     passing: Sequence[int] | None = None
     configs: Sequence[str] | None = None
@@ -183,8 +191,8 @@ def used_configs(db: Database, collection_ids: Sequence[int]) -> list[str]:
 def vector_list(db: Database, request: VectorRequest) -> CandidateList:
     """Return the vector arm's list; there is no perfect cosine among them."""
     asked = VectorSearch(*request)
-    scan, passing = chosen_scan(db, asked)
-    narrowed = narrowed_by(db, asked, passing)
+    scan, passing, is_part = chosen_scan(db, asked)
+    narrowed = narrowed_by(db, asked, passing, is_part)
     if scan == "exact":
         return compared(db, asked, narrowed)
     found = walked(db, asked, narrowed)
@@ -196,31 +204,40 @@ def vector_list(db: Database, request: VectorRequest) -> CandidateList:
     return compared(db, asked, narrowed)
 
 
-def chosen_scan(db: Database, asked: VectorSearch) -> tuple[str, Sequence[int] | None]:
-    """Return 'exact' where 'auto' is to compare all, and the chunks that pass where few do.
+def chosen_scan(db: Database, asked: VectorSearch) -> tuple[str, Sequence[int] | None, bool]:
+    """Return 'exact' where 'auto' is to compare all, and of what.
 
+    Those are the chunks that pass where few do, or, if True, the collections' own.
     The planner's row count tells a small table; of a large one a part is counted, and of one that
     was never analyzed (-1), or a search would change with the first autovacuum.
     """
     space, few, scan = asked.space, asked.few, asked.scan
     if scan != "auto":
-        return scan, None
+        return scan, None, False
     ids, passing = asked.collection_ids, None
     if asked.conditions is not None and not 0 <= space.vectors <= few:
         passing = passing_ids(db, filter_condition(db, asked.conditions, 2), ids, few)
-    is_small = passing is not None or 0 <= space.vectors <= asked.small
+    if passing is not None or 0 <= space.vectors <= asked.small:
+        return "exact", passing, False
     is_part = not asked.is_everywhere or space.has_policy
-    most = asked.small if space.vectors < 0 else few if is_part else None
-    if not is_small and most is not None:
-        statement = _COUNT.format(table=space.table_name)
-        is_small = db.run(statement, ["bigint[]", "integer"], ids, most)[0]["is_small"]
-    return "exact" if is_small else scan, passing
+    most = asked.small if space.vectors < 0 else few * 3 // 2 if is_part else None
+    if most is None:
+        return scan, None, False
+    statement = _COUNT.format(table=space.table_name, restored=_SEQUENTIAL)
+    db.run(_BY_COLLECTION, [])
+    if db.run(statement, ["bigint[]", "integer"], ids, most)[0]["is_small"]:
+        return "exact", None, is_part
+    return scan, None, False
 
 
-def narrowed_by(db: Database, asked: VectorSearch, passing: Sequence[int] | None) -> Narrowed:
+def narrowed_by(
+    db: Database, asked: VectorSearch, passing: Sequence[int] | None, is_part: bool
+) -> Narrowed:
     """Return the conditions of a scan, as expressions, of which the planner makes no join."""
     ids = asked.collection_ids
-    found = Narrowed("" if asked.is_everywhere else _OF_COLLECTIONS)  # row security restricts then
+    # Row security restricts to all of them, by a condition that no index serves.
+    is_named = is_part or not asked.is_everywhere
+    found = Narrowed(_OF_COLLECTIONS if is_named else "", is_part)
     if passing is not None:
         found = found._replace(text=found.text + _OF_PASSING, passing=passing)
     elif asked.conditions is not None:
@@ -240,11 +257,13 @@ def narrowed_by(db: Database, asked: VectorSearch, passing: Sequence[int] | None
 
 
 @lru_cache(maxsize=100)
-def scan_statement(space: Space, conditions: str, is_exact: bool, cut: str = _WITH_TIES) -> str:
+def scan_statement(
+    space: Space, conditions: str, is_exact: bool, cut: str = _WITH_TIES, is_part: bool = False
+) -> str:
     """Return the statement that finds the vectors nearest to $1, the first $4, as arrays.
 
     They are NULL where there are none. `conditions` begin with AND and are about e, the table of
-    the space.
+    the space. The statement of a part puts back what _BY_COLLECTION sets.
     """
     is_walk_of_signs = space.storage == "binary" and not is_exact
     source = (_BY_SIGNS if is_walk_of_signs else _STORED).format(
@@ -254,7 +273,7 @@ def scan_statement(space: Space, conditions: str, is_exact: bool, cut: str = _WI
         vector_type=space.vector_type,
     )
     hidden = " + 0" if is_exact or space.storage == "binary" else ""
-    restored = "" if is_exact else _RESTORED
+    restored = _SEQUENTIAL if is_part else "" if is_exact else _RESTORED
     is_cast = not space.vector_type.startswith("vector")
     vector = f"(SELECT $1::{space.vector_type})" if is_cast else "$1"
     return _SCAN.format(vector=vector, source=source, hidden=hidden, restored=restored, cut=cut)
@@ -313,14 +332,16 @@ def nearest(
 
     Its plan is kept by the session, one for each shape.
     """
-    statement = scan_statement(asked.space, narrowed.text, is_exact=walk is None, cut=cut)
-    _, operands, passing, configs, phrases = narrowed
+    text, is_part, operands, passing, configs, phrases = narrowed
+    statement = scan_statement(asked.space, text, walk is None, cut, is_part)
     values = [
         *(asked.vector, asked.collection_ids, operands, asked.depth),
         *(passing, configs, phrases, asked.rescored),
     ]
     if walk is not None:
         db.run(_WALKING, ["integer", "text"], *walk)
+    elif is_part:
+        db.run(_BY_COLLECTION, [])
     return candidates(db.run(statement, _SCAN_TYPES, *values)[0])
 
 

@@ -260,6 +260,7 @@ SET "hnsw.ef_search" = 40
 SET "hnsw.iterative_scan" = strict_order
 SET "hnsw.max_scan_tuples" = 20000
 SET enable_sort = on
+SET enable_seqscan = on
 SET jit = off
 SET plan_cache_mode = force_generic_plan
 AS $python$

@@ -234,6 +234,19 @@ def test_few_rows_are_all_compared(indexed: Database) -> None:
     assert find(indexed, {}, ["small"])[1] == 0  # few of many
 
 
+@pytest.mark.parametrize("is_named", [True, False], ids=["named", "row security"])
+def test_a_small_collection_is_read_by_its_index(indexed: Database, is_named: bool) -> None:
+    """Whether it has vectors is seen at its first one, which a sequential scan may look for."""
+    read = "SELECT pg_stat_get_xact_tuples_returned('pgblend_data.embedding_s'::regclass)"
+    with indexed.connection.transaction(force_rollback=True):
+        indexed.rows("CREATE ROLE of_small IN ROLE pgblend_reader")
+        indexed.rows("SELECT grant_collection('small', 'of_small')")
+        indexed.rows("SET LOCAL ROLE of_small" if not is_named else "SELECT")
+        before = indexed.value(read)
+        found = indexed.column(ARM, ["small"] if is_named else None, None, "{}")
+        assert (len(found), indexed.value(read) - before < ROWS) == (5, True)
+
+
 @pytest.mark.parametrize("scan", ["index", "exact"])
 def test_a_rare_filter_or_a_small_collection_fills_the_page(indexed: Database, scan: str) -> None:
     options = {"vector_scan": scan, "ef_search": 10}
