@@ -367,8 +367,14 @@ def test_the_graph_around_a_document(visit: Visit) -> None:
     one.page.mouse.move(box["x"] + 60, box["y"] + 40, steps=4)
     one.page.mouse.up()
     assert circle.bounding_box() != box
-    nodes.nth(1).press("Enter")
+    overview = dialog.get_by_role("button", name="pgblend, document")  # links to every page
+    overview.press("Enter")
     expect(nodes).not_to_have_count(before)
+    expect(dialog.get_by_role("status")).not_to_contain_text("Nothing new")
+    after = nodes.count()
+    overview.press("Enter")
+    expect(dialog.get_by_role("status")).to_contain_text("Nothing new")
+    expect(nodes).to_have_count(after)
     assert one.problems() == []
     types = dialog.get_by_role("checkbox")
     for place in range(types.count()):

@@ -56,6 +56,7 @@ class Graph {
     }
     this.expanded.add(name);
     const middle = this.nodes.get(name) ?? { x: 0, y: 0 };
+    const before = this.nodes.size;
     for (const node of found.nodes) {
       if (!this.nodes.has(node.name)) this.nodes.set(node.name, { ...node, x: middle.x + node.x, y: middle.y + node.y });
     }
@@ -63,6 +64,9 @@ class Graph {
     this.edges.push(...found.edges.filter((edge) => !known.has(keyOf(edge))));
     this.draw();
     this.choose(name);
+    const isAll = this.nodes.size === before && found.warnings.length === 0;
+    const told = isAll ? ["Nothing new: all that it is linked with is shown already."] : found.warnings;
+    this.about.append(...told.map((text) => h("p", {}, text)));
     this.settle();
   }
 
