@@ -17,13 +17,12 @@ from pgblend.plpy.answers.quotations import (
     is_abstention,
     normalized_words,
     options,
+    plain_figures,
     shown_characters,
     stands_whole,
 )
 
 FIGURE = re.compile(r"\d+(?:[.,:]\d+)*")
-# 1,500 and 1500 are one figure.
-THOUSANDS = re.compile(r"(?<![\d.,])([1-9]\d{0,2})((?:[,'\u2019\u00a0\u202f]\d{3})+)(?![\d,])")
 LIST_MARK = re.compile(r"^[\s>*_]*(?:\d+[.)]|[-*•+\u2013])[*_]*\s+")
 CONTENT_WORD = re.compile(r"[^\W\d_]{4,}")
 # What a quotation must have to say something: so many letters and digits.
@@ -117,8 +116,8 @@ def _problem(
     spans = [text] if sentence["is_code"] else [*code_spans(text), *options(text)]
     if any(not _stands_in(span, passages, is_code=True) for span in spans):
         return "code not found"
-    told = normalized_words("\n".join(passages))
-    claim = normalized_words(LIST_MARK.sub("", text))
+    told = normalized_words(plain_figures("\n".join(passages)))
+    claim = normalized_words(plain_figures(LIST_MARK.sub("", text)))
     if any(
         not _figures(shown(claim)) <= _figures(shown(told)) for shown in (str, shown_characters)
     ):
@@ -145,8 +144,7 @@ def _stands_in(piece: str, passages: Sequence[str], *, is_code: bool = False) ->
 
 
 def _figures(text: str) -> set[str]:
-    whole = THOUSANDS.sub(lambda found: found[1] + re.sub(r"\D", "", found[2]), text)
-    return {*FIGURE.findall(whole)}
+    return {*FIGURE.findall(text)}
 
 
 def _letters(text: str) -> int:
