@@ -1,6 +1,7 @@
 """What a PDF says beside its letters: layers that are switched off, descriptions of pictures."""
 
 import re
+import unicodedata
 import zlib
 from collections.abc import Callable, Iterator
 from ctypes import c_ulong, c_ushort
@@ -110,8 +111,11 @@ def _may_be_off(thing: Any) -> bool:
     return False
 
 
-def descriptions(page: pdfium.PdfPage) -> Iterator[str]:
-    """Yield what a page's structure says of pictures and formulas for those who do not see them."""
+def descriptions(page: pdfium.PdfPage, shown: str) -> Iterator[str]:
+    """Yield what a page's structure says of pictures and formulas for those who do not see them.
+
+    Also yield the text (ActualText) of letters that are drawn, as far as the text `shown` lacks it.
+    """
     tree = raw.FPDF_StructTree_GetForPage(page)
     if not tree:
         return
@@ -120,7 +124,9 @@ def descriptions(page: pdfium.PdfPage) -> Iterator[str]:
         found = dict.fromkeys(
             text
             for number in range(max(count, 0))
-            for text in _described(raw.FPDF_StructTree_GetChildAtIndex(tree, number), 0)
+            for text in _described(
+                raw.FPDF_StructTree_GetChildAtIndex(tree, number), 0, _squeezed(shown)
+            )
         )
     finally:
         raw.FPDF_StructTree_Close(tree)
@@ -129,17 +135,27 @@ def descriptions(page: pdfium.PdfPage) -> Iterator[str]:
 
 _DESCRIBED = ("Figure", "Formula")
 _DEEPEST = 50
+_NO_LETTERS = re.compile(r"[\W_]+")
 
 
-def _described(element: Any, depth: int) -> Iterator[str]:
+def _described(element: Any, depth: int, shown: str) -> Iterator[str]:
     if not element or depth > _DEEPEST:
         return
     if _sized(raw.FPDF_StructElement_GetType, element) in _DESCRIBED:
         text = described(_sized(raw.FPDF_StructElement_GetAltText, element))
         if text:
             yield text
+    text = described(_sized(raw.FPDF_StructElement_GetActualText, element))
+    if _squeezed(text) not in shown:
+        yield text
     for number in range(max(raw.FPDF_StructElement_CountChildren(element), 0)):
-        yield from _described(raw.FPDF_StructElement_GetChildAtIndex(element, number), depth + 1)
+        child = raw.FPDF_StructElement_GetChildAtIndex(element, number)
+        yield from _described(child, depth + 1, shown)
+
+
+def _squeezed(text: str) -> str:
+    """Return the letters and digits alone: lines and hyphens are drawn otherwise than written."""
+    return _NO_LETTERS.sub("", unicodedata.normalize("NFKC", text))
 
 
 def _sized(ask: Callable[..., int], *arguments: Any) -> str:

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from ctypes import c_double, c_ushort
 from dataclasses import replace
 from itertools import pairwise
@@ -18,10 +18,6 @@ from pgblend.cli.documents.pdf_layout import PdfPiece, in_order
 
 # PDFium's mark for a hyphen at a line's end, after which it joined the word.
 _JOINED = re.compile("(?<=[\ufffe\x02])")
-# A longer run of letters and dashes is no word; without a bound each of its places is a beginning.
-_LINE_HYPHEN = re.compile("([\\w-]{0,100})[\ufffe\x02](\\w*)")
-_DIVIDED = re.compile("([\\w-]{0,100}\\w)[\ufffe\x02]\n?(\\w+)")
-_COMPOUND = re.compile(r"\w+(?:-\w+)*")
 _LETTER_HYPHEN = re.compile(r"[^\W\d_][-\u00ad]\s*$")
 _SPACES = re.compile(r"[ \t\r]+$")
 # A gap between two columns is wider, in points.
@@ -81,69 +77,13 @@ def read_page(
             ("".join(piece.text for piece in line).strip(), turn.level(line[0])) for line in lines
         ]
         texts = [line for line in texts if line[0]]
-        texts += [(text, 0.5) for text in descriptions(page)]
+        shown = "".join(text for text, _ in texts)
+        texts += [(text, 0.5) for text in descriptions(page, shown)]
         is_scan = sum(len(text) for text, _ in texts) <= _MOST_STAMP and _is_picture(page)
     finally:
         text_page.close()
         page.close()
     return PdfPage(texts, is_scan)
-
-
-def joined(lines: Sequence[str], hyphened: frozenset[str] = frozenset()) -> str:
-    """Return lines as a text; words that were divided between two are whole again.
-
-    Those that are `hyphened` keep their hyphen.
-    """
-    text = "\n".join(lines).replace("\ufffe\n", "\ufffe").replace("\x02\n", "\x02")
-    return _LINE_HYPHEN.sub(lambda match: _whole(match, hyphened), text).strip()
-
-
-def own_hyphens(pages: Iterable[Sequence[str]]) -> frozenset[str]:
-    """Return the words that lines end within and whose hyphen is their own, as the text tells.
-
-    It has them so elsewhere, and not more often without; or they have another hyphen, and the parts
-    beside this one are words of it. The pages are gone through twice.
-    """
-    divided = {
-        (left.casefold(), right.casefold())
-        for lines in pages
-        for left, right in _DIVIDED.findall("\n".join(lines))
-    }
-    counts = _counts(pages, divided) if divided else Counter[str]()
-    return frozenset(f"{left}-{right}" for left, right in divided if _is_own(left, right, counts))
-
-
-def _counts(pages: Iterable[Sequence[str]], divided: set[tuple[str, str]]) -> Counter[str]:
-    """Count whole words, and the parts of those with hyphens, as far as they are asked for."""
-    asked = {
-        word
-        for left, right in divided
-        for part in [left.rpartition("-")[2]]
-        for word in (f"{left}-{right}", left + right, part + right, part, right)
-    }
-    counts: Counter[str] = Counter()
-    for lines in pages:
-        words = _COMPOUND.findall(_DIVIDED.sub(" ", "\n".join(lines).casefold()))
-        counts.update(word for word in words if word in asked)
-        parts = (part for word in words if "-" in word for part in word.split("-"))
-        counts.update(part for part in parts if part in asked)
-    return counts
-
-
-def _is_own(left: str, right: str, counts: Counter[str]) -> bool:
-    with_hyphen, without = counts[f"{left}-{right}"], counts[f"{left}{right}"]
-    if with_hyphen or without or "-" not in left:
-        return with_hyphen > without
-    part = left.rpartition("-")[2]
-    return not counts[part + right] and counts[part] > 0 and counts[right] > 0
-
-
-def _whole(match: re.Match[str], hyphened: frozenset[str]) -> str:
-    """Join a word that was divided; before a capital or a digit the hyphen is the word's own."""
-    before, after = match.groups()
-    is_own = after[:1].isupper() or after[:1].isdigit()
-    is_own = is_own or f"{before}-{after}".casefold() in hyphened
-    return f"{before}-{after}" if is_own else before + after
 
 
 class _Turn:
@@ -376,20 +316,19 @@ def _string(ask: Callable[..., int], *arguments: Any) -> str:
 
 
 def _mark_hyphens(lines: list[list[PdfPiece]]) -> None:
-    """Mark hyphens at the ends of lines that were drawn beside others, as PDFium marks those below.
+    """Mark hyphens at ends of lines that PDFium cannot know: beside other lines, and of columns.
 
-    Only a column's own next line tells that its last word goes on there.
+    Only a column's own next line tells that its last word goes on there, at its foot the first line
+    of the next column.
     """
     drawn: dict[int, int] = {}
     for line in lines:
         drawn[line[0].line] = drawn.get(line[0].line, 0) + 1
     for line, after in pairwise(lines):
         last = line[-1]
-        is_cut = (
-            drawn.get(last.line, 0) > 1
-            and after[0].left < last.right
-            and after[0].text[:1].islower()
-        )
+        is_below = drawn.get(last.line, 0) > 1 and after[0].left < last.right
+        is_beside = after[0].left >= last.right and after[0].bottom > last.top
+        is_cut = (is_below or is_beside) and after[0].text[:1].islower()
         if is_cut and _LETTER_HYPHEN.search(last.text):
             line[-1] = replace(last, text=last.text.rstrip()[:-1] + "\ufffe")
 

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from pgblend.cli.documents.pdf_hyphens import with_whole_ends
+
 # Lines at the edge of a page: of so many the first and the last, in so much of its height.
 _LINES = 3
 _EDGE = 0.15
@@ -130,7 +132,8 @@ _IN_MEMORY = 1 << 20
 class Pages:
     """The lines of all pages, to be gone through several times, one time after another.
 
-    They come without heads and feet that repeat, which `running` tells.
+    They come without heads and feet that repeat, which `running` tells. A word that a page ends
+    within is of this page.
     """
 
     def __init__(self, pages: Iterable[Sequence[Line]]) -> None:
@@ -142,8 +145,10 @@ class Pages:
 
     def __iter__(self) -> Iterator[list[str]]:
         self._file.seek(0)
-        for number, line in enumerate(self._file):
-            yield self._running.without(number, json.loads(line))
+        return with_whole_ends(
+            self._running.without(number, json.loads(line))
+            for number, line in enumerate(self._file)
+        )
 
     @property
     def running(self) -> Running:

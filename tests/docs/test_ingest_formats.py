@@ -39,7 +39,10 @@ _HELD = {
     "PDF (": (
         "unit/test_pdf_order: test_columns_are_read_one_after_the_other "
         "test_text_is_read_upright_however_its_page_is_turned "
-        "test_a_hyphen_that_belongs_to_a_word_stays test_heads_and_feet_that_repeat_are_metadata",
+        "test_a_hyphen_that_belongs_to_a_word_stays "
+        "test_a_word_divided_over_the_gutter_or_two_pages_is_whole "
+        "test_a_hyphen_that_stands_for_the_next_word_s_end_stays "
+        "test_heads_and_feet_that_repeat_are_metadata",
         "unit/test_pdf_forms: test_what_was_typed_stands_after_its_label "
         "test_what_nobody_sees_is_not_read test_notes_and_stamps_are_read_and_links_are_not "
         "test_an_xfa_form_is_read_from_its_xml test_an_xfa_form_that_cannot_be_read_is_told "

@@ -217,15 +217,17 @@ def test_what_is_written_of_a_picture_is_read() -> None:
     more = "/MarkInfo << /Marked true >> /StructTreeRoot 20 0 R"
     objects = [
         "<< /Type /StructTreeRoot /K 21 0 R /ParentTree 25 0 R >>",
-        "<< /S /Document /P 20 0 R /K [22 0 R 23 0 R 24 0 R] >>",
+        "<< /S /Document /P 20 0 R /K [22 0 R 23 0 R 24 0 R 26 0 R 27 0 R] >>",
         "<< /S /Figure /P 21 0 R /Pg 4 0 R /K 0 /Alt (A weir with two gates) >>",
         "<< /S /Figure /P 21 0 R /Pg 4 0 R /K 1 /Alt (a.png) >>",
         "<< /S /Link /P 21 0 R /Pg 4 0 R /K 2 /Alt (a link) >>",
-        "<< /Nums [0 [22 0 R 23 0 R 24 0 R]] >>",
+        "<< /Nums [0 [22 0 R 23 0 R 24 0 R 27 0 R 26 0 R]] >>",
+        "<< /S /Span /P 21 0 R /Pg 4 0 R /K 4 /ActualText (Drawn name) >>",
+        "<< /S /P /P 21 0 R /Pg 4 0 R /K 3 /ActualText (Bo dy) >>",
     ]
     content = "/P << /MCID 3 >> BDC BT /F1 12 Tf 72 700 Td (Body) Tj ET EMC " + " ".join(
-        f"/X << /MCID {n} >> BDC 0 0 9 9 re f EMC" for n in range(3)
+        f"/X << /MCID {n} >> BDC 0 0 9 9 re f EMC" for n in (0, 1, 2, 4)
     )
     data = pdf(content, more=more, objects=objects)
     document = parse_pdf(rewritten(data, b"/Type /Page /P", b"/Type /Page /StructParents 0 /P"))
-    assert document.text.split("\n") == ["Body", "A weir with two gates"]
+    assert document.text.split("\n") == ["Body", "A weir with two gates", "Drawn name"]

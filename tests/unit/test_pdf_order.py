@@ -9,7 +9,7 @@ import pytest
 
 from pgblend.cli.documents.document import Document
 from pgblend.cli.documents.parse_pdf import parse_pdf
-from pgblend.cli.documents.pdf_page import joined, own_hyphens
+from pgblend.cli.documents.pdf_hyphens import joined, own_hyphens
 from support.written_pdf import Print, written_pdf
 
 WORDS = "harbour winter ledger copper anchor meadow violin barley lantern timber orchard saddle"
@@ -89,6 +89,19 @@ def order(*columns: Sequence[Print]) -> list[str]:
 )
 def test_columns_are_read_one_after_the_other(drawn: list[Print], read: list[str]) -> None:
     assert names(parse_pdf(written_pdf([drawn]))) == read
+
+
+@pytest.mark.parametrize("by_line", [True, False])
+def test_a_word_divided_over_the_gutter_or_two_pages_is_whole(by_line: bool) -> None:
+    left, right = column("left", 20, 60), column("right", 20, 320)
+    left[-1] = left[-1]._replace(text="who goes by the name of watch-")
+    right[0] = right[0]._replace(text="maker and keeps all of the clocks")
+    right[-1] = right[-1]._replace(text="he lives beside the old light-")
+    drawn = by_rows(left, right) if by_line else [*left, *right]
+    after = [Print(60, 700, 10, "house, as all of his fathers did"), Print(60, 686, 10, "before.")]
+    document = parse_pdf(written_pdf([drawn, after]))
+    assert "of watchmaker and keeps" in document.text
+    assert "beside the old lighthouse,\n\nas all of his fathers did\nbefore." in document.text
 
 
 def test_words_divided_in_a_column_are_whole() -> None:
@@ -221,6 +234,15 @@ def test_a_hyphen_that_belongs_to_a_word_stays() -> None:
     assert text == (
         "The well-known mill is a well-known one, its state-of-the-art wheel of non-narcotic art "
         "too. Hyphenation is known, hyphenation is used. A cooperation."
+    )
+
+
+def test_a_hyphen_that_stands_for_the_next_word_s_end_stays() -> None:
+    lines = ["Ein-", "und Ausfuhr, Haupt-", "oder Nebenweg, two-", "to three-year plans, a toma-"]
+    prints = [Print(60, 700 - 14 * n, 10, line) for n, line in enumerate([*lines, "to, tomato"])]
+    text = " ".join(parse_pdf(written_pdf([prints])).text.split())
+    assert text == (
+        "Ein- und Ausfuhr, Haupt- oder Nebenweg, two- to three-year plans, a tomato, tomato"
     )
 
 
