@@ -238,26 +238,41 @@ _FIXED = {0x0002: 4, 0x0003: 4, 0x0004: 4, 0x000A: 4, 0x000B: 4}
 _FIXED |= {0x0005: 8, 0x0006: 8, 0x0007: 8, 0x0014: 8, 0x0040: 8, 0x0048: 16}
 _SINGLE_TEXTS = (0x001E, 0x001F, 0x000D, 0x0102)
 _MANY = 0x1000
+# So many bytes of an attribute stand around its value.
+_AROUND = 11
 # An object that begins so is a mail: the id of its interface, then a TNEF of its own.
 _MAIL = bytes.fromhex("0703020000000000c000000000000046")
 
 
 @dataclass
 class Tnef:
-    """What a winmail.dat holds: texts with their kinds, and files by name."""
+    """What a winmail.dat holds: texts with their kinds, and files by name.
+
+    Of a damaged one, `is_cut`, what comes before the damage.
+    """
 
     texts: list[tuple[str, str]] = field(default_factory=list)
     files: list[tuple[str, bytes]] = field(default_factory=list)
+    is_cut: bool = False
+
+
+def is_tnef(data: bytes) -> bool:
+    """Whether data begin as a winmail.dat, whatever its name is."""
+    return len(data) >= 6 and struct.unpack_from("<I", data)[0] == _SIGNATURE
 
 
 def read_tnef(data: bytes) -> Tnef:
-    """Read a winmail.dat; ParseError for what is none. Of a damaged one, what comes before."""
-    if len(data) < 6 or struct.unpack_from("<I", data)[0] != _SIGNATURE:
+    """Read a winmail.dat; ParseError for what is none."""
+    if not is_tnef(data):
         raise ParseError("no TNEF: it does not begin as one does")
     reader = _ContainerReader()
+    end = 6
     for name, value in _attributes(data):
         reader.take(name, value)
-    return reader.close()
+        end += _AROUND + len(value)
+    found = reader.close()
+    found.is_cut |= any(data[end:])
+    return found
 
 
 class _ContainerReader:
@@ -295,7 +310,7 @@ class _ContainerReader:
         self._close_file()
         _add_texts(self._found, self._plain, self._properties)
         found, others = self._found, self._forwarded
-        return Tnef(found.texts + others.texts, found.files + others.files)
+        return Tnef(found.texts + others.texts, found.files + others.files, others.is_cut)
 
     def _take_of_file(self, key: int, given: bytes | str) -> None:
         if isinstance(given, str):
@@ -304,6 +319,7 @@ class _ContainerReader:
             inner = read_tnef(given[len(_MAIL) :])
             self._forwarded.texts += inner.texts
             self._forwarded.files += inner.files
+            self._forwarded.is_cut |= inner.is_cut
         elif key == _OBJECT and self._file is None:
             self._file = given
 
@@ -329,13 +345,13 @@ def _add_texts(found: Tnef, plain: str, properties: dict[int, bytes | str]) -> N
 def _attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
     """Yield the attributes after signature and key: level, id with type, length, bytes, sum."""
     place = 6
-    while place + 9 <= len(data):
+    while place + _AROUND <= len(data):
         name, _, length = struct.unpack_from("<HHI", data, place + 1)
         value = data[place + 9 : place + 9 + length]
         if len(value) < length:
             return
         yield name, value
-        place += 9 + length + 2
+        place += _AROUND + length
 
 
 def _properties(data: bytes, encoding: str) -> Iterator[tuple[int, bytes | str]]:

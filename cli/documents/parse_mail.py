@@ -29,7 +29,7 @@ from pgblend.cli.documents.document import (
     ParseError,
     storable_text,
 )
-from pgblend.cli.documents.mail_containers import is_encrypted, read_tnef, signed_mail
+from pgblend.cli.documents.mail_containers import is_encrypted, is_tnef, read_tnef, signed_mail
 from pgblend.cli.documents.parse_html import parse_html
 
 # The parts of a mail, in their order: what is its text, what is attached, what cannot be read.
@@ -38,6 +38,7 @@ _SMIME = frozenset(("application/pkcs7-mime", "application/x-pkcs7-mime"))
 _SIGNATURES = frozenset(
     ("application/pgp-signature", "application/pkcs7-signature", "application/x-pkcs7-signature")
 )
+_ASK_ANEW = "ask the sender for a mail in HTML"
 _TNEF = frozenset(("application/ms-tnef", "application/vnd.ms-tnef"))
 # What is shown where it stands; other texts (calendars, tables) are files.
 _PAGES = frozenset(("text/html", "text/x-amp-html", "text/watch-html"))
@@ -182,11 +183,13 @@ def _add_leaf(parts: MailParts, part: RawPart, kind: str) -> None:
     name = file_name(part)
     if kind in _SIGNATURES or kind == _BESIDE_FILES:
         return
-    if kind in _TNEF or name.lower() == "winmail.dat":
-        _add_tnef(parts, part_bytes(part))
-    elif _is_shown(part, kind, name):
+    if _is_shown(part, kind, name):
         parts.add_text(part_text(part))
-    elif data := part_bytes(part):
+        return
+    data = part_bytes(part)
+    if kind in _TNEF or name.lower() == "winmail.dat" or is_tnef(data):
+        _add_tnef(parts, data)
+    elif data:
         parts.attach(name or _name_by_type(part, kind), data, kind)
 
 
@@ -245,8 +248,10 @@ def _add_tnef(parts: MailParts, data: bytes) -> None:
     try:
         inner = read_tnef(data)
     except ParseError as error:
-        parts.leave_out("winmail.dat", str(error), "ask the sender for a mail in HTML")
+        parts.leave_out("winmail.dat", str(error), _ASK_ANEW)
         return
+    if inner.is_cut:
+        parts.leave_out("winmail.dat", "damaged: it is read as far as it is whole", _ASK_ANEW)
     rich = "\n\n".join(shown_text(text, kind) for text, kind in inner.texts)
     for text in chosen_texts(parts.text, rich):
         if text != parts.text:

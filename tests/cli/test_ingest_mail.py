@@ -79,6 +79,14 @@ def _outlook_to_others() -> EmailMessage:
     return message
 
 
+def _torn() -> EmailMessage:
+    """A file for Outlook by another name, whose second attachment is cut off."""
+    message = mail("Torn")
+    data = tnef("<p>The gunwale is of ash.</p>", {"one.txt": b"Oakum", "two.txt": b"Pitch" * 20})
+    message.add_attachment(data[:-50], "application", "octet-stream", filename="att0001.dat")
+    return message
+
+
 def _signed() -> bytes:
     inner = b"Content-Type: text/plain\r\n\r\nThe seal of the Hanse is genuine.\r\n"
     body = base64.encodebytes(signed_data(inner)).decode()
@@ -229,6 +237,7 @@ def report(module_url, tmp_path_factory):
         "files.eml": _with_files().as_bytes(),
         "plans.eml": _apple().as_bytes(),
         "minutes.eml": _outlook_to_others().as_bytes(),
+        "torn.eml": _torn().as_bytes(),
         "signed.eml": _signed(),
         "uu.eml": _uuencoded(),
         "raw.eml": _raw_eight_bit(),
@@ -272,6 +281,8 @@ def report(module_url, tmp_path_factory):
         ("Sheffield", "plans.eml"),
         ("Michaelmas", "minutes.eml"),
         ("tallow", "minutes.eml#list.txt"),
+        ("gunwale", "torn.eml"),
+        ("oakum", "torn.eml#one.txt"),
         ("Hanse genuine", "signed.eml"),
         ("pewter", "uu.eml#tankards.txt"),
         ("größtenteils", "raw.eml"),
@@ -350,6 +361,7 @@ def test_files_that_are_not_read_are_named(report):
     assert any("half.zip: locked.md: it needs a password: " in line for line in lines), report
     assert any("half.zip: damaged.md: it cannot be unpacked: " in line for line in lines), report
     assert any("cut.zip: the archive's end: " in line for line in lines), report
+    assert any("torn.eml: winmail.dat: damaged: " in line for line in lines), report
 
 
 def test_html_comes_out_of_its_rtf():
