@@ -43,9 +43,9 @@ def use_models(db: Database, gateway: GatewayProcess, provider: ModelProvider) -
     }.items():
         db.rows("SELECT set_setting(%s, to_jsonb(%s::text))", name, value)
     provider.reply = lambda _: json.dumps(EXPANSION)
-    db.rows("SELECT expand_query('x', timeout_ms => 60000)")  # a first answer takes long
-    db.rows("SELECT embed_text('{x}', timeout_ms => 60000)")
-    db.rows("SELECT rerank_passages('x', '{x}', timeout_ms => 60000)")
+    db.rows("SELECT expand_query('x', timeout_ms => 600000)")  # a first one takes long
+    db.rows("SELECT embed_text('{x}', timeout_ms => 600000)")
+    db.rows("SELECT rerank_passages('x', '{x}', timeout_ms => 600000)")
     provider.reset()
     provider.reply = lambda _: json.dumps(EXPANSION)
 
