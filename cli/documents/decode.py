@@ -238,7 +238,7 @@ def _refuse_nul(text: str, place: int) -> None:
 
 def is_binary(data: bytes) -> bool:
     """Guess from the first bytes whether a file is something else than text."""
-    if _unicode_encoding(data):
+    if unicode_encoding(data):
         return False
     control = sum(byte < 32 and byte not in b"\t\n\f\r\x1b" for byte in data)
     return control > 0 and (b"\x00" in data or control > len(data) // 100)
@@ -246,7 +246,7 @@ def is_binary(data: bytes) -> bool:
 
 def _encoding_of(data: bytes, html: bool, declared: str) -> tuple[str, str]:
     """Return the encoding, and what becomes of bytes that it does not know."""
-    encoding = _unicode_encoding(data)
+    encoding = unicode_encoding(data)
     if encoding:
         _check(data, encoding)
         return encoding, "strict"
@@ -303,7 +303,7 @@ def _read_through(data: bytes, encoding: str) -> None:
     decoder.decode(b"", final=True)
 
 
-def _unicode_encoding(data: bytes) -> str | None:
+def unicode_encoding(data: bytes) -> str | None:
     """Tell the encoding by the byte order mark, or UTF-16 by NUL in every second byte."""
     for mark, encoding in _BYTE_ORDER_MARKS:
         if data.startswith(mark):

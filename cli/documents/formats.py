@@ -269,7 +269,7 @@ _FORMATS = (
         "NOTEBOOK",
         ".ipynb",
         _lazy("parse_notebook", "parse_notebook"),
-        version=8,
+        version=9,
     ),
     Format(
         _CODE,

@@ -33,9 +33,25 @@ def parse_notebook(data: bytes) -> Document:
             parts += _parts(cell, f"cell {number}", left_out)
     document = parse_markdown("\n\n".join(parts))
     about = notebook.get("metadata")
-    name = about.get("name") if isinstance(about, dict) else None
-    title = document.title or (storable_text(name) if isinstance(name, str) else "")
-    return replace(document, title=title, left_out=(*document.left_out, *left_out))
+    title, authors = _about(about) if isinstance(about, dict) else ("", [])
+    return replace(
+        document,
+        title=document.title or title,
+        metadata=({"author": authors} if authors else {}) | document.metadata,
+        left_out=(*document.left_out, *left_out),
+    )
+
+
+def _about(about: dict[str, Any]) -> tuple[str, list[str]]:
+    """Return a notebook's title, which version 3 calls its name, and the names of its authors."""
+    named = about.get("title") or about.get("name")
+    listed = about.get("authors")
+    names = [
+        storable_text(each["name"])
+        for each in (listed if isinstance(listed, list) else [])
+        if isinstance(each, dict) and isinstance(each.get("name"), str)
+    ]
+    return storable_text(named) if isinstance(named, str) else "", names
 
 
 def _cells(notebook: dict[str, Any]) -> list[Any] | None:

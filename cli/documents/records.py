@@ -5,15 +5,17 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import IO, Any
+from io import BufferedIOBase, TextIOWrapper
+from typing import IO, Any, cast
 
-from pgblend.cli.documents.decode import decode
+from pgblend.cli.documents.decode import decode, unicode_encoding
 from pgblend.cli.documents.document import Document, ParseError, storable_text, storable_value
 from pgblend.cli.documents.find_links import find_links
 from pgblend.cli.documents.settings import DEFAULT_FIELDS, FieldMap
 
 # A line longer than this is no record: it would fill the memory.
 MAX_LINE_BYTES = 64 << 20
+_SNIFFED_BYTES = 8192
 
 
 @dataclass(frozen=True)
@@ -47,11 +49,32 @@ class RawRecord:
 
 
 def bounded_lines(stream: IO[bytes]) -> Iterator[bytes]:
-    """Read line by line; of a line that is too long only its beginning, one byte too many."""
+    """Read line by line; of a line that is too long only its beginning, one byte too many.
+
+    Lines of UTF-16 and UTF-32, as PowerShell writes them, come in UTF-8.
+    """
+    encoding = unicode_encoding(stream.read(_SNIFFED_BYTES))
+    stream.seek(0)
+    if encoding and encoding != "utf-8-sig":
+        yield from _lines_in_utf8(stream, encoding)
+        return
     while line := stream.readline(MAX_LINE_BYTES + 1):
         yield line
         while len(line) > MAX_LINE_BYTES and not line.endswith(b"\n"):
             line = stream.readline(MAX_LINE_BYTES + 1)
+
+
+def _lines_in_utf8(stream: IO[bytes], encoding: str) -> Iterator[bytes]:
+    text = TextIOWrapper(cast(BufferedIOBase, stream), encoding, newline="\n")
+    try:
+        while line := text.readline(MAX_LINE_BYTES + 1):
+            yield line.encode()
+            while len(line) > MAX_LINE_BYTES and not line.endswith("\n"):
+                line = text.readline(MAX_LINE_BYTES + 1)
+    except UnicodeDecodeError:
+        raise ParseError(f"it begins as {encoding}, but is broken: save it as UTF-8") from None
+    finally:
+        text.detach()
 
 
 def lines_of(stream: Iterable[bytes]) -> Iterator[RawRecord]:

@@ -48,7 +48,7 @@ _FILES = {
     "song.lrc": "[ti:Shanty]\n[00:12.00]Haul away the\n[00:15.00]bowsprit line\n",
     "old.ipynb": json.dumps({
         "nbformat": 3,
-        "metadata": {"name": "Tides"},
+        "metadata": {"name": "Tides", "authors": [{"name": "Ann"}]},
         "worksheets": [{"cells": [
             {"cell_type": "heading", "level": 2, "source": ["Neap tides"]},
             {"cell_type": "code", "input": ["ebb = 4"], "outputs": [
@@ -86,6 +86,9 @@ def report(module_url, tmp_path_factory):
         shutil.copytree(WILD / case, folder, dirs_exist_ok=True)
     for name, text in _FILES.items():
         (folder / name).write_text(text)
+    # As PowerShell writes what a program prints.
+    wide = '{"id": "w1", "text": "Spöke"}\n{"id": "w2", "text": "Dörnen"}\r\n'
+    (folder / "wide.jsonl").write_bytes(wide.encode("utf-16"))
     _write_slides(folder / "deck.odp")
     result = CliRunner().invoke(
         cli, ["--database-url", module_url, "ingest", str(folder), "-c", "t", "--no-embed"]
@@ -127,6 +130,8 @@ def _found(connection, words):
         ('"Cutter rig"', "tabs.mdx"),
         ("neap", "old.ipynb"),
         ("springtide", "old.ipynb"),
+        ("spöke", "w1"),
+        ("dörnen", "w2"),
         ("flukes", "flat.fodt"),
         ("windlass", "deck.odp"),
     ],
@@ -164,7 +169,7 @@ def test_what_is_not_shown_is_no_word(report, module_connection, word):
         ("pandoc.md", "Keels", {"author": "Ann Berg"}),
         ("film.ass", "Whalers", {}),
         ("song.lrc", "Shanty", {}),
-        ("old.ipynb", "Tides", {}),
+        ("old.ipynb", "Tides", {"author": ["Ann"]}),
         ("flat.fodt", "Anchors", {"author": "Ann", "tags": ["iron"]}),
     ],
 )
