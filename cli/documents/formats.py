@@ -44,6 +44,7 @@ EXPORT_TYPES = {SLACK: "SLACK", LINEAR: "LINEAR", MBOX: "EMAIL"}
 PREFIXES = {SLACK: "slack", LINEAR: "linear", MBOX: "mail"}
 SNIFFED_BYTES = 8192
 _MBOX_START = b"From "
+_PAGE_START = re.compile(rb"(?:\xef\xbb\xbf)?\s*<(?:!doctype\s+html|html)\b", re.I)
 # How mails begin in folders whose files' names say nothing, such as those of Maildir.
 _MAIL_START = re.compile(
     rb"(Return-Path|Delivered-To|Received|X-[\w-]+|From|Date|Message-ID|MIME-Version):[ \t]", re.I
@@ -263,7 +264,13 @@ _FORMATS = (
         version=FIRST_VERSION + 1,
     ),
     Format("application/rtf", "RTF", ".rtf", _lazy("parse_markup", "parse_rtf"), version=8),
-    Format("application/xml", "XML", ".xml .rss .atom", _lazy("parse_markup", "parse_xml_text")),
+    Format(
+        "application/xml",
+        "XML",
+        ".xml .rss .atom",
+        _lazy("parse_markup", "parse_xml_text"),
+        version=7,
+    ),
     Format(
         "application/x-ipynb+json",
         "NOTEBOOK",
@@ -323,6 +330,8 @@ def media_type_of(path: PurePath, head: bytes) -> str:
         return _BY_SUFFIX[suffix].media_type
     if is_binary(head[:SNIFFED_BYTES]):
         raise UnsupportedFormatError("unsupported format: binary data")
+    if _PAGE_START.match(head):
+        return HTML
     return EMAIL if _is_mail(head) else TEXT
 
 

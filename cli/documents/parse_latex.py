@@ -46,7 +46,7 @@ _VERBATIM = re.compile(
 _UNSEEN_BLOCKS = frozenset(("comment", "filecontents", "filecontents*"))
 # Commands whose argument is no text: names of places, files, sizes.
 _SILENT = re.compile(
-    r"\\(?:label|bibitem|(?:no)?cite\w*|[a-z]*cite[a-z]*|ref|eqref|pageref|[cC]ref|autoref|nameref|index"
+    r"\\(?:label|bibitem|(?:no)?cite\w*|[a-z]*cite[a-z]*|ref|eqref|pageref|[cC]ref|autoref|nameref|index|hypertarget|hyperlink"
     r"|input|include|subfile|includestandalone|lstinputlisting|verbatiminput|includegraphics|bibliography|bibliographystyle|usepackage|documentclass"
     r"|hspace|vspace|pagestyle|thispagestyle|(?:setlength|addtolength|setcounter|addtocounter|fcolorbox)\s*\{[^{}]*\}|RequirePackage"
     r"|(?:re)?newenvironment|let|newtheorem|color|colorbox"

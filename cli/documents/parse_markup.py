@@ -1,6 +1,7 @@
 """XML and RTF: formats whose text needs little work."""
 
 import re
+from typing import Any
 
 from striprtf.striprtf import rtf_to_text
 
@@ -8,19 +9,65 @@ from pgblend.cli.documents.dates import moment_of
 from pgblend.cli.documents.document import Document, LeftOut, ParseError, stated_title
 from pgblend.cli.documents.office_file import local_name, parse_xml
 
+# Elements of DocBook, JATS, TEI, DITA and web pages that mark a part of a sentence, or a word's.
+_PHRASE = re.compile(
+    "a|abbr|b|bold|citetitle|code|command|em|emphasis|filename|foreign|hi|i|ital|italic|kbd|literal"
+    "|mark|monospace|overline|ph|phrase|quote|roman|s|samp|sc|small|span|strike|strikethrough"
+    "|strong|styled-content|sub|subscript|sup|superscript|symbol|term|tt|u|ulink|underline"
+    "|uicontrol|var"
+)
+# Parts lines; XML has no such letter.
+_BREAK = "\x00"
+_SPACES = re.compile(r"\s+")
+
 
 def parse_xml_text(data: bytes) -> Document:
-    """Read the text of any XML, the text of each element on a line; a title element names it."""
+    """Read the text of any XML, a sentence with its marks or a whole element on each line.
+
+    A title element names the document.
+    """
     root = parse_xml(data)
-    lines = []
-    title = ""
-    for element in root.iter():
-        if local_name(element) == "title" and not title:
-            title = stated_title(element.text or "")
-        for text in (element.text if local_name(element) else "", element.tail):
-            if text and text.strip():
-                lines.append(text.strip())
-    return Document(title=title, text="\n".join(lines))
+    titles = (stated_title(each.text or "") for each in root.iter("{*}title"))
+    parts: list[str] = []
+    _add_element(parts, root)
+    lines = (line.strip() for line in "".join(parts).split(_BREAK))
+    return Document(title=next(filter(None, titles), ""), text="\n".join(filter(None, lines)))
+
+
+def _add_element(parts: list[str], element: Any) -> None:
+    """Add an element's text; within a sentence its children are parts of it."""
+    is_sentence = _is_sentence(element)
+
+    def text(given: str | None) -> str:
+        return _SPACES.sub(" ", given or "") if is_sentence else given or ""
+
+    parts.append(text(element.text))
+    for child in element:
+        name, tail = local_name(child), text(child.tail)
+        if not name:  # a comment
+            parts.append(tail)
+        elif not is_sentence or not _is_phrase(child):
+            parts.append(_BREAK)
+            _add_element(parts, child)
+            parts += (_BREAK, tail)
+        else:
+            is_word = _PHRASE.fullmatch(name) is not None
+            parts.append("" if is_word or parts[-1].endswith(" ") else " ")
+            _add_element(parts, child)
+            parts += ("" if is_word or tail.startswith(" ") else " ", tail)
+
+
+def _is_sentence(element: Any) -> bool:
+    """Whether an element has a text of its own with others in it."""
+    own = (element.text, *(child.tail for child in element))
+    return len(element) > 0 and any(each and not each.isspace() for each in own)
+
+
+def _is_phrase(element: Any) -> bool:
+    """Whether an element has but one text, with its marks."""
+    return not len(element) or (
+        (len(element) == 1 or _is_sentence(element)) and all(map(_is_phrase, element))
+    )
 
 
 # A word with its number, an escaped character, a brace, a run of text.

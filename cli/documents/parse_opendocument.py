@@ -50,11 +50,21 @@ _FORM = "{urn:oasis:names:tc:opendocument:xmlns:form:1.0}"
 _CONTROL = f"{_DRAWING}control"
 # What nobody sees of a form.
 _UNSEEN_FIELDS = frozenset(("hidden", "password"))
+# Fields of forms as Word has them.
+_FIELD = "{urn:openoffice:names:experimental:ooo-ms-interop:xmlns:field:1.0}"
 _TICKED, _UNTICKED = "\u2612", "\u2610"
 # Deleted while changes were tracked: kept in the file, shown to nobody.
 _DELETED = f"{_TEXT}tracked-changes"
 _HEADS = tuple(f"{_STYLE}{name}" for name in ("header", "header-first", "footer", "footer-first"))
 _UNSEEN = frozenset(("annotation", "note", "tracked-changes", "title", "desc", "ruby-text"))
+# What holds paragraphs and no text of its own.
+_HOLDERS = frozenset(
+    (
+        *("note-body", "annotation", "table", "table-row", "table-header-rows", "table-cell"),
+        *("list", "list-item", "text-box", "frame", "section", "header", "footer"),
+    )
+)
+_SPACES = re.compile(r"[ \t\r\n]+")
 _LETTER = re.compile(r"[^\W\d_]{2}")
 NO_OBJECT = "an object of another program"
 _SHOW_IT = "show it in a word processor, and save the file, if it is to be found"
@@ -192,6 +202,20 @@ def _set_controls(content: Any) -> None:
             is_within = next(control.iterancestors(*_BLOCKS), None) is not None
             control.tag = f"{_TEXT}span" if is_within else f"{_TEXT}p"
             control.text = f" {_field_words(field)} "
+    for mark in content.iter(f"{_FIELD}fieldmark"):
+        mark.text = _mark_words(mark)
+
+
+def _mark_words(mark: Any) -> str:
+    """Return what a reader sees of a field as Word has it: whether it is ticked, what is chosen."""
+    values: dict[str, list[str]] = {}
+    for each in mark.iter(f"{_FIELD}param"):
+        values.setdefault(each.get(f"{_FIELD}name", ""), []).append(each.get(f"{_FIELD}value", ""))
+    if mark.get(f"{_FIELD}type", "").endswith("FORMCHECKBOX"):
+        return _TICKED if values.get("Checkbox_Checked") == ["true"] else _UNTICKED
+    chosen = values.get("Dropdown_Selected", [""])[0]
+    entries = dict(enumerate(values.get("Dropdown_ListEntry", [])))
+    return entries.get(int(chosen), "") if chosen.isdecimal() else ""
 
 
 def _field_words(field: Any) -> str:
@@ -256,7 +280,7 @@ def _add_block(builder: TextBuilder, element: Any) -> None:
         level = element.get(f"{_TEXT}outline-level", "1")
         builder.add_heading(_joined(element), int(level) if level.isdecimal() else 1)
     else:
-        builder.add(_joined(element).strip("\n"))
+        builder.add(_joined(element).strip("\n").rstrip())
 
 
 def running_lines(part: Any) -> list[str]:
@@ -282,10 +306,13 @@ def metadata_of(parts: Sequence[Any]) -> dict[str, Any]:
 
 def _joined(element: Any) -> str:
     """Return the text below an OpenDocument element with its spaces and line ends."""
-    parts = [element.text or ""]
+    is_holder = local_name(element) in _HOLDERS
+    parts = [_spaced(element.text, is_holder)]
     for child in element:
         name = local_name(child)
-        if name == "s":
+        if name == "page-number" and (child.text or "").startswith("<"):
+            pass  # on slides `<number>` stands for it
+        elif name == "s":
             count = child.get(f"{_TEXT}c", "1")
             parts.append(" " * min(int(count), 100) if count.isdecimal() else " ")
         elif name in ("tab", "line-break"):
@@ -294,5 +321,11 @@ def _joined(element: Any) -> str:
             parts.append(f"\n{_joined(child)}\n")
         elif name not in _UNSEEN:
             parts.append(_joined(child))
-        parts.append(child.tail or "")
+        parts.append(_spaced(child.tail, is_holder))
     return "".join(parts)
+
+
+def _spaced(text: str | None, is_holder: bool) -> str:
+    """Return a text with one space for each run, as it is shown; between paragraphs are none."""
+    spaced = _SPACES.sub(" ", text or "")
+    return "" if is_holder and spaced == " " else spaced

@@ -138,7 +138,8 @@ _HELD = {
         "test_what_is_switched_off_is_left_out_and_told "
         "test_what_is_written_of_a_drawing_is_read_where_it_stands "
         "test_formulas_are_words_and_pronunciation_is_none "
-        "test_what_was_typed_into_a_form_stands_after_its_label",
+        "test_what_was_typed_into_a_form_stands_after_its_label "
+        "test_fields_of_word_spaces_and_numbers_of_slides_read_as_shown",
         "unit/test_pictures: test_notes_and_frames_of_an_odt_are_read_once",
         "cli/test_ingest_texts: test_what_is_shown_is_found test_what_is_not_shown_is_no_word",
     ),

@@ -285,7 +285,11 @@ def test_real_books_and_slides(shared_data):
 
 def test_xml_and_rtf():
     document = parse(b"<feed><title>News</title><p>One <b>two</b> three</p></feed>", "f.xml")
-    assert (document.title, document.text) == ("News", "News\nOne\ntwo\nthree")
+    assert (document.title, document.text) == ("News", "News\nOne two three")
+    sentence = (
+        b"<p>un<hi>believ</hi>able,\n  <fn>so</fn>he<x>said</x> <list><p>a</p><p>b</p></list></p>"
+    )
+    assert parse(sentence, "s.xml").text == "unbelievable, so he said\na\nb"
     assert parse(rb"{\rtf1\ansi Gr\'fc\'dfe\par zwei}", "f.rtf").text == "Grüße\nzwei"
     with pytest.raises(ParseError, match="no RTF"):
         parse(b"plain", "f.rtf")

@@ -16,7 +16,8 @@ _LATEX = r"""\documentclass[a4paper]{article}
 \author{Ann B\"erg}
 \begin{document}
 \maketitle
-\section{Neap tides}\label{sec:silentword}
+\hypertarget{silentword}{%
+\section{Neap tides}\label{sec:silentword}}
 The \textbf{ebb} is 50\% lower~\cite{silentword}; see it. % silentword
 Caf\'e, Stra\ss{}e, na\"{\i}ve --- ``quoted''.
 \subsection*{Angles}

@@ -147,6 +147,19 @@ def test_formulas_are_words_and_pronunciation_is_none() -> None:
     ]
 
 
+def test_fields_of_word_spaces_and_numbers_of_slides_read_as_shown() -> None:
+    mark = '<field:fieldmark field:type="x.{}">{}</field:fieldmark>'
+    param = '<field:param field:name="{}" field:value="{}"/>'.format
+    entries = param("Dropdown_ListEntry", "Eel") + param("Dropdown_ListEntry", "Carp")
+    fields = mark.format("FORMCHECKBOX", param("Checkbox_Checked", "true")) + mark.format(
+        "FORMDROPDOWN", entries + param("Dropdown_Selected", "1")
+    )
+    space = 'xmlns:field="urn:openoffice:names:experimental:ooo-ms-interop:xmlns:field:1.0"'
+    number = "<text:page-number>&lt;number&gt;</text:page-number>"
+    document = read(f"<text:p {space}>Fresh:\n   {fields}\n  {number}</text:p>")
+    assert lines(document) == ["Fresh: \u2612Carp"]
+
+
 def test_what_was_typed_into_a_form_stands_after_its_label() -> None:
     fields = (
         '<form:text form:id="a" form:label="Name" form:current-value="Ann Lee"/>'

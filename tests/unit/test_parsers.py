@@ -362,6 +362,7 @@ def test_mapped_text_field_without_text(value, found):
 def test_media_types():
     assert media_type_of(PurePath("a.MD"), b"") == MARKDOWN
     assert media_type_of(PurePath("a.htm"), b"") == HTML
+    assert media_type_of(PurePath("p.aspx?id=3"), b"\n<!DOCTYPE html>\n<html>") == HTML
     assert media_type_of(PurePath("Makefile"), b"all:\n\techo") == TEXT
     assert media_type_of(PurePath("a.PNG"), b"\x89PNG") == "image/*"
     for name, head in (
