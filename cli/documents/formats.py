@@ -161,7 +161,7 @@ _FORMATS = (
         version=8,
         before=TEXT,
     ),
-    Format(HTML, "HTML", ".html .htm .xhtml", _parse_html, version=13),
+    Format(HTML, "HTML", ".html .htm .xhtml", _parse_html, version=14),
     Format(
         "text/x-tex",
         "LATEX",
@@ -223,7 +223,7 @@ _FORMATS = (
         version=12,
         before=TEXT,
     ),
-    Format(OUTLOOK, "EMAIL", ".msg", _lazy("parse_outlook", "parse_outlook"), version=11),
+    Format(OUTLOOK, "EMAIL", ".msg", _lazy("parse_outlook", "parse_outlook"), version=12),
     Format(
         "text/calendar",
         "CALENDAR",
@@ -237,10 +237,10 @@ _FORMATS = (
         "HTML",
         ".mht .mhtml",
         _lazy("parse_mht", "parse_mht"),
-        version=12,
+        version=13,
         before=TEXT,
     ),
-    Format("application/epub+zip", "EPUB", ".epub", _lazy("parse_epub", "parse_epub"), version=12),
+    Format("application/epub+zip", "EPUB", ".epub", _lazy("parse_epub", "parse_epub"), version=13),
     Format(
         "application/vnd.oasis.opendocument.text",
         "ODT",

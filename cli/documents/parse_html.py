@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass, field
+from itertools import islice
 
 from lxml.html import fragment_fromstring
 from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -51,6 +52,8 @@ _BLOCKS = frozenset(_BLOCK_NAMES.split())
 _PARAGRAPHS = _BLOCKS - frozenset(_LINE_NAMES.split())
 _UNNESTED = frozenset(_UNNESTED_NAMES.split())
 _LINE_STARTS = frozenset(("hr", "text"))
+# What programs put around the text of each cell.
+_FILLING = frozenset(("p", "div"))
 _LISTS = frozenset(("ol", "ul", "menu"))
 _PREFORMATTED = frozenset(("listing", "plaintext", "pre", "textarea", "xmp"))
 # What leads to another page, and the attribute that names it.
@@ -409,8 +412,23 @@ def _has_light_children(slot: LexborNode) -> bool:
     return "name" not in slot.attributes
 
 
+def _fills_cell(node: LexborNode) -> bool:
+    """Whether a paragraph is all that a table's cell has: it is no line of its own."""
+    while node.tag in _FILLING and (parent := node.parent) is not None:
+        if len(list(islice(filter(_is_shown, parent.iter(include_text=True)), 2))) > 1:
+            return False
+        if parent.tag in ("td", "th"):
+            return True
+        node = parent
+    return False
+
+
+def _is_shown(node: LexborNode) -> bool:
+    return bool((node.text_content or "").strip()) if node.tag == "-text" else node.tag[0] != "-"
+
+
 def _enter(tag: str, node: LexborNode, writer: _Writer) -> None:
-    if tag in _BLOCKS:
+    if tag in _BLOCKS and not _fills_cell(node):
         writer.place_images()
         writer.break_line(2 if tag in _PARAGRAPHS else 1)
     if tag in _LISTS:
@@ -497,6 +515,6 @@ def _leave(node: LexborNode, tag: str, writer: _Writer, heading_start: int) -> N
         text = _MARK.sub("", _SPACES.sub(" ", node.text())).strip()
         if text:
             writer.headings.append(Heading(heading_start, int(tag[1]), text))
-    if tag in _BLOCKS:
+    if tag in _BLOCKS and not _fills_cell(node):
         writer.place_images()
         writer.break_line(2 if tag in _PARAGRAPHS else 1)
