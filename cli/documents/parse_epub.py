@@ -3,6 +3,7 @@
 import posixpath
 import zipfile
 import zlib
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 from urllib.parse import unquote
@@ -44,19 +45,19 @@ _GET_ANEW = "get the book anew from where it comes from"
 def parse_epub(data: bytes) -> Document:
     """Read an EPUB's chapters in their order; title and metadata are the book's."""
     with open_archive(data) as archive:
-        roots = parse_xml(read_member(archive, _CONTAINER)).iter("{*}rootfile")
-        path = next((root.get("full-path") for root in roots), None)
-        if not path:
-            raise ParseError("no readable EPUB: its container names no book")
+        path = _package_path(archive)
         package = parse_xml(read_member(archive, path))
         items = {item.get("id"): item for item in package.iter("{*}item")}
         encrypted = _encrypted(archive)
         builder = TextBuilder()
-        for reference in package.iter("{*}itemref"):
-            item = _page(items, reference.get("idref"))
+        for reference in _references(package, items):
+            item = _page(items, reference)
             if item is None:
-                name = reference.get("idref") or "a chapter"
-                builder.leave_out(name, "the book's list of files lacks this chapter", _GET_ANEW)
+                builder.leave_out(
+                    reference or "a chapter",
+                    "the book's list of files lacks this chapter",
+                    _GET_ANEW,
+                )
                 continue
             href = unquote(item.get("href", "").partition("#")[0])
             name = posixpath.normpath(posixpath.join(posixpath.dirname(path), href))
@@ -78,9 +79,36 @@ def parse_epub(data: bytes) -> Document:
     )
 
 
-def _page(items: dict[str, Any], reference: str | None) -> Any:
+def _package_path(archive: zipfile.ZipFile) -> str:
+    """Return where the book is described: where the container says, else the first such file."""
+    with suppress(ParseError):
+        roots = parse_xml(read_member(archive, _CONTAINER)).iter("{*}rootfile")
+        named = next((root.get("full-path") for root in roots), None)
+        if named in archive.namelist():
+            return str(named)
+    found = next((name for name in archive.namelist() if name.endswith(".opf")), None)
+    if found is None:
+        raise ParseError("no readable EPUB: its container names no book, and none is in it")
+    return found
+
+
+def _references(package: Any, items: dict[str, Any]) -> Iterable[str]:
+    """Return the ids of the chapters: in their order, then the pages that it forgets."""
+    ordered = [each.get("idref") or "" for each in package.iter("{*}itemref")]
+    stand_ins = {item.get("fallback") for item in items.values()}
+    forgotten = (
+        key
+        for key, item in items.items()
+        if item.get("media-type") in _PAGES
+        and key not in stand_ins
+        and "nav" not in item.get("properties", "").split()
+    )
+    return dict.fromkeys([*ordered, *forgotten])
+
+
+def _page(items: dict[str, Any], reference: str) -> Any:
     """Return the item of a chapter; of one that few can show, what stands in for it."""
-    item = items.get(reference or "")
+    item = items.get(reference)
     for _ in items:
         if item is None or item.get("media-type") in _PAGES or not item.get("fallback"):
             break

@@ -76,7 +76,7 @@ def test_home_made_bombs(run, connection, tmp_path):
     assert found["line.txt"] == "larger than 256 MB: split it, or use JSONL"
     assert found["deep.json"] == "not readable JSON: nested too deep"
     assert found["deep.eml"] == "its parts nest too deep to be read"
-    assert found["slip.epub"] == "its archive lacks 'META-INF/container.xml'"
+    assert found["slip.epub"].startswith("no readable EPUB: its container names no book")
     assert not (tmp_path.parent / "evil.txt").exists()
     assert all("\n" not in message for message in found.values())
 

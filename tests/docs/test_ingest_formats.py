@@ -111,6 +111,7 @@ _HELD = {
     ),
     "EPUB": (
         "cli/test_ingest_report: test_a_chapter_that_is_missing_is_named_and_the_rest_is_read",
+        "unit/test_texts: test_a_book_is_read_whole_without_its_container_and_order",
         "unit/test_pictures: test_pictures_of_an_epub_are_read_in_their_chapter "
         "test_chapters_without_a_title_and_drawings_among_them_are_read",
     ),

@@ -148,6 +148,20 @@ def test_a_calendar_says_when_where_who_and_what_for():
     assert "2026-06-01" in task.text
 
 
+@pytest.mark.parametrize("order", ["", "<itemref idref='b'/>", "<itemref idref='b'/>" * 2])
+def test_a_book_is_read_whole_without_its_container_and_order(order: str) -> None:
+    page = "<item id='{0}' href='{0}.html' media-type='text/html' {1}/>".format
+    items = page("b", "") + page("n", "properties='nav'") + page("e", "")
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr(
+            "o/b.opf", f"<package><manifest>{items}</manifest><spine>{order}</spine></package>"
+        )
+        for name, words in (("b", "Begin."), ("n", "Menu."), ("e", "End.")):
+            archive.writestr(f"o/{name}.html", f"<p>{words}</p>")
+    assert parse_epub(stream.getvalue()).text.split() == ["Begin.", "End."]
+
+
 def test_a_book_s_second_title_and_its_description_are_metadata() -> None:
     stream = io.BytesIO()
     said = "<title>Tides</title><title>A guide</title><coverage>The North Sea</coverage>"
