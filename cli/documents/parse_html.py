@@ -424,11 +424,12 @@ def _fills_cell(node: LexborNode) -> bool:
 
 
 def _is_shown(node: LexborNode) -> bool:
-    return bool((node.text_content or "").strip()) if node.tag == "-text" else node.tag[0] != "-"
+    tag = node.tag or ""
+    return bool((node.text_content or "").strip()) if tag == "-text" else not tag.startswith("-")
 
 
 def _enter(tag: str, node: LexborNode, writer: _Writer) -> None:
-    if tag in _BLOCKS and not _fills_cell(node):
+    if tag in _BLOCKS and not (writer.open_tables and _fills_cell(node)):
         writer.place_images()
         writer.break_line(2 if tag in _PARAGRAPHS else 1)
     if tag in _LISTS:
@@ -515,6 +516,6 @@ def _leave(node: LexborNode, tag: str, writer: _Writer, heading_start: int) -> N
         text = _MARK.sub("", _SPACES.sub(" ", node.text())).strip()
         if text:
             writer.headings.append(Heading(heading_start, int(tag[1]), text))
-    if tag in _BLOCKS and not _fills_cell(node):
+    if tag in _BLOCKS and not (writer.open_tables and _fills_cell(node)):
         writer.place_images()
         writer.break_line(2 if tag in _PARAGRAPHS else 1)

@@ -5,8 +5,8 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from io import BufferedIOBase, TextIOWrapper
-from typing import IO, Any, cast
+from io import TextIOWrapper
+from typing import IO, Any
 
 from pgblend.cli.documents.decode import decode, unicode_encoding
 from pgblend.cli.documents.document import Document, ParseError, storable_text, storable_value
@@ -65,7 +65,7 @@ def bounded_lines(stream: IO[bytes]) -> Iterator[bytes]:
 
 
 def _lines_in_utf8(stream: IO[bytes], encoding: str) -> Iterator[bytes]:
-    text = TextIOWrapper(cast(BufferedIOBase, stream), encoding, newline="\n")
+    text = TextIOWrapper(stream, encoding, newline="\n")
     try:
         while line := text.readline(MAX_LINE_BYTES + 1):
             yield line.encode()
