@@ -119,11 +119,11 @@ END;
 -- NULL where more than `most` do.
 -- The condition is that of _filter_condition with parameter 2; it runs with the caller's rights.
 -- Documents are asked for where they decide (_documents_decide). A NULL `most` asks for all. Where
--- a sample of documents says that half as many chunks again pass, none are looked for: so NULL may
--- rarely stand for fewer. Where the filter asks for values that metadata contain, GIN indexes find
--- them. Otherwise documents are looked at once each, for the chunks that have none of the filter's
--- keys themselves, and then the chunks that do. Where documents decide, as is usual, an index alone
--- tells their chunks. Under row security a view (_document_containing) uses the index. The SET
+-- a sample of documents says that more pass, none are looked for: so NULL may stand for somewhat
+-- fewer. Where the filter asks for values that metadata contain, GIN indexes find them. Otherwise
+-- documents are looked at once each, for the chunks that have none of the filter's keys themselves,
+-- and then the chunks that do. Where documents decide, as is usual, an index alone tells their
+-- chunks. Under row security a view (_document_containing) uses the index. The SET
 -- clause puts the caller's value back.
 CREATE OR REPLACE FUNCTION pgblend._passing_ids(
     on_chunk text,
@@ -153,8 +153,7 @@ DECLARE
     statement text;
     passing bigint[];
 BEGIN
-    IF NOT of_documents AND 1.5 * most::bigint
-        < pgblend._filter_estimate(on_document, operands, collection_ids)
+    IF NOT of_documents AND most < pgblend._filter_estimate(on_document, operands, collection_ids)
     THEN
         RETURN NULL;
     END IF;
