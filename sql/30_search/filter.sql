@@ -59,7 +59,7 @@ $function$;
 -- _tenant_conditions: what filters the collections whose attached table has a tenant_column, as an
 -- array of filters: rows of the tenant alone, or none where no tenant is set, with a WARNING.
 -- The tenant is that of the settings, else that of the session. It is compared as a text and, where
--- it is one, as a number.
+-- it is one, as a number or a boolean; a uuid also in small letters.
 CREATE OR REPLACE FUNCTION pgblend._tenant_conditions(settings jsonb, collection_ids bigint[])
 RETURNS jsonb
 LANGUAGE plpgsql
@@ -69,7 +69,11 @@ DECLARE
     tenant text := coalesce(
         settings ->> 'tenant', nullif(current_setting('pgblend.tenant', true), ''));
     same jsonb := jsonb_build_array(tenant) || CASE
-        WHEN tenant ~ E'^-?\\d{1,18}$' THEN jsonb_build_array(tenant::bigint) ELSE '[]' END;
+        WHEN tenant ~ E'^-?\\d{1,100}(\\.\\d{1,100})?$' THEN jsonb_build_array(tenant::numeric)
+        WHEN tenant IN ('true', 'false') THEN jsonb_build_array(tenant::boolean)
+        WHEN tenant ~* E'^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
+            THEN jsonb_build_array(lower(tenant))
+        ELSE '[]' END;
     found record;
     passing jsonb;
     conditions jsonb := '[]';

@@ -217,6 +217,13 @@ SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
     problem text := pgblend._not_attachable(pgblend._asking_role(), wanted.relation);
+    -- NULL where its values name tenants.
+    tenant_type text := (
+        SELECT format_type(c.atttypid, c.atttypmod)
+        FROM pg_attribute AS c
+        INNER JOIN pg_type AS t ON t.oid = c.atttypid
+        WHERE c.attrelid = wanted.relation AND c.attname = wanted.tenant_column
+            AND t.typcategory NOT IN ('N', 'S', 'B', 'D', 'E') AND t.oid <> 'uuid'::regtype);
 BEGIN
     IF problem IS NOT NULL THEN
         RETURN problem;
@@ -234,6 +241,9 @@ BEGIN
             left(wanted.tenant_column, 200));
     ELSIF (pgblend._attachment_queries(wanted)).problem IS NOT NULL THEN
         RETURN (pgblend._attachment_queries(wanted)).problem;
+    ELSIF tenant_type IS NOT NULL THEN
+        RETURN format('tenant_column is %s, of type %s: expected texts, numbers, booleans, dates '
+            'or uuids', wanted.tenant_column, tenant_type);
     ELSIF wanted.is_view AND coalesce(cardinality(wanted.key_columns), 0) = 0 THEN
         RETURN format('%s is a view: expected key_columns that tell its rows apart',
             wanted.relation);

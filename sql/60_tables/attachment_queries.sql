@@ -182,7 +182,8 @@ RETURN '{int2,int4,int8,numeric,text,varchar,bpchar,uuid,bool,date,timestamp}'::
 
 -- _column_json: SQL for the value of a column of rows t that to_jsonb makes metadata of.
 -- to_jsonb calls casts to json. So it gets only values of types that belong to PostgreSQL or to an
--- extension, and arrays of those. All others are texts, or arrays of texts.
+-- extension, and arrays of those. All others are texts, or arrays of texts. char(n) has no blanks
+-- behind it.
 CREATE OR REPLACE FUNCTION pgblend._column_json(column_name text, type_id oid)
 RETURNS text
 LANGUAGE plpgsql
@@ -198,6 +199,7 @@ DECLARE
     decides oid := pgblend._base_type(coalesce(element, base));
 BEGIN
     RETURN CASE
+        WHEN base = 'bpchar'::regtype THEN pgblend._column_text(column_name, base)
         WHEN decides < first_of_users OR EXISTS (
             SELECT FROM pg_depend AS d
             INNER JOIN pg_type AS t ON t.oid = d.objid

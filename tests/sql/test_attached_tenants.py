@@ -77,3 +77,28 @@ def test_a_column_that_no_filter_can_name(db: Database) -> None:
     for column, told in (("a.b", "a name without a dot"), ("nope", "has no column nope")):
         error = db.error(f"SELECT attach_table('odd', '{{body}}', tenant_column => '{column}')")
         assert told in str(error.message_primary)
+
+
+@pytest.mark.parametrize(
+    ("kind", "stored", "named"),
+    [
+        ("bigint", "1152921504606846976", "1152921504606846976"),
+        ("numeric(6,2)", "1.5", "1.50"),
+        ("boolean", "true", "true"),
+        ("char(5)", "ab", "ab"),
+        ("uuid", "0b0e7c1e-0000-4000-8000-00000000000a", "0B0E7C1E-0000-4000-8000-00000000000A"),
+    ],
+)
+def test_tenants_of_other_types(db: Database, kind: str, stored: str, named: str) -> None:
+    db.rows(f"CREATE TABLE public.rooms (id int PRIMARY KEY, hotel {kind}, body text)")
+    db.rows("INSERT INTO rooms VALUES (1, %s, 'A blue room.'), (2, NULL, 'A room.')", stored)
+    db.rows("SELECT attach_table('rooms', '{body}', tenant_column => 'hotel')")
+    given = "options => jsonb_build_object('tenant', %s::text)"
+    assert found(db, f"lexical_search('room', {given})", named) == {"1"}
+
+
+@pytest.mark.parametrize("kind", ["jsonb", "text[]"])
+def test_a_column_that_names_no_tenant(db: Database, kind: str) -> None:
+    db.rows(f"CREATE TABLE public.rooms (id int PRIMARY KEY, hotel {kind}, body text)")
+    error = db.error("SELECT attach_table('rooms', '{body}', tenant_column => 'hotel')")
+    assert f"tenant_column is hotel, of type {kind}: expected texts" in str(error.message_primary)
