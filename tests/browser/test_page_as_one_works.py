@@ -3,10 +3,11 @@
 import json
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Error, expect
 
 from support.database import add_documents, embed_waiting
 from support.search_page import Site, Visitor
@@ -46,6 +47,23 @@ def test_models_are_asked_on_enter(visit: Visit, site: Site, model_provider: Any
             site.admin.rows("SELECT reset_setting(%s)", name)
 
 
+def test_a_late_answer_by_words_does_not_go_over_the_whole_one(visit: Visit) -> None:
+    one = visit()
+    held: list[Any] = []
+
+    def hold(route: Any) -> None:
+        is_by_words = '"fast"' in str(route.request.post_data)
+        held.append(route) if is_by_words else route.continue_()
+
+    one.page.route("**/v1/search", hold)
+    one.search("filters by metadata")
+    assert held
+    with suppress(Error):  # it was given up
+        held[0].continue_()
+    one.page.wait_for_timeout(1_000)
+    expect(fact(one, "mode")).to_contain_text("hybrid")
+
+
 def test_more_rows_by_the_cursor(visit: Visit) -> None:
     one = visit()
     one.search("search")
@@ -58,6 +76,8 @@ def test_more_rows_by_the_cursor(visit: Visit) -> None:
     chunks = rows.evaluate_all("rows => rows.map((row) => row.dataset.chunk)")
     assert len(set(chunks)) == 20
     assert rows.last.locator(".badge").inner_text() == "20"
+    rows.last.locator(".explain").click()
+    expect(rows.last.locator("table.parts")).to_be_visible()
     assert one.problems() == []
 
 
@@ -124,9 +144,13 @@ def test_a_document_marks_the_words_and_goes_to_them(visit: Visit) -> None:
 
 
 MARKDOWN = (
-    "See the **wombat** [guide to _wombats_](guide.md \"x\") and `wombat --help`.\n\n"
+    'See the **wombat** [guide to _wombats_](guide.md "x") and `wombat --help`.\n\n'
     "| wombat | size |\n|---|---|\n| big | 2 |\n\n> a wombat said `ls` a_b_c 2*3*4\n\n"
     "- [ ] wombat task\n\nBurrow\n======\n\n* * *\n\n[1]: http://burrow.example/x"
+)
+OTHER_MARKS = (
+    "> [!NOTE]\n> a <b>numbat</b> &amp; ==kin==[^1] of <a@burrow.example>\\*\n\n"
+    "```sh\nnumbat '**x**'\n```\n\n|:--:|--|\n| so |\n\n:::tip\nH~2~O<br>for the numbat\n:::\n"
 )  # fmt: skip
 
 
@@ -135,6 +159,7 @@ def test_snippets_relevance_and_copies(visit: Visit, site: Site) -> None:
         ("one.md", "One", MARKDOWN),
         ("two.md", "Two", MARKDOWN),
         ("three.py", "", "# wombat **kwargs"),
+        ("four.md", "Four", OTHER_MARKS),
     ]
     add_documents(site.admin, "animals", copied)
     embed_waiting(site.admin)
@@ -161,6 +186,15 @@ def test_snippets_relevance_and_copies(visit: Visit, site: Site) -> None:
     one.page.get_by_role("button", name="Close").click()
     one.page.locator(".row", has_text="three.py").locator(".title").first.click()
     expect(one.page.get_by_role("dialog").locator(".text")).to_contain_text("# wombat **kwargs")
+    one.page.get_by_role("button", name="Close").click()
+    one.search("numbat")
+    row = one.page.locator(".row", has_text="Four")
+    expect(row.locator(".snippet")).to_have_text(
+        "NOTE a numbat & kin of a@burrow.example* numbat '**x**' so H2O for the numbat"
+    )
+    row.locator(".title").first.click()
+    text = one.page.get_by_role("dialog").locator(".text").inner_text()
+    assert "a numbat & kin of a@burrow.example*\n\nnumbat '**x**'\n" in text
 
 
 def test_what_excludes_is_named_where_nothing_is_found(visit: Visit) -> None:

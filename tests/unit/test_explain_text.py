@@ -7,6 +7,7 @@ from rich.console import Console
 
 from pgblend.cli.search.explain_text import render_text
 from pgblend.cli.search.explain_trace import NOTHING, Trace, detail, figure, milliseconds
+from pgblend.cli.search.plain_snippets import without_markdown
 from support.traces import HOSTILE, hostile, result, stage, trace
 
 
@@ -132,3 +133,19 @@ def test_what_a_session_does_once_is_told_apart() -> None:
     assert bars == {"lexical": 8, "fetch": 8}
     (warm_up,) = [line for line in lines if line.split()[:2] == ["warm", "up"]]
     assert "█" not in warm_up
+
+
+@pytest.mark.parametrize(
+    ("snippet", "shown"),
+    [
+        ("the [guide](a.md) to **it** and `a_b *c*`", "the guide to it and a_b *c*"),
+        (r"\*stars\* and \_lines\_ of 2*3*4", "*stars* and _lines_ of 2*3*4"),
+        ("```python <mark>run</mark> = '**x**' ``` then", "<mark>run</mark> = '**x**' then"),
+        ("&gt; [!NOTE] a &lt;b id=&quot;x&quot;&gt;bold&lt;/b&gt; &amp;amp;", "NOTE a bold &amp;"),
+        ("it[^2] is ==so== at &lt;https://x.example/?a&amp;b&gt;", "it is so at https://x.example/?a&amp;b"),
+        ("|:--:|--| a &lt;br/&gt; H~2~O :::tip ------+---", "a H2O"),
+        ("a &lt; b, `&lt;br&gt;`, a == b, c == d", "a &lt; b, &lt;br&gt;, a == b, c == d"),
+    ],
+)  # fmt: skip
+def test_snippets_lose_the_marks_of_markdown(snippet: str, shown: str) -> None:
+    assert " ".join(without_markdown(snippet).split()) == shown

@@ -45,10 +45,12 @@ function run(how) {
     return;
   }
   const { signal } = running;
+  const words = new AbortController(); // a late answer by words must not go over the whole one
+  const byWords = AbortSignal.any([signal, words.signal]);
   if (isNew) clearAnswer();
   const waits = how === "typed" && isNew;
-  if (waits && !search.other) attempt(signal, () => showSearch(lexicalBody(), signal, false));
-  timer = setTimeout(() => attempt(signal, () => showWhole(signal)), waits ? PAUSE : 0);
+  if (waits && !search.other) attempt(byWords, () => showSearch(lexicalBody(), byWords, false));
+  timer = setTimeout(() => attempt(signal, () => showWhole(signal, words)), waits ? PAUSE : 0);
 }
 
 /** Before anything is typed: where a search looks. */
@@ -71,9 +73,10 @@ async function showSearch(asked, signal, isWhole) {
 /** Return what is sent for a search: while somebody types, it says so. */
 const sent = (asked) => (isEntered ? asked : typed(asked));
 
-async function showWhole(signal) {
+async function showWhole(signal, words) {
   const asked = body();
   const found = search.other ? await showTwo(signal) : await showSearch(asked, signal, true);
+  words.abort();
   settle(isEntered);
   fill(byId("missing"), missing(found.degraded));
   const excluded = found.facts?.excluded ?? found.results[0]?.details.excluded ?? [];
@@ -110,7 +113,7 @@ function moreButton(first, asked) {
     button.disabled = true;
     const next = { ...asked, options: { ...asked.options, after: last.details.cursor } };
     const found = await post("/v1/search", sent(next), running.signal);
-    addRows(found.results, asked, { overview });
+    addRows(found.results, next, { overview });
     shown += found.results.length;
     last = found.results.at(-1) ?? last;
     showCount(shown, total);
@@ -130,7 +133,7 @@ function help({ degraded, facts }) {
     byId("query").value = search.query;
     run("changed");
   } }, label));
-  const lacks = degraded.some((note) => note.startsWith("vector:"));
+  const lacks = facts?.meta?.mode !== "hybrid" && degraded.some((note) => note.startsWith("vector:"));
   const excluded = facts?.excluded ?? [];
   return h("section", { class: "help", "aria-label": "What may help" }, h("ul", {},
     excluded.length > 0 && h("li", { dir: "auto" }, `Passages with ${excluded.join(", ")} are left out: a minus sign before a word excludes it.`),

@@ -2,7 +2,7 @@
 
 import { fill, h, isCalm } from "./dom.js";
 import { get, post } from "./session.js";
-import { isCode, linesWithoutMarkdown, oneLine, place, title } from "./words.js";
+import { isCode, markdownReader, oneLine, place, title } from "./words.js";
 
 const dialog = h("dialog", { class: "drawer", "aria-label": "Document" });
 document.body.append(dialog);
@@ -16,7 +16,7 @@ export async function openDocument(id, at) {
   try {
     const { document: shown, chunks } = await get(`/v1/documents/${id}`);
     const hits = hitsOf(at);
-    const read = isCode(shown) ? (text) => text : linesWithoutMarkdown;
+    const read = isCode(shown) ? (text) => text : markdownReader();
     const text = chunks.map((chunk) => drawChunk(chunk, isAt(chunk, at), at.quote, hits, read));
     const body = h("div", { class: "text", dir: "auto" }, text);
     fill(dialog, head(title(shown), place(shown), steps(body)), facts(shown), body);
@@ -53,7 +53,7 @@ function isAt(chunk, at) {
 function drawChunk(chunk, isHere, quote, hits, read) {
   const text = read([...chunk.content].slice(chunk.own_start).join(""));
   const lines = chunk.start_line === null ? "" : `${chunk.start_line}`;
-  const quotes = isHere && quote ? [quote, read(quote)].map(quoted) : [];
+  const quotes = isHere && quote ? [quote, markdownReader()(quote)].map(quoted) : [];
   const sought = quotes.find((each) => each?.test(text)) ?? hits;
   return h("div", { class: isHere ? "chunk here" : "chunk" },
     h("span", { class: "line" }, lines),

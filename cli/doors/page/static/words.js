@@ -16,34 +16,60 @@ export function snippet(html) {
 /** Return an escaped text as it was. */
 export const plainText = (html) => html.replace(/&(?:amp|lt|gt|quot|#39|#x27);/g, (entity) => ENTITIES[entity]);
 
+/** Return a text as it is written in HTML. */
+const asHtml = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+
 const PROGRAM = /\.(?:py|pyi|js|mjs|ts|tsx|jsx|c|h|cc|cpp|hpp|cs|go|rs|java|kt|swift|rb|php|pl|lua|r|sh|bash|sql|ps1|css|json|ya?ml|toml|ini|conf|log|csv|tsv)$/i;
 
 /** Tell whether a passage is of a program or of data, whose marks are no Markdown. */
 export const isCode = (row) => PROGRAM.test(row.source_key || row.uri || "");
 
-/** Return a snippet without the marks of Markdown: its words stay, and so do its hits. */
-export const withoutMarkdown = (html) => html
+// Signs of code and escaped signs wait in Unicode's last private area, where no pattern finds them.
+const PRIVATE = 0x10fe00;
+const hidden = (text) => text.replace(/<\/?mark>|[!-/:-@[-`{-~]/g, (sign) => (sign.length > 1 ? sign : String.fromCodePoint(PRIVATE + sign.charCodeAt(0))));
+const shown = (text) => text.replace(/[\u{10fe21}-\u{10fe7e}]/gu, (sign) => String.fromCodePoint(sign.codePointAt(0) - PRIVATE));
+
+const INLINE = "a|abbr|b|big|cite|code|del|dfn|em|font|i|ins|kbd|mark|q|s|samp|small|span|strong|su[bp]|u|var|wbr";
+const BLOCK = "br|center|dd|details|div|dl|dt|h[1-6]|hr|img|li|ol|p|picture|pre|source|summary|table|tbody|td|tfoot|th|thead|tr|ul";
+const tags = (names) => new RegExp(`&lt;/?(?:${names})(?:\\s(?:(?!&gt;)[^<])*)?/?&gt;`, "gi");
+const [INLINE_TAGS, BLOCK_TAGS] = [tags(INLINE), tags(BLOCK)];
+
+/** Return a snippet without the marks of Markdown and HTML: its words stay, and so do its hits. */
+export const withoutMarkdown = (html) => shown(html
+  .replace(/(^|\s)(`{3,}|~{3,})[\w+#.-]*(\s.*?\s)\2(?=\s|$)/gs, (_, before, marks, code) => before + hidden(code))
+  .replace(/(^|\s)(?:`{3,}|~{3,})[\w+#.-]*(?=\s|$)/g, "$1") // one fence, with its language
+  .replace(/(^|[^`\\])(`{1,2})(?!`)(.+?)\2(?!`)/g, (_, before, marks, code) => before + hidden(code))
+  .replace(/\\([!-/:-@[-`{-~])/g, (_, sign) => hidden(sign))
+  .replace(/&lt;!--.*?--&gt;/gs, "").replace(INLINE_TAGS, "").replace(BLOCK_TAGS, " ")
+  .replace(/&amp;(?:nbsp|#160);/g, " ").replace(/&amp;(amp|lt|gt|quot|#39);/g, "&$1;")
+  .replace(/&lt;((?:[a-z][a-z0-9+.-]+:|[^\s&@]+@)(?:(?!&[lg]t;)\S)*)&gt;/gi, "$1") // addresses
+  .replace(/\[\^[^[\]\s]+\]:?/g, "") // footnotes
   .replace(/!?\[((?:[^[\]]|\[[^[\]]*\])*)\]\((?:[^()\s]|\([^()\s]*\))*(?:\s[^()]*)?\)/g, "$1") // links
   .replace(/\[\[(?:[^[\]|]*\|)?([^[\]|]+)\]\]/g, "$1")
   .replace(/\[([^[\]]+)\]\[[^[\]]*\]/g, "$1")
-  .replace(/\|?(?:\s*:?-{3,}:?\s*\|)+(?:\s*:?-{3,}:?)?/g, " ").replace(/\s*\|\s*/g, " ") // tables
+  .replace(/\|?(?:\s*:?-{2,}:?\s*\|)+(?:\s*:?-{2,}:?)?/g, " ").replace(/\s*\|\s*/g, " ") // tables
   .replace(/(^|\s)(?:#{1,6}|&gt;|>|[-*+]|\d+\.)(?=\s)/g, "$1") // headings, quotations, items
   .replace(/(^|\s)\[[ xX]\](?=\s)/g, "$1") // tasks
+  .replace(/(^|\s)\[!(\w+)\](?=\s|$)/g, "$1$2").replace(/(^|\s):{3,}[\w-]*(?=\s|$)/g, "$1") // callouts
   .replace(/(^|\s)\[[^[\]\s]+\]:\s+\S+/g, "$1") // what links by name lead to
-  .replace(/(^|\s)(?:={3,}|(?:[*_-] ?){3,})(?=\s|$)/g, "$1") // lines below headings, rules
+  .replace(/(^|\s)(?:={3,}|[-+]{3,}|(?:[*_-] ?){3,})(?=\s|$)/g, "$1") // lines below headings, rules
   .replace(/`+|\*\*|~~/g, "")
-  .replace(/(^|[\s(>])[*_]+(?=[^\s*_])/g, "$1").replace(/([^\s*_])[*_]+(?=[\s).,;:!?<]|$)/g, "$1")
-  .replace(/\\([!-/:-@[-`{-~])/g, "$1");
+  .replace(/(^|\s)==(\S(?:[^=]*\S)?)==(?=[\s.,;:!?)]|$)/g, "$1$2").replace(/(\w)~(\w{1,9})~/g, "$1$2")
+  .replace(/(^|[\s(>])[*_]+(?=[^\s*_])/g, "$1").replace(/([^\s*_])[*_]+(?=[\s).,;:!?<]|$)/g, "$1"));
 
-/** Return a text of several lines without the marks of Markdown; code in it stays as it is. */
-export function linesWithoutMarkdown(text) {
+/**
+ * Return what writes texts without the marks of Markdown, line by line; code stays as it is.
+ *
+ * It is called with the passages of a document in their order, for code goes on over their ends.
+ */
+export function markdownReader() {
   let isCode = false;
-  return text.split("\n").flatMap((line) => {
+  return (text) => text.split("\n").flatMap((line) => {
     if (/^\s*(?:```|~~~)/.test(line)) {
       isCode = !isCode;
       return [];
     }
-    return [isCode || /^(?: {4}|\t)/.test(line) ? line : withoutMarkdown(line)];
+    return [isCode || /^(?: {4}|\t)/.test(line) ? line : plainText(withoutMarkdown(asHtml(line)))];
   }).join("\n");
 }
 
