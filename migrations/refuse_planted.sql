@@ -86,19 +86,26 @@ BEGIN
             SELECT e.extnamespace FROM pg_extension AS e
             WHERE e.extname IN ('vector', 'pg_trgm', 'plpython3u')
             UNION SELECT n.oid FROM pg_namespace AS n WHERE n.nspname = ANY(usual));
-        SELECT string_agg(format('%s of %I', o.identity, r.rolname), ', ' ORDER BY o.identity)
+        -- Owners first: few own anything, and the rest takes several look-ups for each of thousands.
+        WITH others AS MATERIALIZED (
+            SELECT o.oid, o.namespace, o.classid, o.name, r.rolname
+            FROM (
+                SELECT p.oid, p.proowner AS owner, p.pronamespace AS namespace,
+                    'pg_proc'::regclass AS classid, p.proname AS name
+                FROM pg_proc AS p
+                UNION ALL
+                SELECT o.oid, o.oprowner, o.oprnamespace, 'pg_operator'::regclass, o.oprname
+                FROM pg_operator AS o
+            ) AS o
+            -- Members of extensions are no exception: who owns a trusted one adds others to it.
+            INNER JOIN pg_roles AS r ON r.oid = o.owner AND NOT r.rolsuper
+        )
+        SELECT string_agg(format('%s of %I', i.identity, o.rolname), ', ' ORDER BY i.identity)
         INTO found
-        FROM (
-            SELECT p.oid::regprocedure::text AS identity, p.proowner AS owner,
-                p.pronamespace AS namespace, 'pg_proc'::regclass AS classid, p.proname AS name
-            FROM pg_proc AS p
-            UNION ALL
-            SELECT o.oid::regoperator::text, o.oprowner, o.oprnamespace, 'pg_operator'::regclass,
-                o.oprname
-            FROM pg_operator AS o
-        ) AS o
-        -- Members of extensions are no exception: who owns a trusted one adds others to it.
-        INNER JOIN pg_roles AS r ON r.oid = o.owner AND NOT r.rolsuper
+        FROM others AS o
+        CROSS JOIN LATERAL (
+            SELECT CASE WHEN o.classid = 'pg_proc'::regclass THEN o.oid::regprocedure::text
+                ELSE o.oid::regoperator::text END) AS i (identity)
         WHERE o.namespace = ANY(looked_into) AND EXISTS (
             SELECT FROM pg_proc AS c
             WHERE o.classid = 'pg_proc'::regclass AND c.proname = o.name

@@ -1,15 +1,17 @@
 """The command line as its users call it, on a real database with a small library in it."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib.resources import files
 from typing import Any
 
 import psycopg
 import pytest
 from click.testing import CliRunner, Result
+from conftest import Server, temporary_database
 from jsonschema import Draft202012Validator
 
+from pgblend.cli.base.database import connect
 from pgblend.cli.main import cli
 from support.model_provider import DEFAULT_DIMENSIONS, ModelProvider
 
@@ -42,19 +44,46 @@ def pgblend(database_url: str) -> Pgblend:
     return run
 
 
+@pytest.fixture(scope="session")
+def library_template(server: Server, template: str) -> Iterator[tuple[str, list[int]]]:
+    """A database to clone, with a collection `library` of three documents, and their ids."""
+    with temporary_database(server, template) as url:
+        with connect(url) as admin:
+            admin.execute("SELECT blend.add_collection('library')")
+            rows = [
+                admin.execute(
+                    "SELECT document_id FROM blend.ingest_document("
+                    "'library', %s, %s, title => %s, uri => %s, metadata => %s::jsonb)",
+                    [
+                        key,
+                        content,
+                        title,
+                        None if title is None else f"file:///{key}",
+                        json.dumps(more),
+                    ],
+                ).fetchone()
+                for key, title, content, more in DOCUMENTS
+            ]
+            name = admin.info.dbname
+        yield name, [row[0] for row in rows if row is not None]
+
+
 @pytest.fixture
-def library(connection: psycopg.Connection) -> list[int]:
-    """A collection `library` with three documents; returns their ids."""
-    connection.execute("SELECT blend.add_collection('library')")
-    rows = [
-        connection.execute(
-            "SELECT document_id FROM blend.ingest_document("
-            "'library', %s, %s, title => %s, uri => %s, metadata => %s::jsonb)",
-            [key, content, title, None if title is None else f"file:///{key}", json.dumps(more)],
-        ).fetchone()
-        for key, title, content, more in DOCUMENTS
-    ]
-    return [row[0] for row in rows if row is not None]
+def database_url(request: pytest.FixtureRequest, server: Server, template: str) -> Iterator[str]:
+    """A fresh clone of the migrated template; of one with documents where a test asks for them.
+
+    Storing them takes five times as long as a clone.
+    """
+    if "library_template" in request.fixturenames:
+        template, _ = request.getfixturevalue("library_template")
+    with temporary_database(server, template) as url:
+        yield url
+
+
+@pytest.fixture
+def library(library_template: tuple[str, list[int]], database_url: str) -> list[int]:
+    """The ids of the documents in the test's collection `library`."""
+    return library_template[1]
 
 
 def parse_valid(result: Result, schema_name: str) -> Any:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import zlib
 from collections.abc import Callable, Iterator
+from functools import cache
 from itertools import count
 from typing import Any
 
@@ -27,18 +28,16 @@ JSON = "Content-Type: application/json"
 _texts = count()
 
 
-def bomb(mebibytes: int, *, kind: int = 31) -> bytes:
-    """Return a JSON text, packed: kind 31 is gzip, 15 deflate."""
+@cache  # seconds each
+def bomb(kind: int = 31) -> bytes:
+    """Return a JSON text of a gibibyte, packed: kind 31 is gzip, 15 deflate."""
     pack = zlib.compressobj(9, wbits=kind)
     parts = [pack.compress(b'{"object": "')]
-    parts += [pack.compress(b"a" * MEBIBYTE) for _ in range(mebibytes)]
+    parts += [pack.compress(b"a" * MEBIBYTE) for _ in range(1024)]
     return b"".join([*parts, pack.compress(b'"}'), pack.flush()])
 
 
-BOMB = bomb(1024)
-
-
-def packed(encoding: str = "gzip", body: bytes = BOMB) -> bytes:
+def packed(body: bytes, encoding: str = "gzip") -> bytes:
     return http_answer(body, "200 OK", JSON, f"Content-Encoding: {encoding}")
 
 
@@ -101,8 +100,8 @@ def refusal(answer: httpx.Response) -> str:
 def test_a_packed_answer_does_not_fill_the_gateway(
     gateway: GatewayProcess, provider: Provider, encoding: str
 ) -> None:
-    body = bomb(1024, kind=15) if encoding == "deflate" else BOMB
-    provider.says = lambda: packed(encoding, body)
+    body = bomb(15 if encoding == "deflate" else 31)
+    provider.says = lambda: packed(body, encoding)
     assert refusal(embed(gateway)).startswith("provider_")
     assert psutil.Process(gateway.pid).memory_info().rss < 900 * MEBIBYTE
     status = f"/proc/{gateway.pid}/status"
@@ -116,7 +115,7 @@ def test_one_that_is_packed_though_nobody_asked_is_read(
 ) -> None:
     plain = embedded([0.6, 0.8]).partition(b"\r\n\r\n")[2]
     pack = zlib.compressobj(wbits=31)
-    provider.says = lambda: packed(body=pack.copy().compress(plain) + _rest(plain))
+    provider.says = lambda: packed(pack.copy().compress(plain) + _rest(plain))
     assert embed(gateway).json()["data"][0]["embedding"] == pytest.approx([0.6, 0.8])
 
 
