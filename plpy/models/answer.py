@@ -1,6 +1,5 @@
 """What became of a request to the model gateway; keys in what it says are masked."""
 
-import http.client
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -71,6 +70,8 @@ def gateway_answer(
     nothing that jsonb cannot: characters 0 are left out, lone surrogates replaced. One whose
     numbers are infinite, or that is nested too deeply to be read again, is none.
     """
+    from http.client import HTTPException  # a search that asks no model goes without
+
     named = one_line(url)
     try:
         status, text = exchange()
@@ -80,7 +81,7 @@ def gateway_answer(
     except OverflowError as error:
         told = f"the model gateway at {named} answered too much: {error}"
         return problem(told, "Is it a model gateway? The setting limits has answer_bytes.")
-    except (OSError, ValueError, http.client.HTTPException) as error:
+    except (OSError, ValueError, HTTPException) as error:
         told = f"the model gateway at {named} cannot be reached: {one_line(str(error), known)}"
         return problem(told, "Start it: pgblend up, or pgblend gateway.")
     try:
