@@ -46,43 +46,41 @@ def judged(pgblend: Pgblend, tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {},
-        {"feedback": {"passages": 0}},
-        {"fusion": "rrf", "weights": {"vector": 2}, "rrf_k": 20},
-        {"fusion": "rrf", "bonus": {"kind": "both_top", "depth": 5, "amount": 0.1,
-                                    "unit": "attainable"}},
-        {"normalization": {"method": "minmax"}, "feedback": {"passages": 1, "weight": 2}},
-        {"normalization": {"method": "theoretical"}},
-        {"normalization": {"method": "absolute"}, "feedback": {"passages": 0}},
-        {"normalization": {"method": "zscore"}, "feedback": {"passages": 0}},
-    ],
-)  # fmt: skip
-def test_fused_again_as_a_search_fuses(
-    judged: None, committed: Database, options: dict[str, Any]
-) -> None:
-    settings = committed.value(
-        "SELECT pgblend._search_settings(%s, NULL, '{}')", json.dumps(options)
-    )
-    pools = read_pools(
-        committed.connection, "mine", lambda key: key < "q13", settings, lambda count: None
-    )
-    assert len(pools) == 5
-    for pool in pools:
-        rows = committed.rows(
-            "SELECT source_key, score FROM pgblend_data.judged_query AS q"
-            " CROSS JOIN LATERAL hybrid_search(q.query, 40, '{mine}', NULL, NULL, %s, q.embedding)"
-            " WHERE q.key = %s ORDER BY source_key",
-            json.dumps(options),
-            pool.key,
+OPTIONS: list[dict[str, Any]] = [
+    {},
+    {"feedback": {"passages": 0}},
+    {"fusion": "rrf", "weights": {"vector": 2}, "rrf_k": 20},
+    {"fusion": "rrf", "bonus": {"kind": "both_top", "depth": 5, "amount": 0.1,
+                                "unit": "attainable"}},
+    {"normalization": {"method": "minmax"}, "feedback": {"passages": 1, "weight": 2}},
+    {"normalization": {"method": "theoretical"}},
+    {"normalization": {"method": "absolute"}, "feedback": {"passages": 0}},
+    {"normalization": {"method": "zscore"}, "feedback": {"passages": 0}},
+]  # fmt: skip
+
+
+def test_fused_again_as_a_search_fuses(judged: None, committed: Database) -> None:
+    for options in OPTIONS:
+        settings = committed.value(
+            "SELECT pgblend._search_settings(%s, NULL, '{}')", json.dumps(options)
         )
-        fused = fuse_again(pool, settings)
-        keys = [pool.source_keys[chunk_id] for chunk_id in fused.chunk_ids]
-        again = dict(zip(keys, fused.points, strict=True))
-        assert again == pytest.approx(dict(rows), abs=1e-6)
-        assert 0 <= ndcg(pool, settings) <= 1
+        pools = read_pools(
+            committed.connection, "mine", lambda key: key < "q13", settings, lambda count: None
+        )
+        assert len(pools) == 5
+        for pool in pools:
+            rows = committed.rows(
+                "SELECT source_key, score FROM pgblend_data.judged_query AS q CROSS JOIN LATERAL"
+                " hybrid_search(q.query, 40, '{mine}', NULL, NULL, %s, q.embedding)"
+                " WHERE q.key = %s ORDER BY source_key",
+                json.dumps(options),
+                pool.key,
+            )
+            fused = fuse_again(pool, settings)
+            keys = [pool.source_keys[chunk_id] for chunk_id in fused.chunk_ids]
+            again = dict(zip(keys, fused.points, strict=True))
+            assert again == pytest.approx(dict(rows), abs=1e-6), options
+            assert 0 <= ndcg(pool, settings) <= 1
 
 
 def test_tuning_notices_that_the_vectors_are_better(

@@ -24,15 +24,17 @@ ARM = """
 
 @pytest.fixture(scope="module")
 def bits(module_connection: psycopg.Connection) -> Iterator[Database]:
-    """Documents with random vectors; every tenth is rare."""
+    """Documents of 25 passages with random vectors; every tenth is rare."""
     db = Database(module_connection)
     add_word_lists(db.connection)
     db.rows("SELECT add_collection('c')")
     db.rows("SELECT create_embedding_space('bits', 'm', %s, 'binary', probe => false)", DIMENSIONS)
     db.rows(
-        "SELECT count(d.status) FROM generate_series(1, %s) AS i, LATERAL ingest_document("
-        "'c', i::text, '', chunks => jsonb_build_array(jsonb_build_object('content', 'w ' || i)),"
-        " metadata => jsonb_build_object('rare', i %% 10 = 0)) AS d",
+        "SELECT count(d.status) FROM ("
+        " SELECT i / 25 AS key, jsonb_agg(jsonb_build_object('content', 'w ' || i)) AS chunks"
+        " FROM generate_series(0, %s - 1) AS i GROUP BY i / 25 ORDER BY i / 25) AS t,"
+        " LATERAL ingest_document('c', t.key::text, '', chunks => t.chunks,"
+        " metadata => jsonb_build_object('rare', t.key %% 10 = 0)) AS d",
         ROWS,
     )
     chance = random.Random(5)

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+import psycopg
 import pytest
 from numpy.typing import NDArray
 
@@ -63,9 +64,16 @@ def models(seed: int = 7, noise: float = 0.02) -> tuple[Vectors, Vectors]:
     return unit(older @ turned + noise * rng.normal(size=(DOCUMENTS, NEWER))), older
 
 
+@pytest.fixture(scope="module")
+def stored(module_connection: psycopg.Connection) -> Library:
+    return Library(Database(module_connection), *models(), filled=250)
+
+
 @pytest.fixture
-def library(db: Database) -> Library:
-    return Library(db, *models(), filled=250)
+def library(stored: Library, db: Database) -> Library:
+    """What the module has stored, in the test's transaction."""
+    stored.db = db
+    return stored
 
 
 @contextmanager
@@ -110,9 +118,9 @@ def test_words_alone_have_the_cosines_of_either_model(library: Library) -> None:
     assert rows[0][1] is not None
 
 
-def test_what_would_lose_too_much_is_refused_and_told(db: Database) -> None:
-    newer, older = models()
-    Library(db, np.random.default_rng(1).permutation(newer), older, filled=250)
+def test_what_would_lose_too_much_is_refused_and_told(library: Library) -> None:
+    db = library.db
+    library.store("newer", np.random.default_rng(1).permutation(library.newer), range(250))
     said = db.error("SELECT * FROM bridge_embedding_space('newer')")
     assert said.sqlstate == "55000"
     assert re.fullmatch(
@@ -228,11 +236,12 @@ def test_only_admins_and_only_their_own_matrix(library: Library) -> None:
     assert db.value("SELECT bridged_from FROM embedding_spaces WHERE active") == "older"
 
 
-def test_few_pairs_and_no_space_before(db: Database) -> None:
-    library = Library(db, *models(), filled=199)
+def test_few_pairs_and_no_space_before(library: Library) -> None:
+    db = library.db
+    db.rows("DELETE FROM pgblend_data.embedding_newer WHERE chunk_id >= %s", library.ids[199])
     said = db.error("SELECT bridge_embedding_space('newer')")
     assert "199 passages have a vector in both spaces: expected 200" in str(said.message_primary)
     assert db.error("SELECT bridge_embedding_space('nope')").sqlstate == "22023"
     db.rows("SELECT drop_embedding_space('older', true)")
-    said = library.db.error("SELECT bridge_embedding_space('newer')")
+    said = db.error("SELECT bridge_embedding_space('newer')")
     assert "searches use no embedding space yet" in str(said.message_primary)
