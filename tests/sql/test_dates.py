@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import psycopg
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,9 +19,10 @@ SEARCHES = {
 }
 
 
-@pytest.fixture(autouse=True)
-def library(db: Database) -> None:
+@pytest.fixture(scope="module", autouse=True)
+def library(module_connection: psycopg.Connection) -> None:
     """One document by each rule of the date; the words, and so the scores, are all the same."""
+    db = Database(module_connection)
     db.rows("""SELECT set_setting('dedup', '"off"')""")
     add_space(db)
     db.rows("SELECT add_collection('c')")

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import psycopg
 import pytest
 
 from support.database import Database, add_documents, add_space, embed_waiting, vector_of
@@ -23,8 +24,9 @@ def search(request: pytest.FixtureRequest) -> Search:
     return lambda arguments="10": call.replace("{}", arguments, 1)
 
 
-@pytest.fixture(autouse=True)
-def library(db: Database) -> None:
+@pytest.fixture(scope="module", autouse=True)
+def library(module_connection: psycopg.Connection) -> None:
+    db = Database(module_connection)
     add_space(db)
     for name in ("even", "odd"):
         db.rows("SELECT add_collection(%s)", name)

@@ -29,8 +29,10 @@ def crowd(module_connection: psycopg.Connection[Any]) -> Iterator[Database]:
     db.rows("SELECT add_collection('c', 'simple')")
     add_space(db, "crowd", DIMENSIONS)
     db.rows(
-        "SELECT count(d.status) FROM generate_series(1, %s) AS i,"
-        " LATERAL ingest_document('c', i::text, 'word ' || i) AS d",
+        "SELECT count(d.status) FROM ("
+        " SELECT i / 30 AS key, jsonb_agg(jsonb_build_object('content', 'word ' || i)) AS chunks"
+        " FROM generate_series(0, %s - 1) AS i GROUP BY i / 30 ORDER BY i / 30) AS t,"
+        " LATERAL ingest_document('c', t.key::text, '', chunks => t.chunks) AS d",
         ROWS,
     )
     chance = random.Random(3)

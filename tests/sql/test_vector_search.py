@@ -11,7 +11,7 @@ from pgblend.cli.base.database import connect
 from support.database import Database, add_documents, add_space, stage
 
 HNSW = "pgblend_data.embedding_s_embedding_hnsw"
-ROWS = 2_500
+ROWS = 1_250
 
 
 def add_vectors(db: Database, vectors: dict[str, list[float]], space: str = "s") -> None:
@@ -153,9 +153,9 @@ def indexed(module_connection: psycopg.Connection) -> Iterator[Database]:
         db.rows("SELECT add_collection(%s)", name)
     db.rows(
         "SELECT count(d.status) FROM generate_series(1, %s) AS i, LATERAL ingest_document("
-        "CASE WHEN i %% 500 = 0 THEN 'small' ELSE 'big' END, i::text, '', chunks =>"
+        "CASE WHEN i %% 250 = 0 THEN 'small' ELSE 'big' END, i::text, '', chunks =>"
         " jsonb_build_array(jsonb_build_object('content', 'word ' || i)),"
-        " metadata => jsonb_build_object('rare', i %% 250 = 0)) AS d",
+        " metadata => jsonb_build_object('rare', i %% 125 = 0)) AS d",
         ROWS,
     )
     add_space(db, "s", 3)
