@@ -38,6 +38,7 @@ _METADATA = {
     "relation": "relation",
     "coverage": "coverage",
 }
+_CHANGED = "dcterms:modified"  # which EPUB 3 asks of each book
 _PAGES = frozenset(("application/xhtml+xml", "text/html", "application/x-dtbook+xml", "text/xml"))
 _GET_ANEW = "get the book anew from where it comes from"
 
@@ -137,6 +138,11 @@ def _metadata(package: Any) -> dict[str, Any]:
             values = [parse_page(value).text if "<" in value else value for value in values]
         if values:
             found[key] = values if name == "subject" or len(values) > 1 else values[0]
+    changed = next(
+        (meta.text for meta in package.iter("{*}meta") if meta.get("property") == _CHANGED), ""
+    )
+    if changed:
+        found["modified"] = storable_text(changed.strip())
     if others := _values(package, "title")[1:]:
         found["subtitle"] = ": ".join(others)
     return found

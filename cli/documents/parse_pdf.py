@@ -146,7 +146,7 @@ def parse_pdf(data: bytes) -> Document:
     return replace(
         first,
         title=stated_title(info.get("Title", "")),
-        metadata=_metadata(info, count, pages.running),
+        metadata=_metadata(_with_times(info, data), count, pages.running),
         left_out=tuple(dict.fromkeys([*left_out, *attached])),
         further=() if second is None else chain([second], parts),
     )
@@ -257,6 +257,19 @@ def _attached(pdf: pdfium.PdfDocument) -> Iterator[str]:
             yield pdf.get_attachment(number).get_name()
         except pdfium.PdfiumError:
             yield f"attachment {number + 1}"
+
+
+_XMP_TIME = rb"<(?:\w+:)?%s>\s*([^<]{4,40})<|\bxmp:%s\s*=\s*[\"']([^\"']{4,40})"
+
+
+def _with_times(info: dict[str, str], data: bytes) -> dict[str, str]:
+    """Return what a PDF says of itself, with the times of its XMP where PDF 2.0 has them alone."""
+    told = {"CreationDate": b"CreateDate", "ModDate": b"ModifyDate"}
+    if any(info.get(name) for name in told):
+        return info
+    found = {name: re.search(_XMP_TIME % (xmp, xmp), data) for name, xmp in told.items()}
+    times = {name: (each[1] or each[2]).decode("latin-1") for name, each in found.items() if each}
+    return info | times
 
 
 def _metadata(info: dict[str, str], pages: int, running: Running) -> dict[str, object]:

@@ -1,6 +1,7 @@
 """When a page, a PDF, an RTF, a picture or an office file was written, as they say it."""
 
 import io
+import zipfile
 from typing import Any
 
 import pytest
@@ -118,6 +119,33 @@ def test_an_office_file_tells_its_date(times: str, expected: str | None) -> None
     made = package(main, {main: text, about: TIMES % times}, relations)
     media_type = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
     assert day(made, media_type) == expected
+
+
+@pytest.mark.parametrize(
+    "xmp",
+    [
+        "<xmp:ModifyDate>2024-03-05T10:00:00+01:00</xmp:ModifyDate>",
+        '<rdf:Description xmp:CreateDate="2023-01-01" xmp:ModifyDate="2024-03-05T10:00:00Z"/>',
+    ],
+)
+def test_a_pdf_without_other_properties_tells_its_date_by_xmp(xmp: str) -> None:
+    pdf = written_pdf([[Print(72, 700, 12, "A report on valves")]], "Valves")
+    assert day(pdf + f"\n% {xmp}\n".encode(), "application/pdf") == "2024-03-05"
+
+
+def test_a_book_tells_its_date() -> None:
+    container = '<container><rootfiles><rootfile full-path="b.opf"/></rootfiles></container>'
+    book = (
+        '<package><meta property="dcterms:modified">2024-03-05T10:00:00Z</meta>'
+        '<manifest><item id="a" href="a.xhtml" media-type="application/xhtml+xml"/></manifest>'
+        '<spine><itemref idref="a"/></spine></package>'
+    )
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("META-INF/container.xml", container)
+        archive.writestr("b.opf", book)
+        archive.writestr("a.xhtml", "<html><body><p>A report</p></body></html>")
+    assert day(file.getvalue(), "application/epub+zip") == "2024-03-05"
 
 
 @pytest.mark.parametrize("tag", ["DateTimeOriginal", "DateTime"])
