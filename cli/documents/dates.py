@@ -34,16 +34,21 @@ def own_date(document: Document) -> datetime | None:
     if times:
         return max(times)
     by_key = {_plain(str(key)): key for key in document.metadata}
-    told = (document.metadata[by_key[key]] for key in _KEYS if key in by_key)
-    return next(_known(one for value in told for one in _each(value)), None)
+    told = ((key, document.metadata[by_key[key]]) for key in _KEYS if key in by_key)
+    return next(_known(one for key, value in told for one in _each(key, value)), None)
 
 
 def _plain(key: str) -> str:
     return re.sub(r"[\W_]", "", unicodedata.normalize("NFC", key.lower()))
 
 
-def _each(value: Any) -> Iterable[Any]:
-    """Return the dates of a list, or that of a mapping such as {date: …, author: …}."""
+def _each(key: str, value: Any) -> Iterable[Any]:
+    """Return the dates of a list, or that of a mapping such as {date: …, author: …}.
+
+    The Italian, Polish and Portuguese word for a date is that for any data in English.
+    """
+    if key == "data":
+        return [value] if isinstance(value, str) else []
     if isinstance(value, dict):
         return [value.get("date")]
     return value if isinstance(value, list | tuple) else [value]

@@ -91,6 +91,11 @@ def test_which_of_several_dates_counts() -> None:
     assert own_date(Document(metadata=told)) == datetime(2021, 1, 1, tzinfo=UTC)
     assert own_date(Document(metadata={**told, "date": "2022-01-01"})).year == 2022  # type: ignore[union-attr]
     assert own_date(Document(metadata={"author": "2020-01-01"})) is None
+    assert own_date(Document(metadata={"data": "31 gennaio 2026"})) == datetime(
+        2026, 1, 31, tzinfo=UTC
+    )
+    for value in ([1769860800], {"date": "2026-01-31"}, 1769860800):
+        assert own_date(Document(metadata={"data": value})) is None
     for value in (["soon", "2026-01-31"], {"date": "2026-01-31", "author": "Ann"}):
         assert own_date(Document(metadata={"last_update": value})) == datetime(
             2026, 1, 31, tzinfo=UTC
