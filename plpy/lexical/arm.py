@@ -31,12 +31,14 @@ from pgblend.plpy.lexical.corrections import (
 from pgblend.plpy.lexical.deadline import Deadline, arm_deadline
 from pgblend.plpy.lexical.query import asked_of
 from pgblend.plpy.lexical.question_words import question_words
+from pgblend.plpy.lexical.spellings import other_spellings, rare_spellings
 from pgblend.plpy.lexical.terms import (
     QueryTerms,
     lexemes_of_words,
     own_df,
     query_idf,
     query_terms,
+    with_others,
     with_stand_ins,
     with_synonyms,
     words_of_lexemes,
@@ -99,6 +101,10 @@ class LexicalArm:
             return WordList(NOTHING)
         deadline = self._begin()
         counts = self._count(configs, lexemes, scope.by_document, deadline)
+        if 0 in own_df(counts) and self._spells_unknown(query, terms):
+            terms = self._terms(query)
+            configs, lexemes = terms.configs, terms.lexemes
+            counts = self._count(configs, lexemes, scope.by_document, deadline)
         # A single collection in which words were counted has an index.
         if not counts.total_length or len(scope.collection_ids) > 1:
             self._check_index()
@@ -177,8 +183,48 @@ class LexicalArm:
             terms = query_terms(self.db, self.port, query, *where)
             if scope.synonyms:
                 terms = with_synonyms(self.db, terms, scope.synonyms)
+            if spellings := other_spellings(asked_of(query).text):
+                every = [part.lexemes for part in terms.parts]
+                terms = self._with_spellings(terms, spellings, every)
             self._parsed[query] = terms
         return self._parsed[query]
+
+    def _spells_unknown(self, query: str, terms: QueryTerms) -> bool:
+        """Look for rare spellings of what no passage has; tell whether any is there."""
+        known = self._counted | terms.covered
+        unknown = [
+            [lexeme for lexeme in part.lexemes if (part.config, lexeme) not in known]
+            for part in terms.parts
+        ]
+        spellings = rare_spellings(asked_of(query).text)
+        if spellings:
+            self._parsed[query] = self._with_spellings(terms, spellings, unknown)
+        return self._parsed[query] is not terms
+
+    def _with_spellings(
+        self,
+        terms: QueryTerms,
+        spellings: Sequence[tuple[str, str]],
+        wanted: Sequence[Sequence[str]],
+    ) -> QueryTerms:
+        """Return a query whose names, of wanted lexemes, are spelt in other ways that are there."""
+        from pgblend.plpy.lexical.synonyms import same_names  # of few searches
+
+        found = [
+            same_names(self.db, spellings, part.config, of_part)
+            for part, of_part in zip(terms.parts, wanted, strict=True)
+        ]
+        pairs = list(zip(terms.parts, found, strict=True))
+        asked = [(part.config, x) for part, of_part in pairs for one in of_part for x in one.others]
+        if not asked:
+            return terms
+        configs, lexemes = map(list, zip(*asked, strict=True))
+        self._count(configs, lexemes, self.scope.by_document, self._begin())
+        found = [
+            [one for one in of_part if {(part.config, x) for x in one.others} <= self._counted]
+            for part, of_part in pairs
+        ]
+        return with_others(terms, found) if any(found) else terms
 
     def _begin(self) -> Deadline:
         """Make the session ready, which counts against no limit, then start the clock."""
@@ -355,7 +401,7 @@ def told_synonyms(terms: QueryTerms, found: CandidateList) -> Sequence[Mapping[s
     from pgblend.plpy.lexical.synonyms import told_stand_ins  # of few searches
 
     told = [told_stand_ins(of_part) for of_part in terms.stand_ins]
-    return [told[place] for place in found.parts]
+    return [told[place] for place in found.parts] if any(told) else ()
 
 
 def has_name(lexemes: Sequence[str], counts: Counts) -> bool:

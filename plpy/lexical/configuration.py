@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from pgblend.plpy.base.session import Database, keep_value
+from pgblend.plpy.lexical.spellings import spelt_anew
 from pgblend.plpy.lexical.words import indexable_text
 
 _LONGEST = 250  # characters
@@ -71,10 +72,10 @@ class Vocabulary:
 
 
 def read_meaning(db: Database, config_name: str, words: str) -> Meaning:
-    """Return what words look for; without words or the configuration nothing."""
+    """Return what words look for, in all spellings; without words or the configuration nothing."""
     if len(words) > _LONGEST:
         words = " ".join(word[:_LONGEST] for word in words.split())
-    asked = indexable_text(words, config_name)
+    asked = indexable_text(" ".join([words, *spelt_anew(words)]), config_name)
     rows = db.run(_MEANING, ["text", "text"], config_name, asked) if asked.strip() else ()
     return Meaning(rows[0]["version"], rows[0]["lexemes"]) if rows else Meaning("", ())
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from pgblend.plpy.base.session import Database, Row, Rows
 from pgblend.plpy.lexical.forms import PICTURE, identifiers, small, whole_name
+from pgblend.plpy.lexical.spellings import spelt_anew
 from pgblend.plpy.lexical.words import RUN, SYLLABLE, indexable_text
 
 # ruff: noqa: RUF001 - signs that look like others are what this is about
@@ -286,9 +287,12 @@ def _operands(
 
 def literal_condition(db: Database, query: str, config: str) -> str:
     """Return what a query asks of bodies as a tsquery: all of its words, nothing it excludes."""
+    groups = [
+        group for text in (query, *spelt_anew(query)) for group in query_groups(text)["groups"]
+    ]
     asked = [
         (number, kind, text)
-        for number, group in enumerate(query_groups(query)["groups"], 1)
+        for number, group in enumerate(groups, 1)
         for kind in ("words", "phrases", "excluded")
         for text in group[kind]
     ]
@@ -307,9 +311,24 @@ def literal_condition(db: Database, query: str, config: str) -> str:
 def _operand_rows(
     db: Database, config: str, texts: Sequence[str], is_words: Sequence[bool]
 ) -> Rows:
-    """Return texts as tsqueries under a configuration, rows of _query_operands."""
-    values = config, [indexable_text(text, config) for text in texts], is_words
-    return db.run(_OPERANDS, ["text", "text[]", "boolean[]"], *values)
+    """Return texts as tsqueries under a configuration, rows of _query_operands.
+
+    Any spelling of a text's names will do (spelt_anew).
+    """
+    spelt = [(place, other) for place, text in enumerate(texts) for other in spelt_anew(text)]
+    asked = [*texts, *(other for _, other in spelt)]
+    of_words = [*is_words, *(is_words[place] for place, _ in spelt)]
+    values = config, [indexable_text(text, config) for text in asked], of_words
+    rows = db.run(_OPERANDS, ["text", "text[]", "boolean[]"], *values)
+    if not spelt:
+        return rows
+    places = [*range(len(texts)), *(place for place, _ in spelt)]
+    operands: dict[int, list[str]] = {}
+    for row in rows:
+        operands.setdefault(places[row["place"]], []).append(f"({row['operand']})")
+    return [
+        {"place": place, "operand": " | ".join(found)} for place, found in sorted(operands.items())
+    ]
 
 
 def joined_condition(db: Database, operands: Sequence[Operand]) -> str:

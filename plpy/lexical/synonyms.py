@@ -1,11 +1,13 @@
 """Words and phrases of a query that stand for others in the lexical arm."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 from typing import NamedTuple
 
 from pgblend.plpy.base.catalog import Synonyms
 from pgblend.plpy.base.session import Database, keep_value
 from pgblend.plpy.lexical.configuration import CONFIG
+from pgblend.plpy.lexical.spellings import spelt_anew
 from pgblend.plpy.lexical.words import indexable_text
 
 _LONGEST, _MOST_CONFIGURATIONS = 250, 10
@@ -19,16 +21,22 @@ SELECT ARRAY(
 {CONFIG.format(name="$1")}"""
 
 Lexemes = tuple[str, ...]
+# As it is typed comes first: all spellings of a name together weigh less than that.
+_OF_JOINED, _OF_PARTS, _OF_NAME = 0.9, 0.6, 0.3
 
 
 class StandIn(NamedTuple):
-    """What a query's `lexemes` stand for as well, as `words` say `text`, and its weight beside."""
+    """What a query's `lexemes` stand for as well, as `words` say `text`, and its weight beside.
+
+    Where it `is_same`, it is no synonym but the same name in another spelling.
+    """
 
     words: str
     lexemes: Lexemes
     text: str
     others: Lexemes
     weight: float
+    is_same: bool = False
 
 
 class Thesaurus(NamedTuple):
@@ -82,7 +90,27 @@ def word_pairs(config: str, synonyms: Sequence[Synonyms]) -> Iterator[tuple[str,
         if one.get("language") in (None, config) and one.get("weight") != 0:
             for words in one["words"]:
                 for text in one.get("to", one["words"]):
-                    yield words, text, one.get("weight", 1.0)
+                    spelt = product([words, *spelt_anew(words)], [text, *spelt_anew(text)])
+                    yield from ((*pair, one.get("weight", 1.0)) for pair in spelt)
+
+
+def same_names(
+    db: Database, spellings: Sequence[tuple[str, str]], config: str, known: Sequence[str]
+) -> list[StandIn]:
+    """Return what names of a query are as well under a configuration; `known` are its lexemes."""
+    texts = list(dict.fromkeys(text for pair in spellings for text in pair if text[0] != "="))
+    lexemes_of = dict(zip(texts, sequences(db, config, texts), strict=True))
+    found = []
+    for name, other in spellings:
+        words, others = lexemes_of[name], lexemes_of.get(other, (other,))
+        is_joined = " " not in other
+        # Where a space parts them each is a word: one that is a stop word belongs to no name.
+        is_whole = len(words) > name.count(" ") and len(others) > other.count(" ")
+        own = tuple(word for word in words if word in known)
+        if own and is_whole and (len(others) == 1 or not is_joined):
+            weight = _OF_NAME if other[0] == "=" else _OF_JOINED if is_joined else _OF_PARTS
+            found.append(StandIn(name, own, other, others, weight, is_same=True))
+    return found
 
 
 def sequences(db: Database, config: str, texts: Sequence[str]) -> list[Lexemes]:
@@ -100,12 +128,14 @@ def stand_in_weights(
     """Return what the lexemes that stand for a query's `own` weigh.
 
     Together the lexemes of one text weigh what they would in a query, or what they stand for where
-    that is less: a rare synonym is no better than the word itself. `idf` has all of them.
+    that is less: a rare synonym is no better than the word itself. A single one that is the same
+    name weighs what it stands for. `idf` has all of them.
     """
     weights: dict[str, float] = {}
     for one in found:
         total = sum(idf[lexeme] for lexeme in one.others)
-        most = min(total, sum(idf[lexeme] for lexeme in one.lexemes))
+        of_own = sum(idf[lexeme] for lexeme in one.lexemes)
+        most = of_own if one.is_same and len(one.others) == 1 else min(total, of_own)
         for lexeme in set(one.others).difference(own):
             weight = one.weight * most * idf[lexeme] / total if total > 0 else 0.0
             weights[lexeme] = max(weight, weights.get(lexeme, 0.0))
@@ -116,6 +146,6 @@ def told_stand_ins(found: Sequence[StandIn]) -> dict[str, list[str]]:
     """Return by words of the query the texts that they stand for."""
     told: dict[str, list[str]] = {}
     for one in found:
-        if one.text not in told.setdefault(one.words, []):
+        if not one.is_same and one.text not in told.setdefault(one.words, []):
             told[one.words].append(one.text)
     return told

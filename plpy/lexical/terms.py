@@ -208,14 +208,25 @@ def with_synonyms(db: Database, terms: QueryTerms, synonyms: Sequence[Synonyms])
     from pgblend.plpy.lexical.synonyms import stand_ins  # of few searches
 
     text = asked_of(terms.query).text
-    found, parts = [], []
-    for part, version in zip(terms.parts, terms.versions, strict=True):
-        found.append(stand_ins(db, text, part.config, version, synonyms) if part.lexemes else [])
-        others = {lexeme: 0.0 for one in found[-1] for lexeme in one.others}
+    pairs = zip(terms.parts, terms.versions, strict=True)
+    found = [
+        stand_ins(db, text, part.config, version, synonyms) if part.lexemes else []
+        for part, version in pairs
+    ]
+    return with_others(terms, found)
+
+
+def with_others(terms: QueryTerms, found: "Sequence[Sequence[StandIn]]") -> QueryTerms:
+    """Return a query that has the lexemes of what stands for words of each part as well."""
+    parts = []
+    for part, of_part in zip(terms.parts, found, strict=True):
+        others = {lexeme: 0.0 for one in of_part for lexeme in one.others}
         boosts = others | dict(zip(part.lexemes, part.weights, strict=True))
         ranked = sorted(boosts)
         parts.append(part._replace(lexemes=ranked, weights=[boosts[one] for one in ranked]))
-    return terms._replace(parts=parts, stand_ins=found)
+    before = terms.stand_ins or [[] for _ in parts]
+    stand_ins = [[*first, *more] for first, more in zip(before, found, strict=True)]
+    return terms._replace(parts=parts, stand_ins=stand_ins)
 
 
 def with_stand_ins(

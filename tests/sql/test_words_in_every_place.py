@@ -28,6 +28,9 @@ KINDS = {
     "version": ("english", "v2.17", "2.17"),
     "bare version": ("english", "4.19", "v4.19"),
     "number of a name": ("english", "falcon7.5", "falcon 7.5"),
+    "parted": ("german", "ZX-81", "zx81"),
+    "joined": ("english", "vc20", "VC-20"),
+    "spaced": ("simple", "Norm 66203", "norm66203"),
 }
 # Where one text is a part of the other once both are in one form of Unicode.
 FORMS = ["decomposed", "composed", "soft hyphen", "ligature", "wide", "character"]

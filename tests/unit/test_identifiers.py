@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgblend.plpy.lexical.forms import identifiers
+from pgblend.plpy.lexical.spellings import other_spellings, rare_spellings, spelt_anew
 from pgblend.plpy.lexical.words import index_parts
 
 
@@ -87,3 +88,33 @@ def test_index_parts_are_what_the_parser_gets() -> None:
     ]
     assert index_parts("", "C:\\tmp\\a_b", "", 0)[-1] == "'=a_b':1C '=c:\\\\tmp\\\\a_b':1C"
     assert index_parts("", "", "東京都", 0)[2] != "東京都"
+
+
+@pytest.mark.parametrize(
+    ("text", "spelt"),
+    [
+        ("H.264 video", ["H264 video"]),
+        ("the h264 codec", ["the h 264 codec"]),
+        ("R2-D2", ["R2D2"]),
+        ("r2d2", ["r 2d2", "r2 d2", "r2d 2"]),
+        ("ISO 9001", ["ISO9001"]),
+        ("ipv6 ipv64", ["ip v6 ipv64", "ipv 6 ipv64", "ipv6 ip v64", "ipv6 ipv 64"]),
+        ("IP v6", ["IP v 6", "ipv6"]),
+        ("Wi-Fi 6", ["wifi6"]),
+        ("node.js", ["nodejs"]),
+        ("COVID\u201119", ["COVID19"]),
+        ("v2.10 3.14 2019-2020 1,250 --force-with-lease -x5 C++17 0x1f@b2 plain non-linear", []),
+        ("5d41402abc4b2a76b9719d91 a1b2c3d4e5", []),
+        ("東京2020", []),
+        ("", []),
+    ],
+)
+def test_spelt_anew(text: str, spelt: list[str]) -> None:
+    assert sorted(spelt_anew(text)) == spelt
+
+
+def test_identifiers_of_joined_names() -> None:
+    found = {other for name, other in other_spellings("Is UTF8 read?") if name == "UTF8"}
+    assert found == {"=utf-8", "=utf.8", "=utf_8", "UTF 8"}
+    assert ("vuejs", "=vue.js") in rare_spellings("vuejs")
+    assert ("wifi6", "wi fi 6") in rare_spellings("wifi6")

@@ -1,0 +1,80 @@
+"""Names that people write joined or parted: h264 and H.264, covid19 and COVID-19, ipv6 and IP v6.
+
+Only the query is spelt anew, so that the index has no more words and passages are no longer.
+"""
+
+import re
+from collections.abc import Iterator
+
+from pgblend.plpy.lexical.forms import small, unicode_form
+
+_LETTER = r"[^\W\d_\u0e00-\u109f\u1780-\u17ff\u2e80-\ud7ff\uf900-\uff9f\U00020000-\U0003ffff]"
+_ALNUM = rf"(?:{_LETTER}|[0-9])"
+_SIGNS = r"\-._/"
+_ALONE = rf"(?<![\w{_SIGNS}:@+#&]){{}}(?![\w+#&]|[{_SIGNS}:@]\w)"
+_JOINED = _ALONE.format(rf"(?=[0-9]*{_LETTER})(?={_LETTER}*[0-9]){_ALNUM}{{2,20}}")
+_PARTED = _ALONE.format(
+    rf"(?:{_ALNUM}+(?:[{_SIGNS}]{_ALNUM}+){{1,3}}(?: [0-9]+)?|{_LETTER}+ [vV]?[0-9]+)"
+)
+_UNKNOWN = _ALONE.format(rf"(?:{_LETTER}{{5,20}}|{_LETTER}{{4,6}}[0-9]+)")
+# 2.10 is not 210, nor 2019-2020 a number.
+_OF_NUMBERS = rf"[0-9][{_SIGNS} ][0-9]"
+MOST_CUTS, MOST = 4, 32
+
+
+def other_spellings(text: str) -> list[tuple[str, str]]:
+    """Return names of a text and how each is spelt as well; "=" begins an identifier.
+
+    h264 is the identifiers h-264, h.264 and h_264 and the words h 264, and each of these is h264.
+    Words with a hyphen alone (non-linear) are no names: joined they cost judged sets.
+    """
+    if not re.search(r"[0-9]|\w\.\w", text):
+        return []
+    text = unicode_form(text)
+    found = [(name, other) for name in re.findall(_JOINED, text) for other in _parted(name)]
+    for name in re.findall(_PARTED, text):
+        if re.search(r"[0-9.]", name) and not re.search(_OF_NUMBERS, name):
+            joined = re.sub(rf"[{_SIGNS} ]", "", name)
+            found.append((name, joined if joined.isupper() else joined.lower()))  # without humps
+    return list(dict.fromkeys(found))[:MOST]
+
+
+def _parted(name: str) -> Iterator[str]:
+    """Give the ways in which a joined name is parted."""
+    cuts = [one.start() for one in re.finditer(r"(?<=\D)(?=\d)|(?<=\d)(?=\D)", name)]
+    if len(cuts) > MOST_CUTS:
+        return
+    if version := re.fullmatch(r"[^\W\d_]{2,}([vV])[0-9]+", name):
+        cuts.append(version.start(1))
+    for cut in cuts:
+        head, tail = name[:cut], name[cut:]
+        for sign in "-._":
+            yield f"={small(head)}{sign}{small(tail)}"
+        yield f"{head} {tail}"
+
+
+def rare_spellings(text: str) -> list[tuple[str, str]]:
+    """Return further spellings of names that no passage has: node.js for nodejs, Wi Fi 6 for wifi6.
+
+    They are too many to be asked for in every search.
+    """
+    found = []
+    for name in re.findall(_UNKNOWN, unicode_form(text)):
+        word = name.rstrip("0123456789")
+        for cut in range(2, len(word) - 1):
+            head, tail = word[:cut], name[cut:]
+            if word != name:
+                found.append((name, f"{head} {word[cut:]} {name[len(word) :]}"))
+            else:
+                found += ((name, f"={small(head)}{sign}{small(tail)}") for sign in "._")
+    return found[: 4 * MOST]
+
+
+def spelt_anew(text: str) -> list[str]:
+    """Return a text with one of its names each time as it is spelt as well, in words."""
+    text = unicode_form(text)
+    return [
+        re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", other, text)
+        for name, other in other_spellings(text)
+        if other[0] != "="
+    ]
