@@ -62,16 +62,23 @@ _HAS_COLLECTION: LiteralString = """
 """
 _MAKE_COLLECTION: LiteralString = "SELECT blend.add_collection(%(collection)s::text)"
 _GET: LiteralString = """
-    SELECT d.source_key, d.metadata, string_agg(
+    SELECT k.key, d.metadata, string_agg(
         substr(c.content, c.own_start + 1), '' ORDER BY c.chunk_index) AS content
-    FROM blend.documents AS d INNER JOIN blend.chunks AS c USING (document_id)
-    WHERE d.collection = normalize(%(collection)s::text) AND d.source_key = ANY(%(keys)s::text[])
-    GROUP BY d.source_key, d.metadata
+    FROM unnest(%(keys)s::text[]) AS k (key)
+    INNER JOIN blend.documents AS d ON d.document_id = pgblend._document_id(ARRAY(
+        SELECT n.id FROM pgblend_data.collection AS n
+        WHERE n.name = normalize(%(collection)s::text)), k.key)
+    INNER JOIN blend.chunks AS c USING (document_id)
+    GROUP BY k.key, d.metadata
 """
 _DELETE: LiteralString = """
     SELECT blend.delete_document(d.document_id) FROM blend.documents AS d
     WHERE d.collection = normalize(%(collection)s::text)
-        AND (%(keys)s::text[] IS NULL OR d.source_key = ANY(%(keys)s::text[]))
+        AND (%(keys)s::text[] IS NULL OR d.document_id IN (
+            SELECT pgblend._document_id(ARRAY(
+                SELECT n.id FROM pgblend_data.collection AS n
+                WHERE n.name = normalize(%(collection)s::text)), k.key)
+            FROM unnest(%(keys)s::text[]) AS k (key)))
     ORDER BY d.document_id
 """
 _KEYS: LiteralString = """
@@ -165,12 +172,15 @@ class Client:
                 _store_vectors(connection, vectors, model, space)
 
     def get(self, collection: str, keys: Sequence[str]) -> list[StoredText]:
-        """Return the documents with these keys that are there, in the keys' order."""
+        """Return the documents with these keys that are there, in the keys' order.
+
+        A key is found in whichever form of Unicode it is typed.
+        """
         stored = {key: storable_text(key) for key in keys}
         wanted = {"collection": collection, "keys": list(stored.values())}
         with self.connection() as connection:
             rows = fetch_rows(connection, _GET, wanted)
-        found = {row["source_key"]: row for row in rows}
+        found = {row["key"]: row for row in rows}
         return [
             StoredText(key, row["content"], row["metadata"])
             for key in keys

@@ -119,7 +119,8 @@ def store_vectors(
 def refuse_other(connection: Connection, name: str, collection: str, judged: JudgedSet) -> bool:
     """Return whether this very set is there; refuse a name that another one has."""
     stored = connection.execute(
-        "SELECT FROM blend.judged_sets WHERE name = %s AND collection = %s", [name, collection]
+        "SELECT FROM blend.judged_sets WHERE name = normalize(%s) AND collection = normalize(%s)",
+        [name, collection],
     ).fetchone()
     if stored is None:
         return False

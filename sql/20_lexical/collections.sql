@@ -16,6 +16,24 @@ BEGIN
 END;
 $function$;
 
+-- _document_id: the document that some collections have under a key; NULL where there is none that
+-- the caller may read.
+-- NULL collections are all. A key is found however it is typed, composed or not (Unicode's forms
+-- NFC and NFD). Of several documents it is the one that has it as typed.
+CREATE OR REPLACE FUNCTION pgblend._document_id(collection_ids bigint[], source_key text)
+RETURNS bigint
+LANGUAGE sql
+STABLE PARALLEL SAFE
+RETURN (
+    SELECT d.id FROM pgblend_data.document AS d
+    WHERE (collection_ids IS NULL OR d.collection_id = ANY(collection_ids))
+        AND d.source_key IN (
+            _document_id.source_key,
+            normalize(_document_id.source_key),
+            normalize(_document_id.source_key, nfd))
+    ORDER BY d.source_key = _document_id.source_key DESC, d.id ASC LIMIT 1
+);
+
 -- _named_collection: the collection of that name; an error where the caller sees none.
 -- Names are kept composed (Unicode's form NFC), and found however they are typed.
 CREATE OR REPLACE FUNCTION pgblend._named_collection(collection text)

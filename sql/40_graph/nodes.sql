@@ -6,10 +6,9 @@ LANGUAGE plpgsql
 STABLE PARALLEL SAFE
 AS $function$
 DECLARE
-    found_id bigint := (
-        SELECT max(pgblend._document_id(c.id, graph_node.source_key))
-        FROM pgblend_data.collection AS c
-        WHERE c.name = normalize(collection));
+    found_id bigint := pgblend._document_id(ARRAY(
+        SELECT c.id FROM pgblend_data.collection AS c WHERE c.name = normalize(collection)),
+        source_key);
 BEGIN
     IF found_id IS NULL THEN
         RAISE EXCEPTION 'there is no document % in a collection % that % may read',
@@ -28,18 +27,6 @@ RETURNS text
 LANGUAGE sql
 IMMUTABLE PARALLEL SAFE
 RETURN (ARRAY['document', 'chunk', 'entity'])[(node & 3) + 1] || ':' || (node >> 2);
-
--- _document_id: the document that a collection has under a key; NULL collection: the first of any.
--- NULL where there is none that the caller may read.
-CREATE OR REPLACE FUNCTION pgblend._document_id(collection_id bigint, source_key text)
-RETURNS bigint
-LANGUAGE sql
-STABLE PARALLEL SAFE
-RETURN (
-    SELECT min(d.id) FROM pgblend_data.document AS d
-    WHERE d.source_key = _document_id.source_key
-        AND (_document_id.collection_id IS NULL OR d.collection_id = _document_id.collection_id)
-);
 
 -- _node_facts: what nodes are: kind, document, chunk, entity, title; and which part of the store
 -- they belong to.

@@ -125,9 +125,9 @@ BEGIN
         SELECT pgblend._compartment_readers(c.id)
         FROM pgblend_data.document AS d
         INNER JOIN pgblend_data.collection AS c ON d.collection_id = c.id
-        WHERE c.name = normalize(_readers_of.collection) AND d.source_key = _readers_of.source_key
-            AND c.parent_id IS NOT NULL
-        LIMIT 1);
+        WHERE c.parent_id IS NOT NULL AND d.id = pgblend._document_id(ARRAY(
+            SELECT n.id FROM pgblend_data.collection AS n
+            WHERE n.name = normalize(_readers_of.collection)), _readers_of.source_key));
 END;
 $function$;
 
@@ -151,8 +151,8 @@ DECLARE
     hashes text[];
 BEGIN
     SELECT d.* INTO moved FROM pgblend_data.document AS d
-    WHERE d.collection_id = ANY(pgblend._compartments(target.id))
-        AND d.source_key = _place_document.source_key
+    WHERE d.id = pgblend._document_id(
+        pgblend._compartments(target.id), _place_document.source_key)
     FOR UPDATE;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'there is no document % in collection "%"',

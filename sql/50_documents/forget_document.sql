@@ -124,10 +124,8 @@ LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 AS $function$
 BEGIN
-    DELETE FROM pgblend_data.document AS d
-    WHERE d.collection_id = ANY(pgblend._compartments(
-            (pgblend._named_collection(delete_document.collection)).id))
-        AND d.source_key = delete_document.source_key;
-    RETURN FOUND;
+    RETURN blend.delete_document(pgblend._document_id(
+        pgblend._compartments((pgblend._named_collection(delete_document.collection)).id),
+        delete_document.source_key));
 END;
 $function$;

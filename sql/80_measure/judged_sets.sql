@@ -1,4 +1,5 @@
 -- add_judged_set: make a judged set on one collection, or with NULL on all, and return its id.
+-- The name is kept composed (Unicode's form NFC), and found however it is typed.
 -- A name that the collection has in use, an empty one and an unknown collection are errors. On all
 -- collections: admins only. `embedding_model` names what its queries' vectors are made with, NULL
 -- where it brings none.
@@ -28,6 +29,7 @@ BEGIN
         RAISE EXCEPTION '% may not make a judged set on all collections', current_user
             USING ERRCODE = '42501', HINT = 'Name a collection; members of pgblend_admin may.';
     END IF;
+    name := normalize(name);
     INSERT INTO pgblend_data.judged_set (name, collection_id, description, embedding_model)
     VALUES (name, target_id, coalesce(description, ''), embedding_model)
     ON CONFLICT ON CONSTRAINT judged_set_name_key DO NOTHING
@@ -60,6 +62,9 @@ AS $function$
 DECLARE
     target record := pgblend._writable_judged_set(judged_set, collection);
     judged_id bigint;
+    found_id bigint := pgblend._document_id(
+        CASE WHEN target.collection_id IS NOT NULL THEN ARRAY[target.collection_id] END,
+        source_key);
 BEGIN
     IF coalesce(btrim(query, E' \t\r\n'), '') = '' THEN
         RAISE EXCEPTION 'query is %: expected a text',
@@ -68,11 +73,13 @@ BEGIN
     ELSIF grade NOT BETWEEN -1000 AND 1000 THEN
         RAISE EXCEPTION 'grade is %: expected a whole number from -1000 to 1000', grade
             USING ERRCODE = '22023', HINT = 'Above 0 is relevant: 1 is usual, 2 is better.';
-    ELSIF pgblend._document_id(target.collection_id, source_key) IS NULL THEN
+    ELSIF found_id IS NULL THEN
         RAISE EXCEPTION 'there is no document % for judged set "%"',
             coalesce(quote_literal(left(source_key, 200)), 'NULL'), target.name
             USING ERRCODE = '22023', HINT = 'SELECT collection, source_key FROM blend.documents';
     END IF;
+    record_judgement.source_key := (
+        SELECT d.source_key FROM pgblend_data.document AS d WHERE d.id = found_id);
     SELECT q.id INTO judged_id FROM pgblend_data.judged_query AS q
     WHERE q.set_id = target.id AND q.query = record_judgement.query
     ORDER BY q.id LIMIT 1;
@@ -107,8 +114,9 @@ BEGIN
     IF NOT EXISTS (
         SELECT FROM pgblend_data.judged_set AS s
         LEFT JOIN pgblend_data.collection AS c ON c.id = s.collection_id
-        WHERE s.name = remove_judged_set.name
-            AND coalesce(c.name, '') = coalesce(remove_judged_set.collection, c.name, ''))
+        WHERE s.name = normalize(remove_judged_set.name)
+            AND coalesce(c.name, '')
+                = coalesce(normalize(remove_judged_set.collection), c.name, ''))
     THEN
         RETURN false;
     END IF;
@@ -151,8 +159,8 @@ DECLARE
     found pgblend_data.judged_set[] := ARRAY(
         SELECT s FROM pgblend_data.judged_set AS s
         LEFT JOIN pgblend_data.collection AS c ON c.id = s.collection_id
-        WHERE s.name = judged_set
-            AND coalesce(c.name, '') = coalesce(collection, c.name, ''));
+        WHERE s.name = normalize(judged_set)
+            AND coalesce(c.name, '') = coalesce(normalize(collection), c.name, ''));
 BEGIN
     IF cardinality(found) > 1 THEN
         RAISE EXCEPTION 'judged set "%" is of several collections: %', left(judged_set, 200), (

@@ -3,11 +3,13 @@
 import json
 import unicodedata
 from collections.abc import Callable
+from contextlib import closing
 from typing import Any, LiteralString
 
 import pytest
 from click.testing import Result
 
+from pgblend.integrations.client import Client
 from support.database import Database
 
 Pgblend = Callable[..., Result]
@@ -81,6 +83,23 @@ def test_what_is_stored_in_one_form_is_found_in_the_other(
     db.rows("SELECT ingest_document(%s, %s, 'Flood.')", name, typed)  # the exact one comes first
     pgblend("document", "delete", typed, "-c", asked, "--yes")
     assert db.column("SELECT source_key FROM documents ORDER BY 1") == ["a", key]
+    node = "SELECT graph_node(%s, %s)"
+    assert db.value(node, asked, typed) == db.value(node, name, key)
+    with closing(Client(db.url)) as client:
+        assert [(one.key, one.content) for one in client.get(asked, [typed])] == [(typed, "Ebb.")]
+        client.delete(asked, [typed])
+        assert client.get(name, [key]) == []
+    db.rows("SELECT ingest_document(%s, %s, 'Ebb.')", name, key)
+    judged, judged_typed = (form(which, "Größen") for which in (stored, OTHER[stored]))
+    db.rows("SELECT add_judged_set(%s, %s)", judged, asked)
+    assert "already" in str(
+        db.error("SELECT add_judged_set(%s, %s)", judged_typed, name).message_primary
+    )
+    db.rows("SELECT record_judgement(%s, 'ebb', %s, 1, %s)", judged_typed, typed, asked)
+    assert db.column("SELECT source_key FROM judgements") == [key]
+    assert db.value("SELECT remove_judged_set(%s, %s)", judged_typed, asked) is True
+    assert db.value("SELECT delete_document(%s, %s)", asked, typed) is True
+    assert db.value("SELECT delete_document(%s, %s)", asked, typed) is False
     assert db.value("SELECT remove_collection(%s)", asked) is True
 
 
