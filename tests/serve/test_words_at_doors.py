@@ -1,4 +1,4 @@
-"""Words as people write them mean the same by HTTP, by agents' tools and in contexts as by SQL."""
+"""Words as people write them mean the same at every door as by SQL."""
 
 import json
 import re
@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from pgblend.cli.doors.tokens import make_link
+from pgblend.plpy.lexical.forms import uncontrolled
 from support.agent import Agent, over_http
 from support.serve_process import token_of
 
@@ -51,3 +53,30 @@ def test_each_kind(door: Any, post: Any, agent: Agent, kind: str, query: str, ke
     ]
     for answer in answers:
         assert key in json.dumps(answer, ensure_ascii=False)
+
+
+def test_each_kind_is_read_by_answers(door: Any, written: None, models: Any) -> None:
+    """In chats and on the page the model reads the passage that is meant."""
+    models.reply = lambda _: "NO ANSWER"
+    for name in ("expansion_model", "rerank_model"):  # which answers do without
+        door.admin.rows("SELECT reset_setting(%s)", name)
+    link = make_link(door.admin.connection, door.process.url, door.roles["open"], 1)
+    missed = []
+    with door.client() as chat, door.process.client() as page:
+        opened = page.post("/page/session", json={"link": link.partition("#open=")[2]})
+        page.headers["Authorization"] = f"Page {opened.json()['key']}"
+        for kind, query, key in CASES:
+            chatted = {"role": "user", "content": query}
+            asked = [
+                (chat, "/v1/chat/completions", {"model": "pgblend/written", "messages": [chatted]}),
+                (page, "/page/answer", {"query": query, "collections": ["written"]}),
+            ]
+            text = uncontrolled(SET["passages"][key]["text"])
+            for client, path, body in asked:
+                models.bodies.clear()
+                answer = client.post(path, json=body, timeout=120)
+                assert answer.status_code == 200, answer.text
+                read = [one.get("messages", []) for one in models.bodies]
+                if text not in "".join(message["content"] for one in read for message in one):
+                    missed.append((kind, path, query))
+    assert not missed
