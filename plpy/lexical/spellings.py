@@ -17,6 +17,8 @@ _PARTED = _ALONE.format(
     rf"(?:{_ALNUM}+(?:[{_SIGNS}]{_ALNUM}+){{1,3}}(?: [0-9]+)?|{_LETTER}+ [vV]?[0-9]+)"
 )
 _UNKNOWN = _ALONE.format(rf"(?:{_LETTER}{{5,20}}|{_LETTER}{{4,6}}[0-9]+)")
+# node.js, but not U.S., which would be the word us.
+_IS_NAME = r"[0-9]|\w\w\.\w\w"
 # 2.10 is not 210, nor 2019-2020 a number.
 _OF_NUMBERS = rf"[0-9][{_SIGNS} ][0-9]"
 MOST_CUTS, MOST = 4, 32
@@ -33,7 +35,7 @@ def other_spellings(text: str) -> list[tuple[str, str]]:
     text = unicode_form(text)
     found = [(name, other) for name in re.findall(_JOINED, text) for other in _parted(name)]
     for name in re.findall(_PARTED, text):
-        if re.search(r"[0-9.]", name) and not re.search(_OF_NUMBERS, name):
+        if re.search(_IS_NAME, name) and not re.search(_OF_NUMBERS, name):
             joined = re.sub(rf"[{_SIGNS} ]", "", name)
             found.append((name, joined if joined.isupper() else joined.lower()))  # without humps
     return list(dict.fromkeys(found))[:MOST]

@@ -107,10 +107,17 @@ def same_names(
         # Where a space parts them each is a word: one that is a stop word belongs to no name.
         is_whole = len(words) > name.count(" ") and len(others) > other.count(" ")
         own = tuple(word for word in words if word in known)
-        if own and is_whole and (len(others) == 1 or not is_joined):
+        # Single letters tell nothing alone: B12 is B-12, but not b and 12 anywhere.
+        is_told = len(others) == 1 if is_joined else not any(map(is_letter, others))
+        if own and is_whole and is_told:
             weight = _OF_NAME if other[0] == "=" else _OF_JOINED if is_joined else _OF_PARTS
             found.append(StandIn(name, own, other, others, weight, is_same=True))
     return found
+
+
+def is_letter(lexeme: str) -> bool:
+    """Tell whether a lexeme is a single letter."""
+    return len(lexeme) == 1 and lexeme.isalpha()
 
 
 def sequences(db: Database, config: str, texts: Sequence[str]) -> list[Lexemes]:

@@ -103,7 +103,7 @@ def test_index_parts_are_what_the_parser_gets() -> None:
         ("Wi-Fi 6", ["wifi6"]),
         ("node.js", ["nodejs"]),
         ("COVID\u201119", ["COVID19"]),
-        ("v2.10 3.14 2019-2020 1,250 --force-with-lease -x5 C++17 0x1f@b2 plain non-linear", []),
+        ("v2.10 3.14 2019-2020 1,250 --force-with-lease C++17 0x1f@b2 plain non-linear U.S.", []),
         ("5d41402abc4b2a76b9719d91 a1b2c3d4e5", []),
         ("東京2020", []),
         ("", []),
