@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pgblend.cli.base.errors import UserError
-from pgblend.cli.documents.links import open_file
+from pgblend.cli.documents.links import open_file, real_paths
 
 # Names as grant_document takes them; no names are nobody but who may write to the collection.
 Readers = tuple[str, ...]
@@ -44,7 +44,7 @@ class ReaderRules:
 
     def readers_of(self, path: Path, base: Path) -> Readers | None:
         """Return who may read a file below a base; None where nobody says so."""
-        beside = self._read(path.with_name(path.name + SIDECAR))
+        beside = self._read(path.with_name(path.name + SIDECAR), base)
         if beside is None:
             beside = self._of_folder(path.parent, base)
         if beside is not None:
@@ -53,19 +53,20 @@ class ReaderRules:
 
     def _of_folder(self, folder: Path, base: Path) -> Readers | None:
         if folder not in self._folders:
-            found = self._read(folder / SIDECAR)
+            found = self._read(folder / SIDECAR, base)
             if found is None and folder != base and folder.is_relative_to(base):
                 found = self._of_folder(folder.parent, base)
             self._folders[folder] = found
         return self._folders[folder]
 
-    def _read(self, path: Path) -> Readers | None:
+    def _read(self, path: Path, base: Path) -> Readers | None:
         """Read names from a file, a line each; blank lines and those that begin with # are none."""
-        try:
-            with open_file(path, self._roots) as stream:
-                data = stream.read(_MOST_BYTES + 1)
-        except FileNotFoundError:
+        if not os.path.lexists(path):
             return None
+        roots = None if self._roots is None else [*self._roots, *real_paths([base])]
+        try:
+            with open_file(path, roots) as stream:
+                data = stream.read(_MOST_BYTES + 1)
         except OSError as error:
             raise UserError(
                 f"{path}: who may read is not known: {error.strerror}",

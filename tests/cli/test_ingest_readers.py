@@ -24,7 +24,7 @@ def rights(connection):
     return {key: [name.removeprefix("group:") for name in names] for key, names in rows}
 
 
-def test_the_nearest_that_names_readers_counts(ingest, connection, tmp_path):
+def test_the_nearest_that_names_readers_counts(ingest, pgblend, connection, tmp_path):
     """Front matter, then FILE.readers, then .readers of the folder or one above, then --readers."""
     (tmp_path / "staff" / "board").mkdir(parents=True)
     (tmp_path / "own.md").write_text("---\nreaders: [hr, audit]\nteam: x\n---\n\nThe salary.")
@@ -55,6 +55,11 @@ def test_the_nearest_that_names_readers_counts(ingest, connection, tmp_path):
     assert "readers" not in connection.execute(about).fetchone()[0]
     # Whatever nobody says anything of keeps its readers.
     assert ingest()[:2] == (0, {"unchanged": 9})
+    assert rights(connection) == expected
+    # A file that is named itself, and a folder below the base, have the same.
+    for path in (tmp_path / "beside.txt", tmp_path / "staff" / "board"):
+        result = pgblend("ingest", str(path), "-c", "c", "--root", str(tmp_path))
+        assert (result.exit_code, "1 unchanged" in result.stderr) == (0, True), result.stderr
     assert rights(connection) == expected
     (tmp_path / "staff" / ".readers").write_text("*")
     assert ingest("--readers", "hr")[1] == {"unchanged": 5, "updated": 4}
