@@ -1,6 +1,7 @@
 """The command line as its users call it, on a real database with a small library in it."""
 
 import json
+import os
 from collections.abc import Callable, Iterator
 from importlib.resources import files
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 from click.testing import CliRunner, Result
-from conftest import Server, temporary_database
+from conftest import Server
 from jsonschema import Draft202012Validator
 
 from pgblend.cli.base.database import connect
@@ -47,7 +48,7 @@ def pgblend(database_url: str) -> Pgblend:
 @pytest.fixture(scope="session")
 def library_template(server: Server, template: str) -> Iterator[tuple[str, list[int]]]:
     """A database to clone, with a collection `library` of three documents, and their ids."""
-    with temporary_database(server, template) as url:
+    with server.database(f"pgblend_library_{os.getpid()}", template) as url:
         with connect(url) as admin:
             admin.execute("SELECT blend.add_collection('library')")
             rows = [
@@ -69,15 +70,16 @@ def library_template(server: Server, template: str) -> Iterator[tuple[str, list[
 
 
 @pytest.fixture
-def database_url(request: pytest.FixtureRequest, server: Server, template: str) -> Iterator[str]:
+def database_url(
+    request: pytest.FixtureRequest, new_database: Callable[..., str], template: str
+) -> str:
     """A fresh clone of the migrated template; of one with documents where a test asks for them.
 
     Storing them takes five times as long as a clone.
     """
     if "library_template" in request.fixturenames:
         template, _ = request.getfixturevalue("library_template")
-    with temporary_database(server, template) as url:
-        yield url
+    return new_database(template)
 
 
 @pytest.fixture
