@@ -55,6 +55,7 @@ GROUPS = {
         "profile": "List, show, make and drop profiles: named ranking recipes.",
         "gateway": "Run the model gateway.",
         "serve": "Let applications search over HTTP, each as a role of its own.",
+        "door": "Let any SQL client search on a server without PL/Python.",
         "mcp": "Let agents search, over the Model Context Protocol.",
         "shards": "Spread a store over databases that one searches.",
         "migrate": "Create, upgrade or remove pgblend's database objects.",

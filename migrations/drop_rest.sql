@@ -29,7 +29,7 @@ $do$;
 DROP TYPE pgblend_data.attached_row, pgblend_data.given_chunk, blend.search_result;
 DROP SCHEMA blend, pgblend;
 
--- Roles belong to the whole server: another database may still use them, and then they stay.
+-- Roles belong to the whole server: they stay where another database uses them, or an owner may not.
 DROP OWNED BY
 pgblend_reader, pgblend_analyst, pgblend_writer, pgblend_admin, pgblend_gateway, pgblend_serve;
 DO $do$
@@ -37,7 +37,7 @@ BEGIN
     DROP ROLE
         pgblend_admin, pgblend_writer, pgblend_analyst, pgblend_reader, pgblend_gateway,
         pgblend_serve;
-EXCEPTION WHEN dependent_objects_still_exist THEN
+EXCEPTION WHEN dependent_objects_still_exist OR insufficient_privilege THEN
     RAISE NOTICE
         'the roles pgblend_reader, _analyst, _writer, _admin, _gateway and _serve stay: %',
         SQLERRM;

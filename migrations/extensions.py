@@ -49,7 +49,9 @@ def create_extension(connection: Connection, name: str) -> None:
     except DBAPIError as error:
         raise UserError(
             f"cannot create the extension {name}: {str(error.orig).splitlines()[0]}",
-            hint="migrations need a superuser, since plpython3u is an untrusted language",
+            hint=f"a superuser, or who may on a managed server, runs: CREATE EXTENSION {name}\n"
+            "migrations need a superuser as well, since plpython3u is an untrusted language: "
+            "without one the program stays outside the server, pgblend migrate up --managed",
         ) from error
     comment = connection.execute(_COMMENT, {"mark": MARK, "name": name}).scalar_one()
     connection.exec_driver_sql(comment, execution_options={"no_parameters": True})

@@ -24,23 +24,68 @@ ROUTINES_PATH = (
     f" WHERE e.extname IN {EXTENSIONS} AND e.extnamespace <> 'pg_catalog'::regnamespace"
 )
 
+_OWNER = text("""
+    SELECT quote_ident(current_user) AS name, quote_ident(b.datname) AS database,
+        pg_has_role(b.datdba, 'USAGE') AS owns
+    FROM pg_catalog.pg_database AS b WHERE b.datname = current_database()
+""")
+# What an administrator is to run where this role may not: it makes a role with CREATEROLE, and
+# before 16 that makes it a member of any.
+_LACKING_ROLES = text("""
+    SELECT CASE WHEN f.oid IS NULL THEN format('CREATE ROLE %I%s ADMIN %I;', n.name,
+            ' IN ROLE ' || n.less, current_user)
+        ELSE format('GRANT %I TO %I WITH ADMIN OPTION;', n.name, current_user) END
+    FROM (VALUES (1, 'pgblend_reader', NULL), (2, 'pgblend_analyst', 'pgblend_reader'),
+        (3, 'pgblend_writer', 'pgblend_reader'),
+        (4, 'pgblend_admin', 'pgblend_writer, pgblend_analyst'), (5, 'pgblend_gateway', NULL),
+        (6, 'pgblend_serve', NULL)) AS n (place, name, less)
+    INNER JOIN pg_catalog.pg_roles AS me ON me.rolname = current_user
+    LEFT JOIN pg_catalog.pg_roles AS f ON f.rolname = n.name
+    WHERE NOT CASE WHEN f.oid IS NULL THEN me.rolcreaterole OR me.rolsuper
+        WHEN pg_has_role(f.oid, 'USAGE') THEN true
+        WHEN current_setting('server_version_num')::integer < 160000 THEN me.rolcreaterole
+        ELSE pg_has_role(f.oid, 'MEMBER WITH ADMIN OPTION') END
+    ORDER BY n.place
+""")
 
-def prepare_server(connection: Connection) -> None:
+
+def prepare_server(connection: Connection, *, has_python: bool = True) -> None:
     """Check versions, create missing extensions, and set the session's search_path.
 
     Raises UserError, before anything is changed, where the server is too old or lacks an extension,
-    or the database cannot hold every text.
+    or the database cannot hold every text. Where the server has no Python, so it does where the
+    role lacks a right that an owner needs.
     """
     _check_server_version(connection.execute(_VERSION).scalar_one())
     _check_encoding(connection.execute(_ENCODING).scalar_one())
+    if not has_python:
+        _check_owner(connection)
     found = {row[0]: row[1:] for row in connection.execute(_EXTENSIONS, {"names": [*EXTENSIONS]})}
-    for name in EXTENSIONS:
+    for name in EXTENSIONS if has_python else EXTENSIONS[:-1]:
         installed, version = found.get(name, (None, None))
         _check_extension(name, version)
         if installed is None:
             create_extension(connection, name)
     connection.exec_driver_sql(f"SELECT set_config('search_path', ({ROUTINES_PATH}), false)")
+    # It loads pgvector: else its parameters are unknown, which only a superuser fixes in routines.
+    connection.exec_driver_sql("SELECT vector_norm('[1]')")
     connection.commit()
+
+
+def _check_owner(connection: Connection) -> None:
+    """Refuse a role that may not give the database its settings, or make the roles."""
+    owner = connection.execute(_OWNER).one()
+    if not owner.owns:
+        raise UserError(
+            f"role {owner.name} does not own the database {owner.database}",
+            hint=f"its owner migrates, or: ALTER DATABASE {owner.database} OWNER TO {owner.name}",
+        )
+    lines = connection.execute(_LACKING_ROLES).scalars().all()
+    if lines:
+        raise UserError(
+            f"role {owner.name} may not make pgblend's roles: it lacks CREATEROLE",
+            hint="an administrator of the server runs once:\n" + "\n".join(lines),
+        )
 
 
 def _check_server_version(major: int) -> None:
@@ -61,10 +106,10 @@ def _check_encoding(encoding: str) -> None:
 
 def _check_extension(name: str, version: str | None) -> None:
     if version is None:
-        raise UserError(
-            f"the server has no extension {name!r}",
-            hint="install its package on the server's machine; docker/provision.sh shows which",
-        )
+        hint = "install its package on the server's machine; docker/provision.sh shows which"
+        if name == "plpython3u":
+            hint += "\nor keep the program outside the server: pgblend migrate up --managed"
+        raise UserError(f"the server has no extension {name!r}", hint=hint)
     if name == "vector" and tuple(int(part) for part in version.split(".")[:2]) < MINIMUM_VECTOR:
         raise UserError(
             f"the server has pgvector {version}, pgblend needs 0.8 or newer",

@@ -3,12 +3,17 @@
 -- or of the extensions', and types that fit better. None comes in the rest of the transaction.
 -- A session is a superuser's whatever role it has taken, since whoever's code runs there may leave
 -- the role. The role that a database's owner has all sessions take is nobody's own choice.
+-- Where there is no PL/Python, no superuser made what is here: whoever is none trusts the roles that
+-- have the database, its owner's members, unless made one by it. These are guarded as superusers
+-- are, but lock nothing.
 DO $planted$
 DECLARE
     former CONSTANT pg_catalog.text := pg_catalog.current_setting('search_path');
     usual CONSTANT pg_catalog.name[] := pg_catalog.current_schemas(false);
     caller pg_catalog.name := CURRENT_USER;
     is_superuser boolean;
+    owners pg_catalog.oid[];
+    trusted pg_catalog.oid[];
     ours pg_catalog.oid[];
     looked_into pg_catalog.oid[];
     found pg_catalog.text;
@@ -32,7 +37,17 @@ BEGIN
         END IF;
         caller := SESSION_USER;
     END IF;
-    LOCK TABLE pg_proc, pg_operator IN SHARE ROW EXCLUSIVE MODE;
+    IF is_superuser THEN
+        LOCK TABLE pg_proc, pg_operator IN SHARE ROW EXCLUSIVE MODE;
+    END IF;
+    owners := ARRAY(
+        SELECT r.oid FROM pg_roles AS r
+        INNER JOIN pg_database AS b ON pg_has_role(r.oid, b.datdba, 'MEMBER')
+        WHERE b.datname = current_database() AND NOT is_superuser AND caller = CURRENT_USER
+            AND NOT EXISTS (SELECT FROM pg_language AS l WHERE l.lanname = 'plpython3u'));
+    trusted := ARRAY(
+        SELECT r.oid FROM pg_roles AS r
+        WHERE r.rolsuper OR r.oid = ANY(owners) OR NOT is_superuser AND r.rolname = caller);
     ours := array_remove(ARRAY[to_regnamespace('blend'), to_regnamespace('pgblend'),
         to_regnamespace('pgblend_data')]::oid[], NULL);
     SELECT string_agg(format('%s %s of %I', i.type, i.identity, r.rolname), ', '
@@ -47,9 +62,7 @@ BEGIN
     INNER JOIN pg_shdepend AS s
         ON s.classid = o.classid AND s.objid = o.objid AND s.deptype = 'o' AND s.dbid = (
             SELECT b.oid FROM pg_database AS b WHERE b.datname = current_database())
-    INNER JOIN pg_roles AS r
-        ON s.refobjid = r.oid AND NOT r.rolsuper
-            AND (is_superuser OR r.rolname <> caller)
+    INNER JOIN pg_roles AS r ON s.refobjid = r.oid AND r.oid <> ALL(trusted)
     CROSS JOIN LATERAL pg_identify_object(o.classid, o.objid, 0) AS i
     -- The readers of attached tables belong to the tables' owners (_ensure_reader).
     WHERE NOT EXISTS (
@@ -81,7 +94,7 @@ BEGIN
             HINT = 'Expected a plain table of one column, without rules, triggers or policies: see who '
                 'made it, and drop it.';
     END IF;
-    IF is_superuser THEN
+    IF is_superuser OR quote_ident(caller)::regrole = ANY(owners) THEN
         looked_into := ours || ARRAY(
             SELECT e.extnamespace FROM pg_extension AS e
             WHERE e.extname IN ('vector', 'pg_trgm', 'plpython3u')
@@ -98,7 +111,7 @@ BEGIN
                 FROM pg_operator AS o
             ) AS o
             -- Members of extensions are no exception: who owns a trusted one adds others to it.
-            INNER JOIN pg_roles AS r ON r.oid = o.owner AND NOT r.rolsuper
+            INNER JOIN pg_roles AS r ON r.oid = o.owner AND r.oid <> ALL(trusted)
         )
         SELECT string_agg(format('%s of %I', i.identity, o.rolname), ', ' ORDER BY i.identity)
         INTO found
@@ -123,7 +136,8 @@ BEGIN
                         AND d.refclassid = 'pg_extension'::regclass
                         AND e.extname IN ('vector', 'pg_trgm'))));
         IF found IS NOT NULL THEN
-            RAISE EXCEPTION 'a superuser would run code of others: %', left(found, 1000)
+            RAISE EXCEPTION '% would run code of others: %', CASE WHEN is_superuser
+                THEN 'a superuser' ELSE 'the owner of the database' END, left(found, 1000)
                 USING ERRCODE = 'insufficient_privilege',
                 HINT = 'They have names of pg_catalog or of an extension, in a schema that pgblend looks '
                     'into: drop them, or ALTER ... SET SCHEMA; then REVOKE CREATE ON SCHEMA ... FROM '

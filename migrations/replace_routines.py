@@ -9,7 +9,9 @@ from importlib.resources import files
 
 from sqlalchemy import Connection, text
 
+from pgblend.cli.base.revision import PROGRAM_LANGUAGE
 from pgblend.sql import render
+from pgblend.sql.outside import with_stand_ins
 
 _CREATED = re.compile(
     r"^CREATE OR REPLACE (?P<kind>FUNCTION|PROCEDURE|VIEW) (?:pg)?blend\.(?P<name>\w+)",
@@ -31,6 +33,24 @@ _VIEW_ROWS = text(
     f" WHERE relkind = 'v' AND relnamespace {_OURS} relname = ANY (:names)"
 )
 
+_MAY_WRITE_PYTHON = text("""
+    SELECT r.rolsuper AND EXISTS (
+        SELECT FROM pg_catalog.pg_language AS l WHERE l.lanname = 'plpython3u')
+    FROM pg_catalog.pg_roles AS r WHERE r.rolname = current_user
+""")
+
+
+def runs_inside(connection: Connection) -> bool:
+    """Tell whether the program runs in the server, by PL/Python, or outside of it.
+
+    A database without routines says whether this role could make such ones: the language is an
+    untrusted one.
+    """
+    language = connection.execute(text(PROGRAM_LANGUAGE)).scalar()
+    if language is None:
+        return bool(connection.execute(_MAY_WRITE_PYTHON).scalar_one())
+    return bool(language == "plpython3u")
+
 
 def snapshot(revision: str) -> str:
     """Return the routines of a revision: as its release froze them, else those of sql/."""
@@ -49,14 +69,20 @@ def execute_script(connection: Connection, script: str) -> None:
         connection.exec_driver_sql(script, execution_options={"no_parameters": True})
 
 
-def replace_routines(connection: Connection, script: str | None, previous: str | None) -> None:
+def replace_routines(
+    connection: Connection, script: str | None, previous: str | None, *, outside: bool = False
+) -> None:
     """Run `script`, drop what `previous` created and `script` did not touch, then grant rights.
 
+    Where the program runs outside, or is to do so, stand-ins take the place of PL/Python routines.
     All drops go into one statement, since bodies that call each other block single ones, and never
     with CASCADE: a user's view on a routine that goes away makes the migration fail and roll back.
     Rights come last: they name routines without arguments, of which there may be one of a name.
     """
-    objects, access, rights = (script or "").partition(ACCESS)
+    made = script or ""
+    if outside or not runs_inside(connection):
+        made, previous = with_stand_ins(made), previous and with_stand_ins(previous)
+    objects, access, rights = made.partition(ACCESS)
     before = _rows(connection, previous) if previous else {}
     if objects:
         execute_script(connection, objects)
@@ -70,6 +96,8 @@ def replace_routines(connection: Connection, script: str | None, previous: str |
 
 def compile_program(connection: Connection) -> None:
     """Have the server's Python compile the program, where what it compiled is of another one."""
+    if not runs_inside(connection):
+        return
     if not connection.execute(text("SELECT pgblend._load_program()")).scalar():
         connection.execute(text("SELECT pgblend._compile_program()"))
 

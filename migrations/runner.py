@@ -30,9 +30,10 @@ from pgblend.migrations.replace_routines import (
     digest,
     execute_script,
     replace_routines,
+    runs_inside,
     snapshot,
 )
-from pgblend.migrations.scripts import read_guard, read_whole, signature
+from pgblend.migrations.scripts import read_guard, read_script, read_whole, signature
 from pgblend.sql import render
 
 # Where the files are, not a link to one that an editable install has: here new ones are written.
@@ -46,13 +47,14 @@ _ROLES = text(
 )
 _STILL_USED = "2BP01"  # dependent_objects_still_exist
 _LOCK = text("SELECT pg_try_advisory_lock(hashtextextended('pgblend migrate', 0))")
-# Anybody may hold the key; only a superuser migrates.
+# Anybody may hold the key; only a superuser migrates, or who migrates here as well.
 _STRANGER = text("""
     SELECT a.usename, a.pid
     FROM pg_locks AS l
     INNER JOIN pg_stat_activity AS a ON a.pid = l.pid AND a.datname = current_database()
     INNER JOIN pg_roles AS r ON r.oid = a.usesysid
-    WHERE l.locktype = 'advisory' AND l.granted AND NOT r.rolsuper AND l.objsubid = 1
+    WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
+        AND NOT r.rolsuper AND r.rolname <> current_user
         AND (l.classid::bigint << 32 | l.objid::bigint) = hashtextextended('pgblend migrate', 0)
 """)
 # What a dump brought from another server.
@@ -73,19 +75,28 @@ class Status(TypedDict):
     drift: bool
 
 
-def upgrade(database_url: str, revision: str = "head") -> None:
-    """Apply revisions up to `revision`, then put what is public on the database's search_path."""
+def upgrade(database_url: str, revision: str = "head", *, managed: bool = False) -> None:
+    """Apply revisions up to `revision`, then put what is public on the database's search_path.
+
+    With `managed` the program runs outside the server from now on, and PL/Python goes where nobody
+    else uses it; a database for which it does keeps that.
+    """
     with _session(database_url) as connection:
         refuse_extension(connection)
         current, target = _current(connection), _known(revision)
         public_schema.refuse_foreign(connection)
-        _prepare(connection)
+        _prepare(connection, managed=managed)
         connection.execute(text("CREATE SCHEMA IF NOT EXISTS pgblend_data"))
         connection.commit()
         command.upgrade(_config(connection), target)
         _sign(connection, current)
-        if _current(connection) == _head() and differs(connection, _script(connection)):
-            _replace_newest(connection)
+        leaves = managed and runs_inside(connection)
+        if _current(connection) == _head() and (leaves or differs(connection, _script(connection))):
+            _replace_newest(connection, outside=managed)
+        if leaves:
+            drop_created(connection, EXTENSIONS[-1:])
+        if not runs_inside(connection):  # who restored a dump is no member of the roles yet
+            execute_script(connection, read_script("tables/10_roles.sql"))
         if _current(connection) == _head():
             compile_program(connection)
             connection.execute(_BIND_ROLES)
@@ -113,9 +124,8 @@ def downgrade(database_url: str, revision: str) -> list[str]:
             connection.execute(text("DROP SCHEMA pgblend_data"))
             stay += drop_created(connection, EXTENSIONS)
             roles = ", ".join(connection.execute(_ROLES).scalars())
-            stay += [f"the roles {roles} stay: another database of the server uses them"] * bool(
-                roles
-            )
+            why = "another database of the server uses them, or dropping them is not your right"
+            stay += [f"the roles {roles} stay: {why}"] * bool(roles)
         else:
             compile_program(connection)
         connection.commit()
@@ -204,17 +214,18 @@ def _released() -> list[list[str]]:
     return [line.split() for line in lines if line and not line.startswith("#")]
 
 
-def _prepare(connection: Connection) -> None:
+def _prepare(connection: Connection, *, managed: bool = False) -> None:
     """Make the session one that changes a database; each transaction looks for what was planted."""
-    prepare_server(connection)
+    is_outside = _found(connection) is not None and not runs_inside(connection)
+    prepare_server(connection, has_python=not (managed or is_outside))
     script = read_guard(locks=True)
     event.listen(connection, "begin", lambda begun: execute_script(begun, script))
 
 
-def _replace_newest(connection: Connection) -> None:
+def _replace_newest(connection: Connection, *, outside: bool = False) -> None:
     """Put the routines of sql/ in the place of those that the last release had."""
-    last = max(released(), default=None)
-    replace_routines(connection, _script(connection), snapshot(last) if last else None)
+    last, script = max(released(), default=None), _script(connection)
+    replace_routines(connection, script, snapshot(last) if last else None, outside=outside)
 
 
 def _script(connection: Connection) -> str:

@@ -5,7 +5,11 @@ import re
 from collections.abc import Iterable
 from importlib.resources import files
 
-_LOCK = "    LOCK TABLE pg_proc, pg_operator IN SHARE ROW EXCLUSIVE MODE;\n"
+_LOCK = """\
+    IF is_superuser THEN
+        LOCK TABLE pg_proc, pg_operator IN SHARE ROW EXCLUSIVE MODE;
+    END IF;
+"""
 
 
 def read_script(path: str) -> str:

@@ -20,6 +20,9 @@ _NAMESAKES = text(
     " unnest(s.setconfig) AS option WHERE s.setrole = r.oid AND option LIKE 'search_path=%'"
     " AND s.setdatabase = (SELECT oid FROM pg_database WHERE datname = current_database()))"
     " FROM pg_roles AS r WHERE r.rolname IN ('blend', 'pgblend', 'pgblend_data')"
+    # An owner who is no superuser sets its own alone.
+    " AND (r.rolname = current_user OR EXISTS ("
+    "SELECT FROM pg_roles AS m WHERE m.rolname = current_user AND m.rolsuper))"
 )
 
 

@@ -19,7 +19,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.rows import TupleRow, dict_row
 
 from pgblend.cli.base.errors import ExitCode, UserError
-from pgblend.cli.base.revision import check_revision
+from pgblend.cli.base.revision import PROGRAM_LANGUAGE, check_revision
 from pgblend.cli.operate import state
 from pgblend.migrations.scripts import read_guard
 
@@ -177,6 +177,10 @@ _LIMIT: LiteralString = """
     WHERE s.name = 'statement_timeout'
 """
 
+# Where they are, the program runs outside the server (sql/outside.py).
+_HAS_STAND_INS: LiteralString = (
+    "SELECT pg_catalog.to_regprocedure('pgblend._told(text,json)') IS NOT NULL"
+)
 # Whoever owns the database sets its search_path: nothing is looked up along that at first.
 _USUAL: LiteralString = "SELECT pg_catalog.current_schemas(false)"
 # Nor are texts parsed or names printed as somebody's settings say.
@@ -297,6 +301,14 @@ def same_url(connection: Connection) -> str:
     return make_conninfo(connection.info.dsn, password=connection.info.password or None)
 
 
+def answering_url(url: str, connection: Connection) -> str:
+    """Return what opens sessions whose calls of the program are answered.
+
+    Where it runs outside the server, that is this process's own door. `connect` made the session.
+    """
+    return same_url(connection) if fetch_value(connection, _HAS_STAND_INS) else url
+
+
 @contextmanager
 def ended_after(connection: Connection, seconds: float) -> Iterator[None]:
     """Limit each statement meanwhile, which may run code of others.
@@ -334,6 +346,11 @@ def fetch_value(
     """Run one statement that gives a single value."""
     row = connection.execute(sql, parameters).fetchone()
     return None if row is None else row[0]
+
+
+def runs_outside(connection: Connection) -> bool:
+    """Tell whether a migrated database has its program in clients: `migrate up --managed`."""
+    return bool(fetch_value(connection, PROGRAM_LANGUAGE) == "plpgsql")
 
 
 def fetch_search(
@@ -431,12 +448,24 @@ def translate(error: BaseException) -> UserError | None:
 def _open(url: str, application_name: str) -> Connection:
     """Connect, with a time limit of our own where the URL sets none.
 
+    Where the program runs outside the server, the connection goes through this process's own door.
     Nothing is prepared by name: code of an attached table's owner, run in a superuser's session,
     could prepare something else under that name.
     """
     settings: dict[str, str | int] = {"application_name": application_name}
     if "connect_timeout" not in _parse(url):
         settings["connect_timeout"] = CONNECT_TIMEOUT_SECONDS
+    connection = _opened(url, settings)
+    if fetch_value(connection, _HAS_STAND_INS):
+        from pgblend.cli.doors.wire.nearby import url_nearby  # few servers have them
+
+        with connection:
+            nearby = url_nearby(url, connection)
+        connection = _opened(nearby, settings)
+    return connection
+
+
+def _opened(url: str, settings: Mapping[str, str | int]) -> Connection:
     try:
         connection = psycopg.connect(url, autocommit=True, client_encoding="UTF8", **settings)  # type: ignore[arg-type]
     except psycopg.Error as error:

@@ -4,6 +4,18 @@ from importlib.resources import files
 
 from pgblend.cli.base.errors import ExitCode, UserError
 
+# The language of what loads the program: plpgsql where a stand-in refuses, and it runs outside.
+PROGRAM_LANGUAGE = """
+    SELECT l.lanname FROM pg_catalog.pg_proc AS p
+    INNER JOIN pg_catalog.pg_namespace AS n ON n.oid = p.pronamespace AND n.nspname = 'pgblend'
+    INNER JOIN pg_catalog.pg_language AS l ON l.oid = p.prolang
+    WHERE p.proname = '_load_program'
+"""
+# The sha256 of the program that the routines were made for.
+PROGRAM_DIGEST = """
+    SELECT pg_catalog.encode(pg_catalog.sha256(
+        pg_catalog.convert_to(pgblend._program(), 'UTF8')), 'hex')
+"""
 _MADE_ANEW = (
     "take its documents out by pgblend migrate dump FOLDER, make a new database (createdb NAME, "
     "or: pgblend up --data-dir FOLDER), and ingest them there"
@@ -45,6 +57,19 @@ def unreleased_tables(revision: str) -> UserError:
         hint=f"nothing brings it up: {_MADE_ANEW}",
         exit_code=ExitCode.DATABASE,
     )
+
+
+def check_program(digest: str) -> None:
+    """Refuse routines of another program than the one that this process would run for them."""
+    from pgblend.sql.program import program_digest  # few commands need it
+
+    if digest != program_digest():
+        raise UserError(
+            "the program of this pgblend is not the one that the database's routines are made for",
+            hint="use the pgblend that migrated it, or bring the database to this one: "
+            "pgblend migrate up",
+            exit_code=ExitCode.DATABASE,
+        )
 
 
 def check_revision(found: str, *, is_extension: bool = False) -> None:

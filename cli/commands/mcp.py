@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from pgblend.cli.base import output
-from pgblend.cli.base.database import open_database, resolve_database_url
+from pgblend.cli.base.database import answering_url, open_database, resolve_database_url
 from pgblend.cli.base.extras import require
 from pgblend.cli.doors.mcp.install import (
     CLIENTS,
@@ -51,9 +51,10 @@ def command(database_url: str | None, scopes: tuple[str, ...]) -> None:
     require("gateway")  # which its extra includes, but the SDK alone does not bring
     from pgblend.cli.doors.mcp.server import serve_stdio
 
-    with open_database(database_url):
-        pass  # what is wrong with the connection is said before an agent waits
-    serve_stdio(resolve_database_url(database_url), scopes or _DEFAULT_SCOPES)
+    # What is wrong with the connection is said before an agent waits.
+    with open_database(database_url) as connection:
+        url = answering_url(resolve_database_url(database_url), connection)
+    serve_stdio(url, scopes or _DEFAULT_SCOPES)
 
 
 @command.command()

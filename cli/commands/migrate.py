@@ -21,13 +21,20 @@ def command() -> None:
 
 @command.command()
 @click.argument("revision", default="head")
+@click.option(
+    "--managed",
+    is_flag=True,
+    help="For a server without PL/Python, or an owner who is no superuser: the program runs in "
+    "clients. It is taken out of a database that has it; one without it needs the option no more.",
+)
 @click.pass_obj
-def up(database_url: str | None, revision: str) -> None:
+def up(database_url: str | None, revision: str, managed: bool) -> None:
     """Upgrade the database, to the newest revision unless one is named; its shards before it.
 
     \b
     Examples:
       pgblend migrate up
+      pgblend migrate up --managed
       pgblend --database-url postgresql://me@host/db migrate up
     """
     from pgblend.cli.shards.places import places_before
@@ -37,7 +44,7 @@ def up(database_url: str | None, revision: str) -> None:
     for place in places_before(url):
         runner.upgrade(place.url, revision)
         click.echo(f"shard {place.name} is upgraded", err=True)
-    runner.upgrade(url, revision)
+    runner.upgrade(url, revision, managed=managed)
     click.echo(f"the database is at revision {runner.status(url)['current']}", err=True)
 
 

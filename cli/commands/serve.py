@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from pgblend.cli.base import output
-from pgblend.cli.base.database import connect, open_database
+from pgblend.cli.base.database import answering_url, connect, open_database
 from pgblend.cli.base.errors import UserError
 from pgblend.cli.base.extras import require
 from pgblend.cli.doors.options import limit_options, read_call_limits, read_connection_limits
@@ -157,6 +157,7 @@ def command(
         raise click.UsageError("--tls-cert and --tls-key go together")
     with connect(login_url) as connection:
         check_login_role(connection)
+        login_url = answering_url(login_url, connection)
     log_to(level=log_level)
     listener = listen_tcp(host, port) if fd is None else socket.socket(fileno=fd)
     if not (is_loopback(listener) or tls_cert or behind_proxy):

@@ -21,17 +21,13 @@ _LEFTOVERS = (
 
 @dataclass(frozen=True)
 class SourceFile:
-    """A file to read; `explicit` when it was named itself, not found in a folder.
-
-    `readers` may read its documents; None: nobody says who.
-    """
+    """A file to read; `explicit` when it was named itself, not found in a folder."""
 
     path: Path
     source_key: str
     explicit: bool
     size: int
     modified: float
-    readers: tuple[str, ...] | None = None
 
     @property
     def label(self) -> str:

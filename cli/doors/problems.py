@@ -113,6 +113,7 @@ _STATUS = (
     ("PB014", 503, "shards-unavailable"),
     ("PB015", 503, "standby-behind"),
     ("PB016", 503, "busy"),
+    ("PB017", 501, "program-outside"),
     ("PB", 409, "conflict"),
     ("40", 503, "busy"),
     ("55", 503, "busy"),

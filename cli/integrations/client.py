@@ -18,7 +18,14 @@ import psycopg
 from pgvector import Vector
 from psycopg_pool import ConnectionPool
 
-from pgblend.cli.base.database import Connection, connect, fetch_rows, prepare, resolve_database_url
+from pgblend.cli.base.database import (
+    Connection,
+    answering_url,
+    connect,
+    fetch_rows,
+    prepare,
+    resolve_database_url,
+)
 from pgblend.cli.base.replica import wait_for_changes
 from pgblend.cli.documents.document import storable_text
 from pgblend.cli.embed.embedding import FIRST_SPACE
@@ -205,7 +212,9 @@ class Client:
         with self._opening:
             if self._pool is None:
                 url = resolve_database_url(self._url)
-                connect(url, application_name=_APPLICATION).close()  # raises what is wrong with it
+                # It raises what is wrong with the URL.
+                with connect(url, application_name=_APPLICATION) as connection:
+                    url = answering_url(url, connection)
                 self._pool = ConnectionPool(
                     url,
                     kwargs={"autocommit": True, "application_name": _APPLICATION},

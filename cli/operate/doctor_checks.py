@@ -15,6 +15,7 @@ from pgblend.cli.base.database import (
     Connection,
     fetch_rows,
     fetch_value,
+    runs_outside,
     translate,
     version_tuple,
 )
@@ -59,12 +60,15 @@ def run(functions: Iterable[CheckFunction], connection: Connection) -> list[Chec
 
 
 def _failed(name: str, error: Exception) -> Check:
-    """Say why a check could not be made; a missing right is no fault of the installation."""
+    """Say why a check could not be made.
+
+    Neither a missing right nor a server without PL/Python is a fault of the installation.
+    """
     advice = error if isinstance(error, UserError) else translate(error)
     if advice is None:
         raise error
-    lacks_right = getattr(getattr(error, "orig", error), "sqlstate", None) == "42501"
-    status: Status = "skipped" if lacks_right else "problem"
+    sqlstate = getattr(getattr(error, "orig", error), "sqlstate", None)
+    status: Status = "skipped" if sqlstate in ("42501", "PB017") else "problem"
     return Check(name, status, advice.message, advice.hint.splitlines())
 
 
@@ -350,9 +354,13 @@ def extensions(connection: Connection) -> Iterator[Check]:
     installed = {row["name"]: row["installed_version"] for row in rows}
     offered = {row["name"]: row["default_version"] for row in rows}
     workers = int(fetch_value(connection, "SHOW max_parallel_maintenance_workers"))
+    is_outside = runs_outside(connection)
     for name, package in _PACKAGES.items():
         label = f"extension {name}"
-        if name not in installed:
+        if is_outside and name == "plpython3u":
+            found = "not used: the program runs in clients (migrate up --managed)"
+            yield Check(label, "ok", found)
+        elif name not in installed:
             yield Check(label, "problem", "not on the server", f"install {package}")
         elif installed[name] is None:
             yield Check(label, "problem", "not in this database", "run: pgblend migrate up")
@@ -386,6 +394,9 @@ def vector_version(installed: str, offered: str, *, parallel_builds: bool) -> Ch
 def server_python(connection: Connection) -> Iterator[Check]:
     """Check that PL/Python runs and finds numpy, also on a standby."""
     name = "server's Python"
+    if runs_outside(connection):
+        yield Check(name, "ok", "none is needed: the program runs in clients")
+        return
     if not fetch_value(connection, _CAN_PROBE):
         mend = "run doctor as a superuser in a migrated database to check it"
         yield Check(name, "skipped", "not checked", mend)

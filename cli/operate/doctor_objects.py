@@ -13,9 +13,10 @@ from pgblend.cli.base.database import (
     ended_after,
     fetch_rows,
     fetch_value,
+    runs_outside,
     same_url,
 )
-from pgblend.cli.base.revision import how_to_upgrade
+from pgblend.cli.base.revision import PROGRAM_DIGEST, check_program, how_to_upgrade
 from pgblend.cli.documents.language import CONFIGURATIONS
 from pgblend.cli.operate.doctor_checks import Check
 
@@ -220,10 +221,16 @@ def collation(connection: Connection) -> Iterator[Check]:
 
 
 def program(connection: Connection) -> Iterator[Check]:
-    """Check that sessions load the program's compiled code; else each compiles its text."""
+    """Check that sessions load the program's compiled code; else each compiles its text.
+
+    Where it runs in clients, check that this one has the program that the routines are made for.
+    """
     if not fetch_value(connection, _MAY_LOAD):
         mend = "run doctor as a member of pgblend_reader"
         yield Check("program", "skipped", "not checked", mend)
+    elif runs_outside(connection):
+        check_program(fetch_value(connection, PROGRAM_DIGEST))
+        yield Check("program", "ok", "runs in clients; this one has the program of the routines")
     elif fetch_value(connection, "SELECT pgblend._load_program()"):
         yield Check("program", "ok", "compiled by this server's Python")
     else:
@@ -306,6 +313,8 @@ def writable_schemas(connection: Connection) -> Iterator[Check]:
 
 def owned_schemas(connection: Connection) -> Iterator[Check]:
     """Check that nobody but superusers may drop the extensions, and vectors with them."""
+    if runs_outside(connection):
+        return  # its owner has what is in it, superuser or not
     for row in fetch_rows(connection, _OWNED_SCHEMAS):
         found = f"{row['owner']} owns {row['name']}, the schema of the extension {row['extension']}"
         mends = (

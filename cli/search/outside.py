@@ -7,10 +7,10 @@ each transaction to another session. What is called over it: `calls_outside`.
 import json
 import os
 import struct
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from decimal import Decimal
-from typing import Any, LiteralString, NamedTuple, cast
+from typing import Any, Concatenate, LiteralString, NamedTuple, ParamSpec, Self, TypeVar, cast
 from uuid import uuid4
 
 import platformdirs
@@ -19,11 +19,14 @@ from psycopg import postgres
 from psycopg.abc import PyFormat
 from psycopg.adapt import AdaptersMap, Dumper, Loader
 from psycopg.rows import dict_row
-from psycopg.sql import SQL, Literal
+from psycopg.sql import SQL, Composed, Literal
 from psycopg.types.string import TextLoader
 
 from pgblend.plpy.base.session import Rows, UserError, error_message
 from pgblend.plpy.models.gateway import NO_GATEWAY, GatewayCall
+
+Value = TypeVar("Value")
+Arguments = ParamSpec("Arguments")
 
 # Values as PL/Python takes and gives them: a text for what is no number, truth, bytes or array.
 
@@ -71,11 +74,13 @@ def adapt_values(adapters: AdaptersMap) -> None:
 
 
 def literal(value: object) -> str:
-    """Return a value's text as PostgreSQL reads it; a list as an array's."""
+    """Return a value's text as PostgreSQL reads it; a list as an array's, a named tuple a row's."""
     if isinstance(value, bool):
         return "t" if value else "f"
     if isinstance(value, bytes):
         return "\\x" + value.hex()
+    if hasattr(value, "_fields"):
+        return "(" + ",".join("" if one is None else _quoted(one) for one in cast(Any, value)) + ")"
     if isinstance(value, (list, tuple)):
         return "{" + ",".join(map(_element, value)) + "}"
     return repr(value) if isinstance(value, float) else str(value)
@@ -84,8 +89,13 @@ def literal(value: object) -> str:
 def _element(value: object) -> str:
     if value is None:
         return "NULL"
-    if isinstance(value, (list, tuple, int, float, Decimal)):
+    is_array = isinstance(value, (list, tuple)) and not hasattr(value, "_fields")
+    if is_array or isinstance(value, (int, float, Decimal)):
         return literal(value)
+    return _quoted(value)
+
+
+def _quoted(value: object) -> str:
     quoted = literal(value).replace("\\", "\\\\").replace('"', '\\"')
     return f'"{quoted}"'
 
@@ -96,12 +106,25 @@ def _element(value: object) -> str:
 class StatementError(Exception):
     """What a statement ended with."""
 
-    def __init__(self, error: psycopg.Error) -> None:
+    def __init__(
+        self, message: str, sqlstate: str | None, *, hint: str | None = None,
+        detail: str | None = None, table_name: str | None = None,
+    ) -> None:  # fmt: skip
         # A routine in PL/Python may have called the one that failed.
-        super().__init__(error_message(Exception(error.diag.message_primary or str(error))))
-        self.sqlstate = error.sqlstate or ""
-        self.hint, self.table_name = error.diag.message_hint, error.diag.table_name
-        self.detail = error.diag.message_detail
+        super().__init__(error_message(Exception(message)))
+        self.sqlstate, self.hint, self.detail = sqlstate or "", hint, detail
+        self.table_name = table_name
+
+
+def _statement_error(error: psycopg.Error) -> StatementError:
+    told = error.diag
+    return StatementError(
+        told.message_primary or str(error),
+        error.sqlstate,
+        hint=told.message_hint,
+        detail=told.message_detail,
+        table_name=told.table_name,
+    )
 
 
 _OID = "SELECT $1::text::regtype::oid AS oid"
@@ -112,7 +135,7 @@ _PATH: LiteralString = """
     FROM pg_catalog.pg_extension AS e
     INNER JOIN pg_catalog.pg_namespace AS n ON n.oid = e.extnamespace WHERE e.extname = 'vector'"""
 # The SET clauses of _run_search, and the forms in which values are written.
-_SETTINGS = {
+SETTINGS = {
     "hnsw.ef_search": "40",
     "hnsw.iterative_scan": "strict_order",
     "hnsw.max_scan_tuples": "20000",
@@ -126,29 +149,26 @@ _MODEL_TYPES = ["text", "jsonb", "text", "integer"]
 _BEGIN: LiteralString = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 
 
-class Connection:
-    """The Database of the program in a process; `session` keeps what a backend's GD does.
+def settings_of(roles: dict[str, str]) -> Composed:
+    """Return the statements that set what the program expects, until the transaction ends."""
+    settings = [
+        SQL("set_config({}, {}, true)").format(Literal(name), Literal(value))
+        for name, value in (roles | SETTINGS).items()
+    ]
+    return SQL("SELECT {}; ").format(SQL(", ").join(settings)) + SQL(_PATH)
 
-    A failed statement leaves the transaction as it was before all statements: none of them writes.
-    Statements are prepared where `prepares`: a pooler in transaction mode may not keep them. The
-    connection is one that begins no transactions by itself.
+
+class Outside:
+    """What the Database of a process is, whatever carries its statements.
+
+    `session` keeps what a backend's GD does.
     """
 
     Problem: tuple[type[Exception], ...] = (StatementError, UserError)
 
-    def __init__(
-        self,
-        connection: "psycopg.Connection[Any]",
-        session: MutableMapping[str, Any] | None = None,
-        prepares: bool = True,
-    ) -> None:
-        if not connection.autocommit:
-            raise ValueError("the connection begins transactions: expected one in autocommit mode")
-        self.connection, self.prepares = connection, prepares
+    def __init__(self, session: MutableMapping[str, Any] | None = None) -> None:
         self.session: MutableMapping[str, Any] = {} if session is None else session
         self.warnings: list[tuple[str, str | None]] = []
-        self._cursor = psycopg.RawCursor(connection, row_factory=dict_row)
-        adapt_values(self._cursor.adapters)
         self._types = self.kept("types")
 
     def kept(self, name: str) -> dict[Any, Any]:
@@ -156,42 +176,13 @@ class Connection:
         kept: dict[Any, Any] = self.session.setdefault(f"pgblend_{name}", {})
         return kept
 
-    @contextmanager
-    def transaction(self, role: str | None = None) -> Iterator[None]:
-        """Open a snapshot that nothing writes in, as a role; end it whatever happens."""
-        roles = {} if role is None else {"role": role}
-        given = roles | _SETTINGS
-        settings = SQL(", ").join(
-            SQL("set_config({}, {}, true)").format(Literal(name), Literal(value))
-            for name, value in given.items()
-        )
-        parts = [SQL(_BEGIN), SQL("SELECT {}").format(settings), SQL(_PATH), SQL("SAVEPOINT begun")]
-        self.connection.add_notice_handler(self._note)
-        try:
-            self.connection.execute(SQL("; ").join(parts), prepare=False)
-            yield
-        finally:
-            self.connection.remove_notice_handler(self._note)
-            if not self.connection.closed:
-                self.connection.execute("ROLLBACK", prepare=False)
-
-    def _note(self, notice: psycopg.errors.Diagnostic) -> None:
-        if notice.severity_nonlocalized == "WARNING":
-            self.warn(notice.message_primary or "", notice.message_hint)
-
     def run(self, statement: str, types: list[str], *values: object) -> Rows:
         """Run a statement and return its rows."""
-        try:
-            given = [
-                Typed(None if value is None else literal(value), self._oid(name))
-                for name, value in zip(types, values, strict=True)
-            ]
-            self._cursor.execute(statement, given, prepare=self.prepares)
-            return self._cursor.fetchall() if self._cursor.description else []
-        except psycopg.Error as error:
-            if not self.connection.closed:
-                self.connection.execute("ROLLBACK TO begun", prepare=False)
-            raise StatementError(error) from error
+        given = [
+            Typed(None if value is None else literal(value), self._oid(name))
+            for name, value in zip(types, values, strict=True)
+        ]
+        return self._rows(statement, given)
 
     def run_within(self, ms: float, statement: str, types: list[str], *values: object) -> Rows:
         """Run a statement that waits for others; it ends with 57014 once its time is over."""
@@ -216,16 +207,76 @@ class Connection:
         self.kept("calls")[key] = GatewayCall(self, request)
         return {"call": key}
 
-    def _oid(self, name: str) -> int:
-        if name not in self._types:
-            known = postgres.types.get(name.removesuffix("[]"))
-            if known is None:
-                row = self._cursor.execute(_OID, [Typed(name, postgres.types["text"].oid)])
-                self._types[name] = cast(Any, row.fetchone())["oid"]
-            else:
-                self._types[name] = known.array_oid if name.endswith("[]") else known.oid
-        return cast(int, self._types[name])
+    def answer(
+        self,
+        function: Callable[Concatenate[Self, Arguments], Value],
+        *arguments: Arguments.args,
+        **named: Arguments.kwargs,
+    ) -> Value:
+        """Call a function of the program with this and its arguments."""
+        return function(self, *arguments, **named)
 
     def warn(self, message: str, hint: str | None = None) -> None:
         """Keep a warning for the caller, until the next call."""
         self.warnings.append((message, hint))
+
+    def _oid(self, name: str) -> int:
+        if name not in self._types:
+            known = postgres.types.get(name.removesuffix("[]"))
+            if known is None:
+                text = postgres.types["text"].oid
+                self._types[name] = self._rows(_OID, [Typed(name, text)])[0]["oid"]
+            else:
+                self._types[name] = known.array_oid if name.endswith("[]") else known.oid
+        return cast(int, self._types[name])
+
+    def _rows(self, statement: str, given: list[Typed]) -> Rows:
+        raise NotImplementedError
+
+
+class Connection(Outside):
+    """The Database of the program in a process, over a connection that begins no transactions.
+
+    A failed statement leaves the transaction as it was before all statements: none of them writes.
+    Statements are prepared where `prepares`: a pooler in transaction mode may not keep them.
+    """
+
+    def __init__(
+        self,
+        connection: "psycopg.Connection[Any]",
+        session: MutableMapping[str, Any] | None = None,
+        prepares: bool = True,
+    ) -> None:
+        if not connection.autocommit:
+            raise ValueError("the connection begins transactions: expected one in autocommit mode")
+        self.connection, self.prepares = connection, prepares
+        self._cursor = psycopg.RawCursor(connection, row_factory=dict_row)
+        adapt_values(self._cursor.adapters)
+        super().__init__(session)
+
+    @contextmanager
+    def transaction(self, role: str | None = None) -> Iterator[None]:
+        """Open a snapshot that nothing writes in, as a role; end it whatever happens."""
+        roles = {} if role is None else {"role": role}
+        parts = [SQL(_BEGIN).format(), settings_of(roles), SQL("SAVEPOINT begun").format()]
+        self.connection.add_notice_handler(self._note)
+        try:
+            self.connection.execute(SQL("; ").join(parts), prepare=False)
+            yield
+        finally:
+            self.connection.remove_notice_handler(self._note)
+            if not self.connection.closed:
+                self.connection.execute("ROLLBACK", prepare=False)
+
+    def _note(self, notice: psycopg.errors.Diagnostic) -> None:
+        if notice.severity_nonlocalized == "WARNING":
+            self.warn(notice.message_primary or "", notice.message_hint)
+
+    def _rows(self, statement: str, given: list[Typed]) -> Rows:
+        try:
+            self._cursor.execute(statement, given, prepare=self.prepares)
+            return self._cursor.fetchall() if self._cursor.description else []
+        except psycopg.Error as error:
+            if not self.connection.closed:
+                self.connection.execute("ROLLBACK TO begun", prepare=False)
+            raise _statement_error(error) from error

@@ -1,16 +1,6 @@
 -- Tokens of the HTTP door. Its login is a member of pgblend_serve and of the roles of its tokens,
 -- and inherits from none.
 
-DO $do$
-BEGIN
-    LOCK TABLE pg_catalog.pg_authid IN SHARE ROW EXCLUSIVE MODE;
-    IF NOT EXISTS (SELECT FROM pg_catalog.pg_roles AS r WHERE r.rolname = 'pgblend_serve') THEN
-        CREATE ROLE pgblend_serve NOLOGIN;
-    END IF;
-END
-$do$;
-GRANT USAGE ON SCHEMA pgblend_data TO pgblend_serve;
-
 CREATE TABLE pgblend_data.access_token (
     id bigint GENERATED ALWAYS AS IDENTITY,
     name text NOT NULL,

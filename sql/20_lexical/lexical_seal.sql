@@ -111,7 +111,7 @@ BEGIN
     WHERE f.collection_id = _index_collection.collection_id;
     RETURN chunk_count;
 EXCEPTION
-    WHEN lock_not_available THEN
+    WHEN lock_not_available OR SQLSTATE 'PB017' THEN
         RAISE;
     WHEN OTHERS THEN
         PERFORM pgblend._note_failure(collection_id, format('%s (%s)', SQLERRM, SQLSTATE));

@@ -315,7 +315,7 @@ from pgblend.plpy.lexical.filter import compile_filter, filter_alternatives
 from pgblend.plpy.base.filters import parse_filter
 
 def most(limit):
-    return json.loads(plpy.execute("SELECT blend.get_setting('limits') AS l")[0]["l"])[limit]
+    return json.loads(db.run("SELECT blend.get_setting('limits') AS l", [])[0]["l"])[limit]
 
 try:
     tree = parse_filter(filter, most)

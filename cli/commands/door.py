@@ -1,0 +1,177 @@
+"""`pgblend door`: SQL clients of a server without PL/Python."""
+
+import ipaddress
+import signal
+import socket
+import ssl
+from pathlib import Path
+
+import click
+
+from pgblend.cli.base.errors import UserError
+from pgblend.cli.base.files import write_ready_file
+from pgblend.cli.models.json_log import LOG_LEVELS, log_to
+
+_FILE = click.Path(path_type=Path, dir_okay=False, exists=True)
+
+
+class _Place(click.ParamType[tuple[str, int]]):
+    """HOST:PORT; a host in brackets may have colons, a folder is that of a Unix socket."""
+
+    name = "host:port"
+
+    def convert(
+        self, value: str, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, int]:
+        host, _, port = value.rpartition(":")
+        if not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
+            self.fail(f"{value!r}: expected HOST:PORT, such as db.example.com:5432", param, ctx)
+        return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+@click.command()
+@click.option("--server", type=_Place(), required=True, help="Where PostgreSQL listens.")
+@click.option(
+    "--listen",
+    type=_Place(),
+    default="127.0.0.1:6432",
+    show_default=True,
+    help="Where clients connect to; port 0 takes any free one.",
+)
+@click.option("--tls-cert", type=_FILE, help="PEM file of the door's certificate, with its chain.")
+@click.option("--tls-key", type=_FILE, help="PEM file of its key.")
+@click.option(
+    "--plain", is_flag=True, help="Listen without TLS where other machines can connect as well."
+)
+@click.option(
+    "--server-tls",
+    type=click.Choice(["verify", "require", "off"]),
+    help="Whether the server's certificate is checked, or TLS asked for at all: `verify`, but for "
+    "a server of this machine.",
+)
+@click.option("--server-ca", type=_FILE, help="PEM file of who signs it, instead of the system's.")
+@click.option(
+    "--connections",
+    type=click.IntRange(1, 10_000),
+    default=300,
+    show_default=True,
+    help="Sessions at a time; more are refused.",
+)
+@click.option(
+    "--grace-seconds",
+    type=click.FloatRange(0, 3600),
+    default=30,
+    show_default=True,
+    help="After SIGTERM, how long transactions may take.",
+)
+@click.option(
+    "--ready-file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write url, pid and version here as JSON once connections are accepted.",
+)
+@click.option(
+    "--log-level",
+    type=click.Choice(LOG_LEVELS),
+    default="warning",
+    show_default=True,
+    help="What is logged to standard error as lines of JSON.",
+)
+def command(
+    server: tuple[str, int],
+    listen: tuple[str, int],
+    tls_cert: Path | None,
+    tls_key: Path | None,
+    plain: bool,
+    server_tls: str | None,
+    server_ca: Path | None,
+    connections: int,
+    grace_seconds: float,
+    ready_file: Path | None,
+    log_level: str,
+) -> None:
+    """Let any SQL client search on a server without PL/Python.
+
+    Clients connect to it with the name and password of the server, and it hands every message on.
+    Where a statement calls a routine that needs the program, the door runs it over that session.
+
+    \b
+    Examples:
+      pgblend door --server db.example.com:5432
+      pgblend door --server db.example.com:5432 --listen 0.0.0.0:6432 --plain
+      psql -h 127.0.0.1 -p 6432 -c "SELECT * FROM hybrid_search('how do I deploy')" mydb
+    """
+    from pgblend.cli.doors.wire.listener import PostgresDoor, ServerPlace
+    from pgblend.cli.doors.wire.told import answers_of
+
+    if (tls_cert is None) != (tls_key is None):
+        raise click.UsageError("--tls-cert and --tls-key go together")
+    listener = _listening(*listen)
+    if not (tls_cert or plain or _is_loopback(listener)):
+        listener.close()
+        raise UserError(
+            f"{listen[0]} can be reached from other machines, and what is found would cross the "
+            "network in plain text",
+            hint="add --tls-cert and --tls-key\nor listen on 127.0.0.1\nor, where the network is "
+            "a private one: --plain",
+        )
+    log_to(level=log_level)
+    place = ServerPlace(*server, _server_tls(server[0], server_tls, server_ca))
+    door = PostgresDoor(place, _own_tls(tls_cert, tls_key), connections, answers_of)
+    url = f"{'[' + listen[0] + ']' if ':' in listen[0] else listen[0]}:{listener.getsockname()[1]}"
+
+    def stop(*_: object) -> None:
+        listener.close()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, stop)
+    click.echo(f"pgblend door listening on {url}", err=True)
+    if ready_file:
+        write_ready_file(ready_file, f"postgresql://{url}")
+    door.serve(listener)
+    door.close(grace_seconds)
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    try:
+        return socket.create_server(
+            (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET
+        )
+    except OSError as error:
+        raise UserError(
+            f"cannot listen on {host}:{port}: {error.strerror}",
+            hint="name an address of this machine and a port that is free; 0 takes any",
+        ) from None
+
+
+def _is_loopback(listener: socket.socket) -> bool:
+    return ipaddress.ip_address(listener.getsockname()[0].split("%")[0]).is_loopback
+
+
+def _own_tls(certificate: Path | None, key: Path | None) -> ssl.SSLContext | None:
+    if certificate is None:
+        return None
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.set_alpn_protocols(["postgresql"])
+    try:
+        context.load_cert_chain(certificate, key)
+    except (OSError, ssl.SSLError) as error:
+        raise UserError(
+            f"{certificate} and {key} are no certificate and its key: {error}",
+            hint="give PEM files, the key without a password",
+        ) from None
+    return context
+
+
+def _server_tls(host: str, mode: str | None, ca: Path | None) -> ssl.SSLContext | None:
+    """Return what checks the server; None where nothing is encrypted."""
+    is_here = host.startswith("/") or host in ("localhost", "127.0.0.1", "::1")
+    mode = mode or ("off" if is_here and ca is None else "verify")
+    if mode == "off":
+        return None
+    try:
+        context = ssl.create_default_context(cafile=ca)
+    except (OSError, ssl.SSLError) as error:
+        raise UserError(f"--server-ca {ca}: {error}", hint="give a PEM file") from None
+    if mode == "require":
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return context

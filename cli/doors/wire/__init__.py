@@ -1,0 +1,1 @@
+"""The door of SQL clients: PostgreSQL's own protocol, handed on as it is."""

@@ -1,0 +1,97 @@
+"""A connection that never waits: what came is read, what is to be sent waits for its turn."""
+
+import contextlib
+import select
+import socket
+import ssl
+
+_PIECE = 1 << 18
+# So much may wait to be sent before nothing more is read for it.
+_MOST_WAITING = 1 << 20
+_COMES = select.POLLIN | select.POLLHUP | select.POLLERR | select.POLLNVAL
+
+
+class Link:
+    """One side of a session: a socket, what it sent, and what is to be sent to it."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        with contextlib.suppress(OSError):  # a Unix socket has none
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection.setblocking(False)
+        self.socket = connection
+        self.received = bytearray()
+        self.is_gone = False  # the other side closed it, or it broke
+        self._waiting = bytearray()
+        self._reads_when_writable = False  # TLS may have to write before it reads
+
+    def takes_more(self) -> bool:
+        """Send what waits; say whether so little is left that more may be put."""
+        self.flush()
+        return len(self._waiting) < _MOST_WAITING
+
+    def put(self, data: bytes | bytearray) -> None:
+        """Add what is to be sent by the next flush."""
+        self._waiting += data
+
+    def events(self, reads: bool) -> int:
+        """Return what to poll for."""
+        writes = self._waiting or self._reads_when_writable
+        return (select.POLLIN if reads else 0) | (select.POLLOUT if writes else 0)
+
+    def handle(self, event: int) -> None:
+        """Read or send, as the poll says."""
+        if event & _COMES or self._reads_when_writable:
+            self._receive()
+        if event & select.POLLOUT:
+            self.flush()
+
+    def flush(self) -> None:
+        """Send as much of what waits as the socket takes."""
+        while self._waiting and not self.is_gone:
+            try:
+                sent = self.socket.send(self._waiting)
+            except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
+                return
+            except OSError:
+                self.is_gone = True
+                return
+            del self._waiting[:sent]
+
+    def close(self) -> None:
+        """Send what waits if that takes no time, and end the connection."""
+        self.flush()
+        self.socket.close()
+
+    def _receive(self) -> None:
+        self._reads_when_writable = False
+        while True:
+            try:
+                piece = self.socket.recv(_PIECE)
+            except ssl.SSLWantWriteError:
+                self._reads_when_writable = True
+                return
+            except (BlockingIOError, ssl.SSLWantReadError):
+                return
+            except OSError:
+                piece = b""
+            if not piece:
+                self.is_gone = True
+                return
+            self.received += piece
+            # Of what TLS has deciphered already no poll tells.
+            if not (isinstance(self.socket, ssl.SSLSocket) and self.socket.pending()):
+                return
+
+
+def wait(*sides: tuple[Link, bool]) -> None:
+    """Wait until a link can be read, where its sign says so, or written; read and send there."""
+    poll = select.poll()
+    by_number = {}
+    for link, reads in sides:
+        link.flush()
+        if link.is_gone:
+            return
+        by_number[link.socket.fileno()] = link
+        poll.register(link.socket, link.events(reads))
+    for number, event in poll.poll():
+        by_number[number].handle(event)

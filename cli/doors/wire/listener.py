@@ -1,0 +1,190 @@
+"""Where SQL clients arrive: TLS on both sides, requests to cancel, a thread for each session."""
+
+import logging
+import socket
+import ssl
+import struct
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from pgblend.cli.doors.wire import messages as wire
+from pgblend.cli.doors.wire.link import Link, wait
+from pgblend.cli.doors.wire.session import Answers, GoneError, ServerError, Session
+
+_log = logging.getLogger(__name__)
+_START_SECONDS = 10  # for the first message, and for TLS
+_CONNECT_SECONDS = 5
+_TLS_RECORD = b"\x16"  # the first byte of a client that speaks TLS at once
+_ALPN = "postgresql"
+_PIECE = 4096
+_CLOSE_STEP_SECONDS = 0.05
+
+
+class ServerPlace(NamedTuple):
+    """Where the server is; without `tls` what is sent there can be read on its way."""
+
+    host: str
+    port: int
+    tls: ssl.SSLContext | None
+
+    def connect(self) -> socket.socket:
+        """Open a connection, with TLS where it is wanted; OSError where that fails."""
+        if self.host.startswith("/"):
+            there = socket.socket(socket.AF_UNIX)
+            there.settimeout(_CONNECT_SECONDS)
+            there.connect(f"{self.host}/.s.PGSQL.{self.port}")
+            return there
+        there = socket.create_connection((self.host, self.port), _CONNECT_SECONDS)
+        if self.tls is None:
+            return there
+        try:
+            there.sendall(struct.pack("!ii", 8, wire.SSL_REQUEST))
+            if there.recv(1) != b"S":
+                raise ConnectionError("the server has no TLS")
+            return self.tls.wrap_socket(there, server_hostname=self.host)
+        except BaseException:
+            there.close()
+            raise
+
+
+class _Start(NamedTuple):
+    """What a client begins with."""
+
+    connection: socket.socket
+    number: int
+    message: bytes
+
+
+@dataclass
+class PostgresDoor:
+    """Takes clients in until it is closed; `answers` makes what answers a session's stand-ins."""
+
+    server: ServerPlace
+    tls: ssl.SSLContext | None
+    most: int
+    answers: Callable[[Session], Answers | None]
+    _sessions: set[Session] = field(default_factory=set)
+    _places: threading.Semaphore = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._places = threading.Semaphore(self.most)
+
+    def serve(self, listener: socket.socket) -> None:
+        """Take clients in until the listener is closed."""
+        while True:
+            try:
+                connection, _ = listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._take_in, args=(connection,), daemon=True).start()
+
+    def close(self, seconds: float) -> None:
+        """End each session once it is idle, or after so many seconds; its transaction with it."""
+        until = time.monotonic() + seconds
+        while self._sessions:
+            is_late = time.monotonic() >= until
+            for session in tuple(self._sessions):
+                session.end(is_late)
+            if is_late:
+                return
+            time.sleep(_CLOSE_STEP_SECONDS)
+
+    def _take_in(self, connection: socket.socket) -> None:
+        try:
+            start = _start_of(connection, self.tls)
+            if start is None:
+                return
+            connection = start.connection
+            if start.number == wire.CANCEL_REQUEST:
+                self._cancel(start.message)
+            elif self._places.acquire(blocking=False):
+                try:
+                    self._run(connection, start.message)
+                finally:
+                    self._places.release()
+            else:
+                hint = "Close sessions, or raise --connections of pgblend door."
+                _refuse(connection, "53300", f"the door has {self.most} sessions already", hint)
+        except (wire.BrokenProtocolError, GoneError, ServerError, OSError) as error:
+            _log.info("a session ended: %s", error)
+        finally:
+            connection.close()
+
+    def _run(self, connection: socket.socket, start: bytes) -> None:
+        try:
+            there = self.server.connect()
+        except OSError as error:
+            where = f"{self.server.host}:{self.server.port}"
+            _refuse(connection, "08001", f"the door cannot reach the server {where}: {error}")
+            return
+        session = Session(Link(connection), Link(there))
+        self._sessions.add(session)
+        try:
+            session.server.put(start)
+            if not log_in(session):
+                return
+            answers = None if b"\0replication\0" in start else self.answers(session)
+            if answers is None:
+                session.hand_on()
+            else:
+                session.serve(answers)
+        finally:
+            session.client.close()
+            there.close()
+            self._sessions.discard(session)
+
+    def _cancel(self, message: bytes) -> None:
+        """Hand a request to cancel on; the server closes the connection when it has it."""
+        with self.server.connect() as there:
+            there.sendall(message)
+            there.recv(1)
+
+
+def log_in(session: Session) -> bool:
+    """Hand the login on until the server waits for a statement; False where it refused."""
+    client, server = session.client, session.server
+    while not client.is_gone:
+        wait((client, True), (server, True))
+        for request in wire.take_messages(client.received):
+            server.put(request)
+        for answer in wire.take_messages(server.received):
+            is_request = answer[:1] == wire.AUTHENTICATION
+            client.put(wire.without_binding(answer) if is_request else answer)
+            if answer[:1] == wire.READY:
+                return True
+        if server.is_gone:
+            break
+    return False
+
+
+def _start_of(connection: socket.socket, tls: ssl.SSLContext | None) -> _Start | None:
+    """Read a client's first message, in TLS where it asks for that; None where it goes away."""
+    connection.settimeout(_START_SECONDS)
+    if connection.recv(1, socket.MSG_PEEK) == _TLS_RECORD:
+        if tls is None:
+            raise wire.BrokenProtocolError("a client spoke TLS, and the door has no certificate")
+        connection = tls.wrap_socket(connection, server_side=True)
+    buffer = bytearray()
+    while True:
+        piece = connection.recv(_PIECE)
+        if not piece:
+            return None
+        buffer += piece
+        if (taken := wire.take_start(buffer)) is None:
+            continue
+        number, message = taken
+        if number not in (wire.SSL_REQUEST, wire.GSS_REQUEST):
+            return _Start(connection, number, message)
+        if buffer:  # somebody in between may have put it there
+            raise wire.BrokenProtocolError("data came before the answer to a request for TLS")
+        is_tls = number == wire.SSL_REQUEST and tls is not None
+        connection.sendall(b"S" if is_tls else b"N")
+        if is_tls and tls is not None and not isinstance(connection, ssl.SSLSocket):
+            connection = tls.wrap_socket(connection, server_side=True)
+
+
+def _refuse(connection: socket.socket, sqlstate: str, problem: str, hint: str = "") -> None:
+    connection.sendall(wire.fatal(sqlstate, problem, hint))

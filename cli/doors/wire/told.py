@@ -1,0 +1,232 @@
+"""Answers to stand-ins: a routine's own body, run by this process over the session that called it.
+
+A stand-in (sql/outside.py) names itself and its arguments. What its body returns is told as texts,
+which the server reads as values of the routine's types; its warnings and its error are told too.
+"""
+
+import hashlib
+import json
+import logging
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from textwrap import indent
+from typing import Any
+
+from pgblend.cli.doors.wire.database import Plpy, SessionDatabase, read_rows
+from pgblend.cli.doors.wire.session import GoneError, Session
+from pgblend.cli.doors.wire.telling import telling
+from pgblend.cli.search.outside import StatementError, literal
+from pgblend.plpy.base.session import UserError
+from pgblend.plpy.graph.links import link_target
+from pgblend.plpy.graph.store import checked_links
+from pgblend.plpy.lexical.records import pack_chunks
+from pgblend.sql.outside import CLOCK, EFFECTS, PLAIN, Column, Routine, routines
+
+_log = logging.getLogger(__name__)
+# What names a stand-in: a public routine; a function or a view, whose text names one.
+_NAMES = """
+    SELECT p.proname::text AS name, '' AS text
+    FROM pg_catalog.pg_proc AS p
+    WHERE p.pronamespace = pg_catalog.to_regnamespace('blend')
+        AND pg_catalog.to_regprocedure('pgblend._told(text,json)') IS NOT NULL
+    UNION ALL
+    SELECT p.proname, pg_catalog.concat(p.prosrc, pg_catalog.pg_get_function_sqlbody(p.oid))
+    FROM pg_catalog.pg_proc AS p
+    INNER JOIN pg_catalog.pg_namespace AS n ON n.oid = p.pronamespace
+    WHERE n.nspname OPERATOR(pg_catalog.!~) '^(pg_|information_schema$|pgblend$|blend$)'
+    UNION ALL
+    SELECT c.relname, pg_catalog.pg_get_viewdef(c.oid)
+    FROM pg_catalog.pg_class AS c
+    INNER JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+    WHERE c.relkind OPERATOR(pg_catalog.=) ANY ('{v,m}')
+        AND n.nspname OPERATOR(pg_catalog.!~) '^(pg_|information_schema$|pgblend|blend$)'
+"""
+_MOST_ROUNDS = 5  # of views on views
+# Statements that call a stand-in without naming one.
+_HIDDEN = re.compile(rb"\s*(?:execute|fetch|move)\b", re.IGNORECASE)
+
+
+def answers_of(session: Session) -> "ProgramAnswers | None":
+    """Return what answers a session's stand-ins; None where its database has none."""
+    rows = read_rows(session.ask(_NAMES))
+    names = [row["name"] for row in rows if not row["text"]]
+    if not names:
+        return None
+    others = [row for row in rows if row["text"]]
+    for _ in range(_MOST_ROUNDS):
+        reaching = _pattern(names)
+        found = [row["name"] for row in others if reaching.search(row["text"].encode())]
+        others = [row for row in others if row["name"] not in found]
+        names += found
+        if not found:
+            break
+    return ProgramAnswers(session, _pattern(names))
+
+
+def _pattern(names: Sequence[str]) -> re.Pattern[bytes]:
+    known = b"|".join(re.escape(name.encode()) for name in dict.fromkeys(names))
+    return re.compile(rb"\b(?:pgblend\.\w+|" + known + rb")\b", re.IGNORECASE)
+
+
+class ProgramAnswers:
+    """Answers the stand-ins that one session's statements reach."""
+
+    def __init__(self, session: Session, reaching: re.Pattern[bytes]) -> None:
+        self._reaching = reaching
+        self._db = SessionDatabase(session, self._answer, telling)
+
+    def reaches(self, statement: bytes) -> bool:
+        """Whether a statement may call a stand-in: it names a routine or a view that does."""
+        return bool(_HIDDEN.match(statement) or self._reaching.search(statement))
+
+    def has_effects(self, call: str) -> bool:
+        """Whether the answer to a call is to be made in the transaction that it is told in."""
+        return json.loads(call)["call"][0] in EFFECTS
+
+    def tell(self, call: str) -> str:
+        """Return the answer to a call, as `telling` takes it, from the session's transaction."""
+        settings = json.loads(call)["settings"]
+        given = {name: value for name, value in settings.items() if value is not None}
+        try:
+            with self._db.begun(given, writes=self.has_effects(call)):
+                return self._answer(call)
+        except StatementError as error:  # it is not the session's to be who asks
+            return _entry(call, {"error": _error(error)})
+
+    def _answer(self, call: str) -> str:
+        db = self._db
+        name, *arguments = json.loads(call)["call"]
+        before, answer = len(db.warnings), dict[str, Any]()
+        try:
+            answer["value"] = _value(db, name, arguments)
+        except (UserError, StatementError) as error:
+            answer["error"] = _error(error)
+        except GoneError:
+            raise
+        except Exception as error:
+            _log.exception("%s failed", name)
+            answer["error"] = {"message": f"{name} failed: {error!r}", "sqlstate": "XX000"}
+        answer["warnings"] = db.warnings[before:]
+        del db.warnings[before:]
+        if last := db.session.get("pgblend_last_search"):
+            answer["last_search"] = last[0]
+        return _entry(call, answer)
+
+
+def _error(error: UserError | StatementError) -> dict[str, Any]:
+    message = error.message if isinstance(error, UserError) else str(error)
+    fields = ("sqlstate", "hint", "detail", "table_name")
+    return {"message": message} | {one: getattr(error, one) for one in fields}
+
+
+def _entry(call: str, answer: dict[str, Any]) -> str:
+    """Return the call's digest and its answer, as a member of a JSON object."""
+    digest = hashlib.md5(call.encode(), usedforsecurity=False).hexdigest()
+    return f"{json.dumps(digest)}: {json.dumps(answer, ensure_ascii=False)}"
+
+
+def _value(db: SessionDatabase, name: str, arguments: list[Any]) -> Any:
+    if name in _PURE:
+        return _PURE[name](db, *arguments)
+    routine = routines()[name]
+    given = [*map(_read, routine.inputs, arguments)]
+
+    def run() -> Any:
+        return _function(name)(db, Plpy(db), db.session, {}, *given)
+
+    if name != "pgblend._seal_batch":
+        return _told(routine, run())
+    # One answer is told to all equal calls of a statement: so it seals all batches.
+    db.run(_CLAIM, ["bigint"], given[0])
+    while (sealed := run()) >= _BATCH:
+        pass
+    return _told(routine, sealed)
+
+
+def _packed(db: SessionDatabase, chunks: list[tuple[int, str]]) -> list[Any]:
+    """Return what chunks wait as (records.py), by their own positions and lexemes."""
+    rows = [{"own_position": own, "vector": bytes.fromhex(vector)} for own, vector in chunks]
+    found = pack_chunks(db, rows)
+    return [[one.length, one.own_length, one.records.hex()] for one in found]
+
+
+def _meant(db: SessionDatabase, documents: list[tuple[str | None, str | None, str]]) -> list[Any]:
+    """Return what documents' links mean (store.py): a document's place, the link, the meaning."""
+    given = [checked_links(links) for *_, links in documents]
+    return [
+        (place, json.dumps(link), *meant)
+        for place, ((key, uri, _), links) in enumerate(zip(documents, given, strict=True), 1)
+        for link in links
+        if key is not None
+        and (meant := link_target(link.get("kind") or "key", link["target"], key, uri))
+    ]
+
+
+_CLAIM = "SELECT pgblend._claim_index($1)"
+_BATCH = 20_000  # chunks that _seal_batch takes at most
+# What is computed of routines whose stand-ins write by themselves (sql/outside.py).
+_PURE: dict[str, Callable[..., list[Any]]] = {
+    "pgblend._chunk_index": _packed,
+    "pgblend._insert_links": _meant,
+}
+
+
+@cache
+def _function(name: str) -> Callable[..., Any]:
+    """Return a routine's body as a function: db, plpy, GD, SD, and its arguments."""
+    routine = routines()[name]
+    names = ", ".join(("db", "plpy", "GD", "SD", *(one.name for one in routine.inputs)))
+    scope: dict[str, Any] = {}
+    # The body is this package's own source.
+    exec(f"def body({names}):\n{indent(routine.body, '    ')}", scope)
+    function: Callable[..., Any] = scope["body"]
+    return function
+
+
+def _read(column: Column, value: Any) -> Any:
+    """Return an argument as PL/Python gives it; a clock is not told (sql/outside.py)."""
+    if value is None:
+        return time.time() if column.name == CLOCK else None
+    base, array, _ = column.type.partition("[]")
+    if array:
+        return [_read(Column(column.name, base), each) for each in value]
+    if base in ("real", "double precision"):
+        return float(value)
+    if base == "bytea":
+        return bytes.fromhex(value.removeprefix("\\x"))
+    if base in PLAIN or "." not in base:
+        return value
+    return {name: _attribute(each) for name, each in value.items()}
+
+
+def _attribute(value: Any) -> Any:
+    """Return an attribute of a composite value: JSON is a text there."""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else value
+
+
+def _told(routine: Routine, value: Any) -> Any:
+    """Return a routine's value as its stand-in reads it: texts in a list."""
+    if routine.is_set:
+        return [_row(routine, each) for each in value or ()]
+    if routine.outputs:
+        return _row(routine, value)
+    return [_text(value)]
+
+
+def _row(routine: Routine, value: Any) -> Any:
+    names = [one.name for one in routine.outputs]
+    if isinstance(value, Mapping):
+        if not names:
+            return {name: _text(each) for name, each in value.items()}
+        return [_text(value[name]) for name in names]
+    if value is None:
+        return [None] * len(names)
+    return [
+        _text(each) for each in (value if len(names) != 1 or isinstance(value, tuple) else [value])
+    ]
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else literal(value)

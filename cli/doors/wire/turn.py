@@ -1,0 +1,139 @@
+"""A turn: what a client asks until the server is ready again, and the answer as far as it came.
+
+The answer is held back while it is short, so that the turn can be taken back and sent again.
+"""
+
+from collections import Counter, deque
+from dataclasses import dataclass, field
+
+from pgblend.cli.doors.wire import messages as wire
+
+_MOST_HELD = 1 << 20  # bytes; an answer that is longer begins to flow
+_MOST_ASKED = 16 << 20  # bytes of a turn that can be sent again
+_SHOWS = frozenset((wire.ROW, wire.COMPLETE, wire.ERROR))
+_BEGINS = frozenset((b"BEGIN", b"START TRANSACTION"))
+# After these a turn has done what cannot be taken back; a procedure may have ended a transaction.
+_ENDS = frozenset((b"COMMIT", b"ROLLBACK", b"PREPARE TRANSACTION", b"CALL", b"DO"))
+_IN_TRANSACTION_ALREADY = "25001"
+
+
+@dataclass
+class Turn:
+    """What is kept of a turn."""
+
+    began: bytes  # the session's state before it
+    saved: bool = False  # a savepoint of the door's stands before it
+    opened: bool = False  # a transaction of the door's is around it
+    is_asked: bool = False  # the client has sent all of it
+    is_synced: bool = False  # the door itself has the server say that it is ready
+    wants_now: bool = False  # the client sent Flush, and waits for what there is
+    is_copying: bool = False
+    has_copied: bool = False
+    hides_begin: bool = False  # the last of its answer is that of the door's BEGIN
+    skips: bool = False  # it failed, and the client's Sync is still to come
+    problem: str = ""  # why it cannot be sent again
+    need: bytes | None = None  # the error of a stand-in that nobody had told its answer
+    calls: list[str] = field(default_factory=list)  # of stand-ins that need an answer
+    told: dict[str, str] = field(default_factory=dict)  # their answers
+    tags: list[bytes] = field(default_factory=list)  # of its statements that ended well
+    held: list[bytes] = field(default_factory=list)
+    requests: list[bytes] = field(default_factory=list)
+    _asked_size: int = 0
+    _held_size: int = 0
+    _shown: list[bytes] = field(default_factory=list)
+    _expected: deque[bytes] = field(default_factory=deque)
+    _closes: deque[bool] = field(default_factory=deque)  # whether each is the door's
+    _notices: Counter[bytes] = field(default_factory=Counter)
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether the client began a transaction in it."""
+        return not _BEGINS.isdisjoint(self.tags)
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether its answer ends with an error."""
+        return any(part[:1] == wire.ERROR for part in self.held)
+
+    @property
+    def is_long(self) -> bool:
+        """Whether more is held than should be."""
+        return self._held_size > _MOST_HELD
+
+    def ask(self, request: bytes) -> None:
+        """Keep a request."""
+        kind = request[:1]
+        self.is_asked = kind in (wire.QUERY, wire.SYNC, wire.CALL)
+        self.wants_now = self.wants_now or kind == wire.FLUSH
+        self._asked_size += len(request)
+        if self._asked_size > _MOST_ASKED:
+            self.problem = "the statement is too long to be sent again"
+            self.requests.clear()
+        elif kind != wire.SYNC:
+            self.requests.append(request)
+
+    def hold(self, part: bytes) -> None:
+        """Keep a part of the answer, unless the client has it."""
+        kind = part[:1]
+        if kind == wire.NOTICE and self._is_known(part):
+            return
+        if kind == b"3" and self._closes and self._closes.popleft():
+            return
+        if kind == wire.COMPLETE:
+            tag = part[5:-1]
+            self.tags.append(tag)
+            if tag in _ENDS:
+                self.problem = f"{tag.decode()} cannot be taken back"
+        if self._expected:
+            if self._expected.popleft() != part:
+                self.problem = "the answer had begun to flow, and comes otherwise now"
+                self.held.append(wire.refusal(self.problem))
+            return
+        self.held.append(part)
+        self._held_size += len(part)
+
+    def shown(self) -> bytes:
+        """Return what is held, since the client gets it now."""
+        if any(part[:1] in _SHOWS for part in self.held):
+            self.problem = self.problem or "the answer had begun to flow"
+        self._shown += [part for part in self.held if part[:1] != wire.NOTICE]
+        self._notices.update(part for part in self.held if part[:1] == wire.NOTICE)
+        now, self.held, self._held_size = b"".join(self.held), [], 0
+        return now
+
+    def again(self) -> bytes:
+        """Return the requests once more; what the client has already is not shown again.
+
+        A statement with a name is there still: it is closed before it is parsed anew.
+        """
+        self.need, self.held, self._held_size, self.tags = None, [], 0, []
+        self._expected, self._closes = deque(self._shown), deque()
+        parts = []
+        for request in self.requests:
+            name = wire.texts_of(request[5:], 1)[0] if request[:1] == wire.PARSE else b""
+            if name:
+                parts.append(wire.message(b"C", b"S" + name + b"\0"))
+            if name or request[:1] == b"C":
+                self._closes.append(bool(name))
+            parts.append(request)
+        if parts and parts[-1][:1] not in (wire.QUERY, wire.CALL):
+            parts.append(wire.message(wire.SYNC))
+        return b"".join(parts)
+
+    def has_executed(self) -> bool:
+        """Whether something of its present part is executed."""
+        return any(request[:1] == wire.EXECUTE for request in self.requests)
+
+    def next_part(self) -> None:
+        """Begin with the next part: all before is answered, and in a transaction."""
+        self.began = wire.IN_TRANSACTION
+        self.saved = self.wants_now = False
+        self.problem = ""
+        self.calls, self.told, self.requests, self._shown = [], {}, [], []
+
+    def _is_known(self, notice: bytes) -> bool:
+        """Whether the client has a notice, or it tells that the door's transaction is there."""
+        if self._notices[notice]:
+            self._notices[notice] -= 1
+            return True
+        return self.opened and wire.fields_of(notice).get("C") == _IN_TRANSACTION_ALREADY

@@ -1,0 +1,258 @@
+"""SQL clients of a server without PL/Python: the same statements through the door, equal rows."""
+
+import json
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from click.testing import CliRunner
+from conftest import Server, TwoCollections
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from pgblend.cli.base.database import connect
+from pgblend.cli.doors.wire.listener import PostgresDoor, ServerPlace
+from pgblend.cli.doors.wire.told import answers_of
+from pgblend.cli.main import cli
+from pgblend.sql import render
+from pgblend.sql.outside import with_stand_ins
+from support.database import Database
+from support.outside import fill_library
+from support.random_searches import VECTOR, drawn_searches, rows
+from support.waiting import wait_until
+
+COUNT = 40
+WAIT = "SELECT set_setting('timeouts_ms', '{\"lexical\": 60000, \"total\": 60000}')"
+READING = (
+    "SELECT get_context('red fox', query_embedding => %s) - 'stats'",
+    "SELECT search_explain('red fox', query_embedding => %s) -> 'results'",
+    "SELECT search_diagnose('red fox', 'k1', query_embedding => %s)",
+    "SELECT array_agg(f ORDER BY f.value) FROM search_facets('red', query_embedding => %s,"
+    " keys => '{$title}') AS f",
+    "SELECT array_agg(n.neighbour) FROM hybrid_search('wine', 1, query_embedding => %s) AS h,"
+    " LATERAL graph_neighbors('document:' || h.document_id) AS n",
+    "SELECT array_agg(o.n) FROM (SELECT count(*) AS n FROM (VALUES ('red'), ('fox'), ('sea'))"
+    " AS w (word), LATERAL hybrid_search(w.word, 5, query_embedding => %s)"
+    " GROUP BY w.word ORDER BY w.word) AS o",
+)
+
+
+@contextmanager
+def door_to(url: str) -> Iterator[str]:
+    """A door to a database's server, in this process; yield the database's URL through it."""
+    given = conninfo_to_dict(url)
+    place = ServerPlace(str(given["host"]), int(given["port"] or 0), None)
+    door = PostgresDoor(place, None, 10, answers_of)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=door.serve, args=(listener,), daemon=True).start()
+        yield make_conninfo(url, port=listener.getsockname()[1])
+        listener.shutdown(socket.SHUT_RDWR)
+    door.close(0)
+
+
+def take_python_away(url: str) -> None:
+    """Put stand-ins in the place of all PL/Python routines."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("SET search_path = pg_catalog, blend, public")
+        connection.execute(with_stand_ins(render()).encode(), prepare=False)
+        connection.execute("DROP EXTENSION plpython3u")
+
+
+@pytest.fixture(scope="module")
+def told(module_url: str) -> dict[str, Any]:
+    """What a library answers while its program is inside; then the program is taken out of it."""
+    found: dict[str, Any] = {"url": module_url}
+    with connect(module_url) as connection:
+        library = Database(connection)
+        fill_library(library)
+        library.rows(WAIT)
+        library.warnings()
+        found["searches"] = [
+            (one, rows(library, one), library.warnings()) for one in drawn_searches(COUNT)
+        ]
+        found["reading"] = [library.value(statement, VECTOR) for statement in READING]
+        with psycopg.connect(module_url) as other:
+            found["prepared"] = other.execute(SEARCH, ("wine",)).fetchall()
+    take_python_away(module_url)
+    return found
+
+
+SEARCH = "SELECT chunk_id, score FROM blend.lexical_search(%s, 3)"
+
+
+@pytest.fixture(scope="module")
+def client(told: dict[str, Any]) -> Iterator[Database]:
+    """A client that comes through the door."""
+    with door_to(told["url"]) as url, psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("SET search_path = blend, public")
+        yield Database(connection)
+
+
+def test_searches_have_the_same_rows(told: dict[str, Any], client: Database) -> None:
+    for one, expected, warnings in told["searches"]:
+        client.warnings()
+        assert (rows(client, one), client.warnings()) == (expected, warnings), one
+    assert sum(bool(found) for _, found, _ in told["searches"]) > COUNT / 5
+
+
+@pytest.mark.parametrize("place", range(len(READING)))
+def test_all_that_reads_is_the_same(told: dict[str, Any], client: Database, place: int) -> None:
+    assert client.value(READING[place], VECTOR) == told["reading"][place]
+
+
+def test_prepared_statements_and_pipelines(told: dict[str, Any], client: Database) -> None:
+    for _ in range(8):  # psycopg prepares by name from the sixth on
+        found = client.connection.execute(SEARCH, ("wine",)).fetchall()
+        assert found == told["prepared"]
+    with client.connection.pipeline():
+        one = client.connection.execute("SELECT 1")
+        search = client.connection.execute(SEARCH, ("wine",))
+        assert (one.fetchone(), search.fetchall()) == ((1,), told["prepared"])
+        later = client.connection.execute(SEARCH, ("wine",))
+        assert later.fetchall() == told["prepared"]
+
+
+def test_a_transaction_sees_what_it_wrote(told: dict[str, Any], client: Database) -> None:
+    connection = client.connection
+    with connection.transaction(force_rollback=True):
+        client.rows("SELECT ingest_document('books', 'new.md', 'A quokka by the sea.')")
+        assert len(client.rows(SEARCH, "quokka")) == 1
+        with pytest.raises(psycopg.errors.DivisionByZero), connection.transaction():
+            client.rows("SELECT hybrid_search('quokka'), 1 / 0")
+        client.rows("SELECT ingest_document('books', 'new.md', 'No such animal.')")
+        assert client.rows(SEARCH, "quokka") == []  # an answer is told to one statement
+    assert connection.info.transaction_status.name == "IDLE"
+    assert client.rows(SEARCH, "quokka") == []
+
+
+def test_copies_and_long_answers_flow(client: Database) -> None:
+    with client.connection.cursor() as cursor:
+        with cursor.copy("COPY (SELECT chunk_id FROM hybrid_search('fox', 2)) TO STDOUT") as copy:
+            assert len([*copy.rows()]) == 2
+        cursor.execute("CREATE TEMP TABLE kept (text text)")
+        with cursor.copy("COPY kept FROM STDIN") as copy:
+            for number in range(20_000):
+                copy.write_row((f"{number}" * 20,))
+        assert len(cursor.execute("SELECT text || text FROM kept").fetchall()) == 20_000
+        late = "SELECT repeat('x', 999), CASE g WHEN 9000 THEN (SELECT count(*)"
+        late += " FROM lexical_search('fox')) END"
+        with pytest.raises(psycopg.Error) as raised:
+            cursor.execute(f"{late} FROM generate_series(1, 9000) AS g".encode())
+    assert raised.value.sqlstate == "PB017"
+    assert "the answer had begun to flow" in str(raised.value.diag.message_detail)
+
+
+def test_settings_of_the_same_message_are_refused(client: Database) -> None:
+    with pytest.raises(psycopg.Error) as raised:
+        client.connection.execute("SET app.tenant = '7'; SELECT hybrid_search('fox')")
+    assert "send those by themselves" in str(raised.value.diag.message_detail)
+
+
+def test_a_cancel_arrives_and_too_many_are_refused(told: dict[str, Any], client: Database) -> None:
+    connection = client.connection
+    timer = threading.Timer(0.5, connection.cancel_safe)
+    timer.start()
+    with pytest.raises(psycopg.errors.QueryCanceled):
+        connection.execute("SELECT pg_sleep(60)")
+    timer.join()
+    url = make_conninfo(told["url"], port=connection.info.port)
+    others = [psycopg.connect(url) for _ in range(9)]
+    with pytest.raises(psycopg.OperationalError, match="has 10 sessions already"):
+        psycopg.connect(url)
+    for other in others:
+        other.close()
+
+
+def test_the_command_listens_and_ends(told: dict[str, Any], tmp_path: Path) -> None:
+    given, ready = conninfo_to_dict(told["url"]), tmp_path / "ready"
+    server = f"{given['host']}:{given['port']}"
+    options = ("--server", server, "--listen", "127.0.0.1:0", "--ready-file", str(ready))
+    command = [sys.executable, "-m", "pgblend.cli.main", "door", *options]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert "pgblend door listening on 127.0.0.1:" in process.stderr.readline()
+        wait_until(ready.exists, process=process)
+        port = json.loads(ready.read_text())["url"].rpartition(":")[2]
+        with psycopg.connect(make_conninfo(told["url"], port=port)) as connection:
+            found = connection.execute(SEARCH, ("wine",)).fetchall()
+            connection.commit()
+            process.terminate()
+            assert process.wait(20) == 0
+            with pytest.raises(psycopg.OperationalError, match="the door is closed"):
+                connection.execute("SELECT 1")
+    assert found == told["prepared"]
+
+
+@pytest.mark.parametrize(
+    ("options", "told_"),
+    [
+        (("--listen", "0.0.0.0:0"), "would cross the network in plain text"),
+        (("--listen", "nowhere"), "expected HOST:PORT"),
+        (("--tls-cert", __file__), "--tls-cert and --tls-key go together"),
+    ],
+)
+def test_wrong_options_are_refused(options: tuple[str, ...], told_: str) -> None:
+    made = CliRunner().invoke(cli, ["door", "--server", "127.0.0.1:1", *options])
+    assert made.exit_code != 0
+    assert told_ in made.output
+
+
+def test_an_error_of_the_program_is_the_statement_s(client: Database) -> None:
+    error = client.error("SELECT * FROM hybrid_search('x', options => '{\"fusio\": 1}')")
+    assert error.sqlstate == "22023"
+    assert 'options has no setting "fusio"' in str(error.message_primary)
+
+
+def test_who_asks_is_known_whatever_comes_with_the_statement(
+    server: Server, two_collections: TwoCollections
+) -> None:
+    admin, role = two_collections.admin, two_collections.reader_role
+    words = "SELECT DISTINCT split_part(content, ' ', 2) FROM blend.chunks ORDER BY 1 LIMIT 8"
+    search = "SELECT array_agg(chunk_id) FROM blend.lexical_search('{}')"
+    asked = [search.format(word) for word in admin.column(words)]
+    expected = [two_collections.reader.value(statement) for statement in asked]
+    everything = [admin.value(statement) for statement in asked]
+    assert expected != everything
+    take_python_away(admin.url)
+    with door_to(admin.url) as url, psycopg.connect(url, autocommit=True) as connection:
+        for statement, found, whole in zip(asked, expected, everything, strict=True):
+            message = f"SELECT set_config('role', '{role}', true); {statement}".encode()
+            cursor = connection.execute(message)
+            assert cursor.nextset()
+            assert cursor.fetchone() == (found,)
+            assert connection.execute(statement.encode()).fetchone() == (whole,)
+        # What somebody tells himself is no answer where others' rights are at work.
+        connection.execute(f"SET ROLE {role}".encode())
+        connection.execute("SELECT set_config('pgblend.told_' || s, '{}', false) FROM (VALUES"
+                           " ('0'), ('1')) AS v (s)")  # fmt: skip
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            connection.execute("INSERT INTO pgblend_data.pending DEFAULT VALUES")
+
+
+def test_documents_are_stored_sealed_and_linked(told: dict[str, Any], tmp_path: Path) -> None:
+    for number in range(3):
+        text = f"# Note {number}\n\nThe wombat of part {number} digs; see [next](n{number + 1}.md)."
+        (tmp_path / f"n{number}.md").write_text(text)
+
+    def run(*arguments: str) -> Any:
+        made = CliRunner().invoke(cli, ["--database-url", told["url"], *arguments])
+        assert made.exit_code == 0, made.output
+        return made
+
+    run("ingest", str(tmp_path), "--collection", "notes")
+    found = json.loads(run("search", "wombat part", "--json", "-c", "notes").stdout)
+    assert len(found["results"]) == 3
+    with psycopg.connect(told["url"]) as connection:
+        left = connection.execute(
+            "SELECT count(*) FROM pgblend_data.pending AS p INNER JOIN pgblend_data.collection AS c"
+            " ON c.id = p.collection_id WHERE c.name = 'notes'"
+        ).fetchone()
+        assert left == (0,)  # ingest seals at its end
+        links = connection.execute("SELECT count(target_document_id) FROM pgblend_data.link")
+        assert links.fetchone() == (2,)
