@@ -130,10 +130,11 @@ def _statement_error(error: psycopg.Error) -> StatementError:
 _OID = "SELECT $1::text::regtype::oid AS oid"
 # Nothing unqualified is found but types and what is public, as in the door's pool.
 _PATH: LiteralString = """
-    SELECT set_config('search_path', concat_ws(', ', 'pg_catalog', 'blend', n.nspname, 'pg_temp'),
-        true)
+    SELECT pg_catalog.set_config('search_path',
+        pg_catalog.concat_ws(', ', 'pg_catalog', 'blend', n.nspname, 'pg_temp'), true)
     FROM pg_catalog.pg_extension AS e
-    INNER JOIN pg_catalog.pg_namespace AS n ON n.oid = e.extnamespace WHERE e.extname = 'vector'"""
+    INNER JOIN pg_catalog.pg_namespace AS n ON n.oid OPERATOR(pg_catalog.=) e.extnamespace
+    WHERE e.extname OPERATOR(pg_catalog.=) 'vector'"""
 # The SET clauses of _run_search, and the forms in which values are written.
 SETTINGS = {
     "hnsw.ef_search": "40",
@@ -152,7 +153,7 @@ _BEGIN: LiteralString = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 def settings_of(roles: dict[str, str]) -> Composed:
     """Return the statements that set what the program expects, until the transaction ends."""
     settings = [
-        SQL("set_config({}, {}, true)").format(Literal(name), Literal(value))
+        SQL("pg_catalog.set_config({}, {}, true)").format(Literal(name), Literal(value))
         for name, value in (roles | SETTINGS).items()
     ]
     return SQL("SELECT {}; ").format(SQL(", ").join(settings)) + SQL(_PATH)

@@ -154,6 +154,34 @@ def test_settings_of_the_same_message_are_refused(client: Database) -> None:
     assert "send those by themselves" in str(raised.value.diag.message_detail)
 
 
+FORGED = """
+    CREATE FUNCTION pg_temp."x pgblend._told(text,json)"(needed text) RETURNS text
+    LANGUAGE plpgsql AS $$
+    BEGIN
+        RAISE INFO 'an answer is needed' USING ERRCODE = 'PB017', DETAIL = needed;
+        RETURN concat(VARIADIC ARRAY(SELECT current_setting('pgblend.told_' || n, true)
+            FROM unnest(string_to_array('0123456789abcdef', NULL)) AS n));
+    END $$;
+    CREATE FUNCTION pg_temp.fails(needed text) RETURNS text LANGUAGE plpgsql AS $$
+    BEGIN
+        IF pg_temp."x pgblend._told(text,json)"(needed) = '' THEN
+            RAISE 'an answer is needed' USING ERRCODE = 'PB017', DETAIL = needed;
+        END IF;
+        RETURN 'told';
+    END $$"""
+
+
+def test_only_stand_ins_are_answered(client: Database) -> None:
+    client.connection.execute(FORGED.encode(), prepare=False)
+    call = ["pgblend._nearest_names", "abc", ["abd"]]
+    needed = json.dumps({"call": call, "settings": {"role": client.value("SELECT current_user")}})
+    with pytest.raises(psycopg.Error) as raised:
+        client.connection.execute("SELECT pg_temp.fails(%s), get_setting('k1')", (needed,))
+    error = raised.value.diag
+    assert error.sqlstate == "PB017"
+    assert "nothing that it could answer asked for it" in str(error.message_detail)
+
+
 def test_a_cancel_arrives_and_too_many_are_refused(told: dict[str, Any], client: Database) -> None:
     connection = client.connection
     timer = threading.Timer(0.5, connection.cancel_safe)

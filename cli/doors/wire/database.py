@@ -13,6 +13,7 @@ from psycopg.sql import SQL, Literal
 
 from pgblend.cli.doors.wire import messages as wire
 from pgblend.cli.doors.wire.session import NEEDS_ANSWER, ServerError, Session
+from pgblend.cli.doors.wire.telling import telling
 from pgblend.cli.search.outside import (
     SETTINGS,
     Outside,
@@ -29,7 +30,7 @@ _BEFORE = "SELECT " + ", ".join(
     f"pg_catalog.current_setting('{name}', true) AS \"{name}\""
     for name in (*SETTINGS, "search_path", "role")
 )
-_MOST_ANSWERS = 100  # that the answer of one stand-in needs by itself
+_MOST_ROUNDS = 10  # of answers that need others
 _NONE = struct.pack("!i", -1)
 
 
@@ -54,9 +55,8 @@ class SessionDatabase(Outside):
         self,
         session: Session,
         answer: Callable[[str], str],
-        telling: Callable[[list[str]], str],
     ) -> None:
-        self._session, self._answer, self._telling = session, answer, telling
+        self._session, self._answer = session, answer
         self._told: list[str] = []
         self._writes = False
         super().__init__()
@@ -76,16 +76,17 @@ class SessionDatabase(Outside):
         yield
         if writes:
             given = (
-                SQL("set_config({}, {}, true)").format(Literal(name), Literal(value))
+                SQL("pg_catalog.set_config({}, {}, true)").format(Literal(name), Literal(value))
                 for name, value in before.items()
                 if value is not None
             )
             self._session.ask(SQL("SELECT {}").format(SQL(", ").join([*given])).as_string())
 
     def _rows(self, statement: str, given: list[Typed]) -> Rows:
-        for _ in range(_MOST_ANSWERS):
+        requests = _requests(statement, given)
+        for _ in range(_MOST_ROUNDS):
             try:
-                found = read_rows(self._session.exchange(_requests(statement, given)))
+                found = read_rows(self._session.exchange(requests))
             except ServerError as error:
                 fields = error.fields
             else:
@@ -93,12 +94,22 @@ class SessionDatabase(Outside):
                     self._session.ask(f"RELEASE {_BEGUN}; {_BEGUN}")
                 return found
             self._session.ask(_AS_BEGUN)
-            if fields.get("C") != NEEDS_ANSWER or "D" not in fields:
+            if fields.get("C") != NEEDS_ANSWER or not self._learns(requests):
                 break
-            told, self._told = self._told, []
-            self._told = [*told, self._answer(fields["D"])]
-            self._session.ask(self._telling(self._told))
         raise _statement_error(fields)
+
+    def _learns(self, requests: bytes) -> bool:
+        """Have the answers made that a statement needs; say whether there are any."""
+        self._session.ask(telling(self._told, gathers=True))
+        calls = self._session.gather(requests)
+        self._session.ask(_AS_BEGUN)
+        told, self._told = self._told, []
+        for call in calls:
+            told.append(self._answer(call))
+        self._told = told
+        if told:
+            self._session.ask(telling(told))
+        return bool(calls)
 
 
 def _statement_error(fields: dict[str, str]) -> StatementError:

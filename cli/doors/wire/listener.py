@@ -20,6 +20,7 @@ _CONNECT_SECONDS = 5
 _TLS_RECORD = b"\x16"  # the first byte of a client that speaks TLS at once
 _ALPN = "postgresql"
 _PIECE = 4096
+_LONGEST_LOGIN = 65_536  # as PostgreSQL takes them
 _CLOSE_STEP_SECONDS = 0.05
 
 
@@ -68,9 +69,11 @@ class PostgresDoor:
     answers: Callable[[Session], Answers | None]
     _sessions: set[Session] = field(default_factory=set)
     _places: threading.Semaphore = field(init=False)
+    _beginning: threading.Semaphore = field(init=False)  # as many may be about to say who they are
 
     def __post_init__(self) -> None:
         self._places = threading.Semaphore(self.most)
+        self._beginning = threading.Semaphore(self.most)
 
     def serve(self, listener: socket.socket) -> None:
         """Take clients in until the listener is closed."""
@@ -79,7 +82,10 @@ class PostgresDoor:
                 connection, _ = listener.accept()
             except OSError:
                 return
-            threading.Thread(target=self._take_in, args=(connection,), daemon=True).start()
+            if self._beginning.acquire(blocking=False):
+                threading.Thread(target=self._take_in, args=(connection,), daemon=True).start()
+            else:
+                connection.close()
 
     def close(self, seconds: float) -> None:
         """End each session once it is idle, or after so many seconds; its transaction with it."""
@@ -94,7 +100,10 @@ class PostgresDoor:
 
     def _take_in(self, connection: socket.socket) -> None:
         try:
-            start = _start_of(connection, self.tls)
+            try:
+                start = _start_of(connection, self.tls)
+            finally:
+                self._beginning.release()
             if start is None:
                 return
             connection = start.connection
@@ -150,6 +159,8 @@ def log_in(session: Session) -> bool:
         wait((client, True), (server, True))
         for request in wire.take_messages(client.received):
             server.put(request)
+        if len(client.received) > _LONGEST_LOGIN:
+            raise wire.BrokenProtocolError("a message of the login is too long")
         for answer in wire.take_messages(server.received):
             is_request = answer[:1] == wire.AUTHENTICATION
             client.put(wire.without_binding(answer) if is_request else answer)

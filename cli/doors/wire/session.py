@@ -9,6 +9,7 @@ import contextlib
 import re
 import socket
 from collections import deque
+from collections.abc import Mapping
 from typing import Protocol
 
 from pgblend.cli.doors.wire import messages as wire
@@ -58,6 +59,16 @@ class ServerError(Exception):
     def __init__(self, answer: bytes, whole: list[bytes]) -> None:
         self.answer, self.fields, self.whole = answer, wire.fields_of(answer), whole
         super().__init__(self.fields.get("M", ""))
+
+
+# The innermost routine of a message's context: no other prints like this, whatever its name.
+_BY_A_STAND_IN = re.compile(r'[^\n"]* pgblend\._told\(text,json\)')
+
+
+def _is_a_stand_in_s(info: Mapping[str, str]) -> bool:
+    """Whether a stand-in tells its call: anybody's code may raise PB017."""
+    by = _BY_A_STAND_IN.match(info.get("W", ""))
+    return bool(by) and info.get("C") == NEEDS_ANSWER and "D" in info
 
 
 class Answers(Protocol):
@@ -144,6 +155,16 @@ class Session:
                         raise ServerError(failed[0], found)
                     return found
         raise GoneError
+
+    def gather(self, requests: bytes) -> list[str]:
+        """Send what is taken back; return the calls that its stand-ins need answers for."""
+        try:
+            found = self.exchange(requests)
+        except ServerError as error:
+            found = error.whole
+        infos = (wire.fields_of(part) for part in found if part[:1] == wire.NOTICE)
+        calls = (one["D"] for one in infos if _is_a_stand_in_s(one))
+        return list(dict.fromkeys(calls))
 
     # What the client asks.
 
@@ -283,23 +304,25 @@ class Session:
     def _repeat(self, turn: Turn, answers: Answers) -> None:
         """Have answers made by the state before the turn, tell them, and send the turn again.
 
-        What needs a second answer may need many: they are gathered by a turn that is taken back.
+        What it needs is gathered by a turn that is taken back: an error may come from anybody's
+        code, and need more than one answer.
         """
-        turn.calls.append(wire.fields_of(turn.need or b"").get("D", ""))
-        if turn.told:
-            self._begin_again(turn)
-            self.ask(telling(turn.told.values(), gathers=True))
-            gathered = self._gather(turn)
-            turn.calls += [call for call in gathered if call not in turn.calls]
+        self._begin_again(turn)
+        self.ask(telling(turn.told.values(), gathers=True))
+        gathered = [call for call in self.gather(turn.again()) if call not in turn.calls]
+        turn.calls += gathered
+        if not gathered:
+            turn.problem = "nothing that it could answer asked for it"
         self._begin_again(turn, _SNAPSHOT)
-        for call in turn.calls:
-            if call not in turn.told and not answers.has_effects(call):
+        for call in gathered:
+            if not answers.has_effects(call):
                 turn.told[call] = answers.tell(call)
         self._begin_again(turn)
         for call in turn.calls:
             if answers.has_effects(call):
                 turn.told[call] = answers.tell(call)
-        self.ask(telling(turn.told.values()))
+        if turn.told:
+            self.ask(telling(turn.told.values()))
         turn.hides_begin, turn.is_synced = False, not turn.is_asked
         self.server.put(turn.again())
 
@@ -312,12 +335,3 @@ class Session:
             self.ask("ROLLBACK")
         self.ask(begin)
         turn.opened = True
-
-    def _gather(self, turn: Turn) -> list[str]:
-        """Return the calls that a turn says it needs answers for."""
-        try:
-            found = self.exchange(turn.again())
-        except ServerError as error:
-            found = error.whole
-        infos = (wire.fields_of(part) for part in found if part[:1] in (wire.NOTICE, wire.ERROR))
-        return [one["D"] for one in infos if one.get("C") == NEEDS_ANSWER and "D" in one]

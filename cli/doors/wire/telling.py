@@ -4,7 +4,9 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 _SLOTS = "0123456789abcdef"  # the first letter of a call's digest is its parameter's last
-FORGET = "SELECT " + ", ".join(f"set_config('pgblend.told_{one}', '', true)" for one in _SLOTS)
+FORGET = "SELECT " + ", ".join(
+    f"pg_catalog.set_config('pgblend.told_{one}', '', true)" for one in _SLOTS
+)
 
 
 def telling(told: Iterable[str], gathers: bool = False) -> str:
@@ -18,7 +20,7 @@ def telling(told: Iterable[str], gathers: bool = False) -> str:
     settings = {slot: "{" + ", ".join(answers) + "}" for slot, answers in slots.items()}
     settings |= {"gathers": "on"} if gathers else {}
     given = (
-        f"set_config('pgblend.told_{name}', {_quoted(value)}, true)"
+        f"pg_catalog.set_config('pgblend.told_{name}', {_quoted(value)}, true)"
         for name, value in settings.items()
     )
     return f"SELECT {', '.join(given)}"

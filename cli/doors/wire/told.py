@@ -16,7 +16,6 @@ from typing import Any
 
 from pgblend.cli.doors.wire.database import Plpy, SessionDatabase, read_rows
 from pgblend.cli.doors.wire.session import GoneError, Session
-from pgblend.cli.doors.wire.telling import telling
 from pgblend.cli.search.outside import StatementError, literal
 from pgblend.plpy.base.session import UserError
 from pgblend.plpy.graph.links import link_target
@@ -35,13 +34,13 @@ _NAMES = """
     SELECT p.proname, pg_catalog.concat(p.prosrc, pg_catalog.pg_get_function_sqlbody(p.oid))
     FROM pg_catalog.pg_proc AS p
     INNER JOIN pg_catalog.pg_namespace AS n ON n.oid = p.pronamespace
-    WHERE n.nspname OPERATOR(pg_catalog.!~) '^(pg_|information_schema$|pgblend$|blend$)'
+    WHERE n.nspname !~ '^(pg_|information_schema$|pgblend$|blend$)'
     UNION ALL
     SELECT c.relname, pg_catalog.pg_get_viewdef(c.oid)
     FROM pg_catalog.pg_class AS c
     INNER JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
-    WHERE c.relkind OPERATOR(pg_catalog.=) ANY ('{v,m}')
-        AND n.nspname OPERATOR(pg_catalog.!~) '^(pg_|information_schema$|pgblend|blend$)'
+    WHERE c.relkind = ANY ('{v,m}')
+        AND n.nspname !~ '^(pg_|information_schema$|pgblend|blend$)'
 """
 _MOST_ROUNDS = 5  # of views on views
 # Statements that call a stand-in without naming one.
@@ -50,7 +49,9 @@ _HIDDEN = re.compile(rb"\s*(?:execute|fetch|move)\b", re.IGNORECASE)
 
 def answers_of(session: Session) -> "ProgramAnswers | None":
     """Return what answers a session's stand-ins; None where its database has none."""
-    rows = read_rows(session.ask(_NAMES))
+    # Whoever set the session's search_path, operators are PostgreSQL's own.
+    path = "SET LOCAL search_path = pg_catalog, pg_temp"
+    rows = read_rows(session.ask(f"BEGIN; {path}; {_NAMES}; COMMIT"))
     names = [row["name"] for row in rows if not row["text"]]
     if not names:
         return None
@@ -75,7 +76,7 @@ class ProgramAnswers:
 
     def __init__(self, session: Session, reaching: re.Pattern[bytes]) -> None:
         self._reaching = reaching
-        self._db = SessionDatabase(session, self._answer, telling)
+        self._db = SessionDatabase(session, self._answer)
 
     def reaches(self, statement: bytes) -> bool:
         """Whether a statement may call a stand-in: it names a routine or a view that does."""
