@@ -178,9 +178,14 @@ _LIMIT: LiteralString = """
 """
 
 # Where they are, the program runs outside the server (sql/outside.py).
-_HAS_STAND_INS: LiteralString = (
-    "SELECT pg_catalog.to_regprocedure('pgblend._told(text,json)') IS NOT NULL"
-)
+_HAS_STAND_INS: LiteralString = """
+    SELECT EXISTS (
+        SELECT FROM pg_catalog.pg_proc AS p
+        INNER JOIN pg_catalog.pg_namespace AS n
+            ON n.oid OPERATOR(pg_catalog.=) p.pronamespace
+                AND n.nspname OPERATOR(pg_catalog.=) 'pgblend'
+        WHERE p.proname OPERATOR(pg_catalog.=) '_told')
+"""
 # Whoever owns the database sets its search_path: nothing is looked up along that at first.
 _USUAL: LiteralString = "SELECT pg_catalog.current_schemas(false)"
 # Nor are texts parsed or names printed as somebody's settings say.

@@ -25,6 +25,7 @@ from pgblend.sql.outside import with_stand_ins
 from support.database import Database
 from support.outside import fill_library
 from support.random_searches import VECTOR, drawn_searches, rows
+from support.serve_process import DOOR_PASSWORD, ServeProcess, door_role, token_of
 from support.waiting import wait_until
 
 COUNT = 40
@@ -261,6 +262,30 @@ def test_who_asks_is_known_whatever_comes_with_the_statement(
                            " ('0'), ('1')) AS v (s)")  # fmt: skip
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             connection.execute("INSERT INTO pgblend_data.pending DEFAULT VALUES")
+
+
+@pytest.mark.slow
+def test_callers_over_http_have_the_rights_of_their_token(
+    told: dict[str, Any], module_url: str
+) -> None:
+    with (
+        connect(module_url) as connection,
+        door_role(connection, "managed_door", "managed_tenant") as login,
+    ):
+        Database(connection).rows("SELECT grant_collection('books', 'managed_tenant')")
+        url = make_conninfo(module_url, user=login, password=DOOR_PASSWORD)
+        token = token_of(connection, "managed_tenant")
+        with ServeProcess(url, "--pool-size", "2") as process, process.client(token) as client:
+            answers = [
+                client.post(path, json={"query": "red fox"}).json()
+                for path in ("/v1/search", "/v1/context", "/v1/explain")
+            ]
+            facets = client.post("/v1/facets", json={"query": "red fox", "keys": ["$collection"]})
+    found, context, explained = answers
+    assert {row["collection"] for row in found["results"]} == {"books"}
+    assert context["parts"]
+    assert explained["results"]
+    assert [one["value"] for one in facets.json()["facets"]] == ["books"]
 
 
 def test_documents_are_stored_sealed_and_linked(told: dict[str, Any], tmp_path: Path) -> None:

@@ -28,8 +28,12 @@ _log = logging.getLogger(__name__)
 _NAMES = """
     SELECT p.proname::text AS name, '' AS text
     FROM pg_catalog.pg_proc AS p
-    WHERE p.pronamespace = pg_catalog.to_regnamespace('blend')
-        AND pg_catalog.to_regprocedure('pgblend._told(text,json)') IS NOT NULL
+    INNER JOIN pg_catalog.pg_namespace AS n ON n.oid = p.pronamespace AND n.nspname = 'blend'
+    WHERE EXISTS (
+        SELECT FROM pg_catalog.pg_proc AS t
+        INNER JOIN pg_catalog.pg_namespace AS m
+            ON m.oid = t.pronamespace AND m.nspname = 'pgblend'
+        WHERE t.proname = '_told')
     UNION ALL
     SELECT p.proname, pg_catalog.concat(p.prosrc, pg_catalog.pg_get_function_sqlbody(p.oid))
     FROM pg_catalog.pg_proc AS p
