@@ -92,13 +92,13 @@ def command(
     """Let any SQL client search on a server without PL/Python.
 
     Clients connect to it with the name and password of the server, and it hands every message on.
-    Where a statement calls a routine that needs the program, the door runs it over that session.
+    Where a statement calls a routine that needs the program, the door runs it over that session:
+    psql -h 127.0.0.1 -p 6432 mydb -c "SELECT * FROM hybrid_search('how do I deploy')".
 
     \b
     Examples:
       pgblend door --server db.example.com:5432
       pgblend door --server db.example.com:5432 --listen 0.0.0.0:6432 --plain
-      psql -h 127.0.0.1 -p 6432 -c "SELECT * FROM hybrid_search('how do I deploy')" mydb
     """
     from pgblend.cli.doors.wire.listener import PostgresDoor, ServerPlace
     from pgblend.cli.doors.wire.told import answers_of

@@ -16,7 +16,9 @@ from support.database import Database
 
 Pgblend = Callable[..., Result]
 # They bring a database to a revision, say which one it has, or have nothing to do with it.
-EXEMPT = {"up", "down", "open", "migrate", "psql", "status", "doctor", "gateway", "mcp install"}
+EXEMPT = {
+    *("up", "down", "open", "migrate", "psql", "status", "doctor", "gateway", "door", "mcp install")
+}
 NEWER = "9999"
 OFTEN_GIVEN = {
     "file",
