@@ -10,7 +10,7 @@ ROUTINES: Mapping[str, Sequence[str]] = {
     "_document_count": ("bigint",),
     "_document_facts": ("bigint",),
     "_document_holds": ("bigint", "text", "bigint[]"),
-    "_document_id": ("bigint", "text"),
+    "_document_id": ("bigint[]", "text"),
     "_document_passes": ("bigint", "jsonb"),
     "_document_words": ("bigint", "text", "text", "text[]"),
     "_documents_called": ("text",),

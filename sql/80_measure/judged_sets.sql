@@ -79,7 +79,7 @@ BEGIN
             USING ERRCODE = '22023', HINT = 'SELECT collection, source_key FROM blend.documents';
     END IF;
     record_judgement.source_key := (
-        SELECT d.source_key FROM pgblend_data.document AS d WHERE d.id = found_id);
+        SELECT f.source_key FROM pgblend._document_facts(found_id) AS f);
     SELECT q.id INTO judged_id FROM pgblend_data.judged_query AS q
     WHERE q.set_id = target.id AND q.query = record_judgement.query
     ORDER BY q.id LIMIT 1;

@@ -38,10 +38,12 @@ ROUTINES = {
         "_start_run",
     },
     "eval learn": {"_known_documents"},
+    "the door of SQL clients": {"_chunk_index", "_claim_index", "_insert_links", "_seal_batch"},
+    "revisions": {"_program"},
     "the HTTP door": {"_token_groups", "_token_role"},
     "calibrate": {"_collection_sizes", "_sampled_chunks"},
     "the page": {"_has_edges", "_note_feedback"},
-    "frameworks": {"_filtered_ids"},
+    "frameworks": {"_document_id", "_filtered_ids"},
     "doctor": {"_chunk_lexemes", "_load_program", "_regconfig"},
     "shards": {
         *("_apply_front", "_apply_rows", "_become_shard", "_bucket", "_claim_rows"),
