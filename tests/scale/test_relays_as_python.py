@@ -31,7 +31,7 @@ CALLS: dict[str, list[Any]] = {
     "_document_count": ["books"],
     "_document_facts": ["first documents"],
     "_document_holds": ["first documents", '"red wine" -sea', "collections"],
-    "_document_id": ["books", "k1"],
+    "_document_id": ["collections", "k1"],
     "_document_passes": ["first documents", {"$title": "Wine"}],
     "_document_words": ["first documents", "red sea", "red sea", ["english", "german"]],
     "_documents_called": ["k1"],

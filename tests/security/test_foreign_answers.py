@@ -188,7 +188,11 @@ def endless() -> bytes:
     return http_answer(b'"' + b"a" * (MAX_ANSWER_BYTES + MEBIBYTE) + b'"', "200 OK", JSON)
 
 
-@pytest.mark.parametrize("says", [packed, endless], ids=["packed", "endless"])
+def bombed() -> bytes:
+    return packed(bomb())
+
+
+@pytest.mark.parametrize("says", [bombed, endless], ids=["packed", "endless"])
 def test_serve_reads_no_gateway_s_answer_without_end(
     provider: Provider, says: Callable[[], bytes]
 ) -> None:
@@ -208,7 +212,7 @@ def test_serve_reads_no_gateway_s_answer_without_end(
 
 
 def test_nor_do_commands(provider: Provider, database_url: str) -> None:
-    provider.says = packed
+    provider.says = bombed
     with GatewayClient(provider.url, attempts=1) as client:
         with pytest.raises(GatewayUnavailableError, match="more than"):
             client.embed("m", ["text"])
@@ -216,7 +220,7 @@ def test_nor_do_commands(provider: Provider, database_url: str) -> None:
             provider.says = lambda deep=deep: http_answer(deep, "200 OK", JSON)  # type: ignore[misc]
             with pytest.raises(GatewayUnavailableError):
                 client.embed("m", ["text"])
-    provider.says = packed
+    provider.says = bombed
     command = [sys.executable, "-m", "pgblend.cli.main", "--database-url", database_url]
     set_url = [*command, "config", "set", "gateway_url", provider.url]
     subprocess.run(set_url, check=True, capture_output=True)
