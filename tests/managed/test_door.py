@@ -2,6 +2,7 @@
 
 import json
 import socket
+import ssl
 import subprocess
 import sys
 import threading
@@ -22,6 +23,7 @@ from pgblend.cli.doors.wire.told import answers_of
 from pgblend.cli.main import cli
 from pgblend.sql import render
 from pgblend.sql.outside import with_stand_ins
+from support.certificates import certificate
 from support.database import Database
 from support.outside import fill_library
 from support.random_searches import VECTOR, drawn_searches, rows
@@ -45,14 +47,16 @@ READING = (
 
 
 @contextmanager
-def door_to(url: str) -> Iterator[str]:
+def door_to(
+    url: str, server_tls: ssl.SSLContext | None = None, tls: ssl.SSLContext | None = None
+) -> Iterator[str]:
     """A door to a database's server, in this process; yield the database's URL through it."""
     given = conninfo_to_dict(url)
-    place = ServerPlace(str(given["host"]), int(given["port"] or 0), None)
-    door = PostgresDoor(place, None, 10, answers_of)
+    place = ServerPlace(str(given["host"]), int(given["port"] or 0), server_tls)
+    door = PostgresDoor(place, tls, 10, answers_of)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         threading.Thread(target=door.serve, args=(listener,), daemon=True).start()
-        yield make_conninfo(url, port=listener.getsockname()[1])
+        yield make_conninfo(url, host="127.0.0.1", port=listener.getsockname()[1])
         listener.shutdown(socket.SHUT_RDWR)
     door.close(0)
 
@@ -196,6 +200,27 @@ def test_a_cancel_arrives_and_too_many_are_refused(told: dict[str, Any], client:
         psycopg.connect(url)
     for other in others:
         other.close()
+
+
+def test_certificates_are_checked_on_both_sides(told: dict[str, Any], tmp_path: Path) -> None:
+    chain, key = certificate(tmp_path)
+    own = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    own.load_cert_chain(chain, key)
+    trusting = ssl.create_default_context(cafile=chain)
+    checks = {"host": "localhost", "sslmode": "verify-full", "sslrootcert": str(chain)}
+    with door_to(told["url"], tls=own) as url:
+        # A client that checks; a door that checks, before one with a certificate; one that is wary.
+        with psycopg.connect(make_conninfo(url, **checks)) as connection:
+            assert connection.pgconn.ssl_in_use
+            assert connection.execute(SEARCH, ("wine",)).fetchall() == told["prepared"]
+        further = make_conninfo(url, host="localhost")
+        with door_to(further, trusting) as there, psycopg.connect(there) as connection:
+            assert connection.execute(SEARCH, ("wine",)).fetchall() == told["prepared"]
+        with (
+            door_to(further, ssl.create_default_context()) as there,
+            pytest.raises(psycopg.OperationalError, match="cannot reach the server"),
+        ):
+            psycopg.connect(there)
 
 
 def test_the_command_listens_and_ends(told: dict[str, Any], tmp_path: Path) -> None:

@@ -108,6 +108,7 @@ class Session:
     def serve(self, answers: Answers) -> None:
         """Hand on, and answer stand-ins, until one side is gone."""
         while not (self.client.is_gone or self.server.is_gone):
+            self._asked.extend(wire.take_messages(self.client.received))
             self._hand_requests(answers)
             takes_more = self.server.takes_more() and not self._asked
             wait((self.client, takes_more), (self.server, self.client.takes_more()))
@@ -116,8 +117,6 @@ class Session:
             turn = self._turn
             if turn and turn.wants_now and turn.need is None:
                 self.client.put(turn.shown())
-            self._asked.extend(wire.take_messages(self.client.received))
-
         if self._is_ending:
             self.client.is_gone = False  # only what it sends was given up
             self.client.put(wire.fatal("57P01", "terminating connection: the door is closed"))
