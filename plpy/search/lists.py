@@ -148,7 +148,7 @@ def first_lists(
 
 
 def bound_by_exact_words(corrected: ArmList, words: ArmList) -> None:
-    """Let corrected words give a passage no more than words as typed give the best one.
+    """Let each corrected word give a passage no more than words as typed give the best one.
 
     A short text with a corrected word would outweigh a longer one with the words themselves. There
     is no bound where more words are misspelt than not, or none as typed is found.
@@ -157,7 +157,7 @@ def bound_by_exact_words(corrected: ArmList, words: ArmList) -> None:
     misspelt = max(len(corrected_words(note)) for note in corrected.notes.values())
     if not words.found.scores or misspelt > words.asked - misspelt:
         return
-    most = words.found.scores[0]
+    most = words.found.scores[0] * misspelt
     exact = dict(zip(words.found.chunk_ids, words.found.scores, strict=True))
     scores = [
         min(score, exact.get(chunk_id, 0.0) + most)
