@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import psutil
 import psycopg
 import pytest
 from click.testing import CliRunner
@@ -151,6 +152,17 @@ def test_copies_and_long_answers_flow(client: Database) -> None:
             cursor.execute(f"{late} FROM generate_series(1, 9000) AS g".encode())
     assert raised.value.sqlstate == "PB017"
     assert "the answer had begun to flow" in str(raised.value.diag.message_detail)
+
+
+def test_the_door_keeps_nothing_of_a_long_answer(client: Database) -> None:
+    process, most = psutil.Process(), 0
+    before = process.memory_info().rss
+    rows = "SELECT repeat(md5(g::text), 320) FROM generate_series(1, 20000) AS g"
+    with client.connection.cursor().copy(f"COPY ({rows}) TO STDOUT".encode()) as copy:
+        for place, _ in enumerate(copy):
+            if place % 1000 == 0:
+                most = max(most, process.memory_info().rss)
+    assert most - before < 100 << 20  # of 200 MB
 
 
 def test_settings_of_the_same_message_are_refused(client: Database) -> None:

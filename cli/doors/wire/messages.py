@@ -29,6 +29,7 @@ AUTHENTICATION: Final = b"R"
 READY: Final = b"Z"
 COLUMNS: Final = b"T"
 ROW: Final = b"D"
+COPIED: Final = b"d"  # a row of COPY … TO STDOUT
 COMPLETE: Final = b"C"
 ERROR: Final = b"E"
 NOTICE: Final = b"N"

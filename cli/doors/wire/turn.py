@@ -10,7 +10,7 @@ from pgblend.cli.doors.wire import messages as wire
 
 _MOST_HELD = 1 << 20  # bytes; an answer that is longer begins to flow
 _MOST_ASKED = 16 << 20  # bytes of a turn that can be sent again
-_SHOWS = frozenset((wire.ROW, wire.COMPLETE, wire.ERROR))
+_SHOWS = frozenset((wire.ROW, wire.COMPLETE, wire.ERROR, wire.COPIED))
 _BEGINS = frozenset((b"BEGIN", b"START TRANSACTION"))
 # After these a turn has done what cannot be taken back; a procedure may have ended a transaction.
 _ENDS = frozenset((b"COMMIT", b"ROLLBACK", b"PREPARE TRANSACTION", b"CALL", b"DO"))
@@ -96,8 +96,11 @@ class Turn:
         """Return what is held, since the client gets it now."""
         if any(part[:1] in _SHOWS for part in self.held):
             self.problem = self.problem or "the answer had begun to flow"
-        self._shown += [part for part in self.held if part[:1] != wire.NOTICE]
-        self._notices.update(part for part in self.held if part[:1] == wire.NOTICE)
+        if self.problem:  # it is not sent again, so nobody compares
+            self._shown.clear()
+        else:
+            self._shown += [part for part in self.held if part[:1] != wire.NOTICE]
+            self._notices.update(part for part in self.held if part[:1] == wire.NOTICE)
         now, self.held, self._held_size = b"".join(self.held), [], 0
         return now
 
