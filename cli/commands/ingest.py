@@ -68,6 +68,8 @@ def command(
     exclude: tuple[str, ...],
     root: Path | None,
     follow_links: bool,
+    readers: tuple[str, ...],
+    readers_from: str | None,
     time_budget: float | None,
     embed: bool,
     prune: bool,
@@ -110,6 +112,8 @@ def command(
         limits=Limits(run_seconds=time_budget),
         entities=entities,
         follow_links=follow_links,
+        readers=readers,
+        readers_from=readers_from,
     )
     run_request(database_url, request, progress_every, as_json)
 

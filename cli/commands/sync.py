@@ -22,6 +22,8 @@ def command(
     exclude: tuple[str, ...],
     root: Path | None,
     follow_links: bool,
+    readers: tuple[str, ...],
+    readers_from: str | None,
     time_budget: float | None,
     embed: bool,
     prune: bool,
@@ -54,5 +56,7 @@ def command(
         sync=True,
         limits=Limits(run_seconds=time_budget),
         follow_links=follow_links,
+        readers=readers,
+        readers_from=readers_from,
     )
     run_request(database_url, request, progress_every, as_json)

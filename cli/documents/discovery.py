@@ -3,6 +3,7 @@
 import os
 import stat
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from pathspec import PathSpec
@@ -17,6 +18,7 @@ from pgblend.cli.documents.links import (
     link_problem,
     real_paths,
 )
+from pgblend.cli.documents.readers import ReaderRules, is_sidecar
 from pgblend.cli.documents.report import SourceProblem
 from pgblend.cli.documents.source_file import SourceFile, is_slack_export, leftover, readable
 
@@ -32,20 +34,23 @@ def discover(
     include: Sequence[str] = (),
     exclude: Sequence[str] = (),
     follow_links: bool = False,
+    rules: ReaderRules | None = None,
 ) -> tuple[list[SourceFile], list[SourceProblem]]:
     """List the files under `paths` in a stable order, and what of them cannot be read.
 
     The source key is the path below `root`; without one, the path below the named folder, or the
     named file's own name. Hidden files and folders are left out unless named, and what programs
-    leave beside files (lock files, editors' copies) is passed over. The patterns are
+    leave beside files (lock files, editors' copies) is passed over, as are files that name the
+    readers of others. The patterns are
     those of .gitignore and hold for what is found in folders. Links that lead out of all `paths`
-    are left out and reported, unless `follow_links`.
+    are left out and reported, unless `follow_links`. `rules` tell who may read the documents.
     """
     included = PathSpec.from_lines("gitignore", include) if include else None
     excluded = PathSpec.from_lines("gitignore", exclude)
     files: dict[str, SourceFile] = {}
     problems: list[SourceProblem] = []
     roots = real_paths(paths)
+    rules = rules or ReaderRules((), None, None if follow_links else roots)
     for given in paths:
         explicit = not given.is_dir()
         if explicit and not given.exists():
@@ -63,12 +68,16 @@ def discover(
                     problems.append(_warning(path, problem))
                     continue
             # A shell's * names them as well.
+            if is_sidecar(path):
+                continue
             if what := leftover(path.name):
                 problems.append(SourceProblem("skipped", readable(_absolute(path)), what))
                 continue
             export, left_out = export_files(path, follow_links) if path.is_dir() else ([], {})
             problems.extend(_warning(link, problem) for link, problem in left_out.items())
-            _add(files, _source_file(_absolute(path), base, explicit, export), problems)
+            file = _source_file(_absolute(path), base, explicit, export)
+            readers = rules.readers_of(file.path, base)
+            _add(files, replace(file, readers=readers), problems)
     return list(files.values()), problems
 
 

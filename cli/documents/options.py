@@ -8,6 +8,7 @@ import click
 
 from pgblend.cli.documents.language import AUTO
 from pgblend.cli.documents.progress import LINE_SECONDS
+from pgblend.cli.documents.readers import POSIX
 
 _SHARED = (
     click.argument(
@@ -40,6 +41,19 @@ _SHARED = (
         "--follow-links",
         is_flag=True,
         help="In folders, read also what links out of every PATH lead to.",
+    ),
+    click.option(
+        "--readers",
+        multiple=True,
+        metavar="NAME",
+        help="Role or group that alone may read these documents; repeat it for several. * means "
+        "all who may read the collection. Readers named in a file or beside it come first.",
+    ),
+    click.option(
+        "--readers-from",
+        type=click.Choice([POSIX]),
+        help="posix: the groups that may read a file and enter its folders may read its document; "
+        "all who may read the collection where all accounts may.",
     ),
     click.option(
         "--time-budget",

@@ -18,6 +18,7 @@ from pgblend.cli.documents.document import (
     Heading,
     LeftOut,
     Link,
+    ParseError,
     Table,
     storable_value,
     top_heading,
@@ -188,6 +189,9 @@ _PANDOC = re.compile(r"\A%[ \t]*([^\n]*)\n(?:%[ \t]*([^\n]*)\n)?(?:%[ \t]*([^\n]
 _KEY = re.compile(r"^([A-Za-z][\w -]{0,40}?)[ \t]*:(?:[ \t]+(.*))?$")
 # Plain headers, as MultiMarkdown and Pelican have them, begin with one of these.
 _FIRST_KEYS = frozenset(("title", "author", "date", "slug", "category", "tags", "subtitle", "lang"))
+# Says who may read the document, and is none of its metadata.
+READERS = "readers"
+_READERS_LINE = re.compile(r"^[\s\"']*readers[\"']?\s*[:=]", re.IGNORECASE | re.MULTILINE)
 _MEND = "mend it, and its keys become metadata as they are meant"
 
 
@@ -216,6 +220,28 @@ def split_front_matter(source: str) -> tuple[dict[str, Any], str, tuple[LeftOut,
     if source.startswith("%"):
         return _pandoc(source)
     return _plain_headers(source)
+
+
+def front_readers(source: str) -> tuple[str, ...] | None:
+    """Return whom front matter names as readers, in a list or with commas; None for nobody.
+
+    ParseError where that cannot be read: a document is not for all because of a slip.
+    """
+    metadata, text, left_out = split_front_matter(source)
+    found = [value for key, value in metadata.items() if str(key).lower() == READERS]
+    if not found and (metadata or text == source) and not left_out:
+        head = next((m for p in (_YAML, _TOML, _JSON_FENCED) if (m := p.match(source))), None)
+        if metadata or head is None or not _READERS_LINE.search(head[0]):
+            return None
+    if len(found) != 1 or left_out:
+        raise ParseError(f"its front matter cannot be read, and has {READERS!r}: mend it")
+    names = found[0].split(",") if isinstance(found[0], str) else found[0]
+    if not isinstance(names, list) or not all(isinstance(n, str) and n.strip() for n in names):
+        raise ParseError(
+            f"{READERS!r} in its front matter is {str(found[0])[:100]}: expected a list of names "
+            "of roles and groups, [] for nobody, or '*' for all who may read the collection"
+        )
+    return tuple(name.strip() for name in names)
 
 
 def _taken(
@@ -309,6 +335,7 @@ def parse_markdown(source: str, is_mdx: bool = False) -> Document:
     is the front matter's, else a single heading of level 1 at the top, else "".
     """
     metadata, text, left_out = split_front_matter(source)
+    metadata = {key: value for key, value in metadata.items() if str(key).lower() != READERS}
     tokens = _BLOCKS.parse(text)
     links = find_links(text)
     raw = text

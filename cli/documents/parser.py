@@ -157,7 +157,7 @@ class ParserWorker:
             offers = [
                 [
                     *(item.source_key, item.label, item.content_hash, item.grows),
-                    *(item.kind, item.earlier_hashes, item.file),
+                    *(item.kind, item.earlier_hashes, item.file, item.readers),
                 ]
                 for _, item in batch
             ]
@@ -321,8 +321,9 @@ def _parse_candidate(candidate: Candidate) -> Document:
 
 
 def _source_file(values: list[Any]) -> SourceFile:
-    path, *others = values
-    return SourceFile(Path(path), *others)
+    path, key, explicit, size, modified, readers = values
+    names = None if readers is None else tuple(readers)
+    return SourceFile(Path(path), key, explicit, size, modified, names)
 
 
 def _limit(kind: int, value: int) -> None:

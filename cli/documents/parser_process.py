@@ -197,6 +197,7 @@ class Offer:
     kind: str = ""
     earlier_hashes: Sequence[str] = ()
     file: str = ""
+    readers: Sequence[str] | None = None
 
 
 # A place among the offers, and of a document that grows its stored hash and message ids.
@@ -317,7 +318,10 @@ class _Attempt:
 
     def run(self) -> None:
         files = [
-            [str(file.path), file.source_key, file.explicit, file.size, file.modified]
+            [
+                *(str(file.path), file.source_key, file.explicit, file.size, file.modified),
+                file.readers,
+            ]
             for file in self._task.files
         ]
         self._process.begin(self._task.files[0].label)

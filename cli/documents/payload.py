@@ -9,6 +9,7 @@ from typing import Any
 from pgblend.cli.base.framed_json import encode_json
 from pgblend.cli.documents.document import Document, storable_text
 from pgblend.cli.documents.read_pictures import PICTURES_UNREAD
+from pgblend.cli.documents.readers import EVERYBODY
 from pgblend.cli.documents.sources import Candidate
 
 # Rows as COPY reads them: values with tabs between them, a row a line.
@@ -33,7 +34,7 @@ def _field(value: str | int | Sequence[int] | None) -> str:
 # Columns of the tables in which they are staged (store.py).
 DOCUMENT_COLUMNS = (
     *("place", "expected_hash", "source_key", "title", "uri", "metadata", "language"),
-    *("content_hash", "media_type", "modified_at", "links"),
+    *("content_hash", "media_type", "modified_at", "links", "readers"),
 )
 CHUNK_COLUMNS = (
     *("document", "content", "heading", "kind", "own_start", "start_offset", "end_offset"),
@@ -83,8 +84,16 @@ def document_payload(
         "media_type": document.media_type,
         "modified_at": (date or candidate.modified_at).isoformat(),
         "links": encode_json(link_list(document)),
+        "readers": readers_json(candidate.readers),
     }
     return document_row(about).encode() + chunks_payload(chunks, place)
+
+
+def readers_json(readers: Sequence[str] | None) -> str | None:
+    """Write readers as the database takes them: a JSON null is all who read the collection."""
+    if readers is None:
+        return None
+    return "null" if EVERYBODY in readers else encode_json(sorted(readers))
 
 
 def chunks_payload(chunks: list[dict[str, Any]], place: int) -> bytes:

@@ -26,7 +26,7 @@ from pgblend.cli.documents.payload import unread_hash
 from pgblend.cli.documents.report import Report, SourceProblem
 from pgblend.cli.documents.settings import ParserConfig
 from pgblend.cli.documents.source_file import SourceFile
-from pgblend.cli.documents.store import StoreOutcome, Stores
+from pgblend.cli.documents.store import Known, StoreOutcome, Stores
 
 # Starting a parsing process takes a quarter of a second: another one for so many bytes.
 _BYTES_PER_PROCESS = 4_000_000
@@ -157,6 +157,7 @@ class Pipeline:
             if offer.grows and known.content_hash not in (None, offer.content_hash)
         ]
         messages = self._reader.stored_messages(self._collection_id, growing) if growing else {}
+        unchanged: list[tuple[Offer, Known]] = []
         with self._lock:
             for place, (offer, known) in enumerate(zip(offers, found, strict=True)):
                 if known.owner == "other":
@@ -165,7 +166,7 @@ class Pipeline:
                 elif known.owner == "self":
                     continue  # stored before its file's parser died
                 elif known.content_hash in self._hashes_now(offer):
-                    self._report.count("unchanged")
+                    unchanged.append((offer, known))
                 elif offer.file and (other := other_file(known.uri, Path(offer.file))):
                     message = TAKEN.format(other, offer.file, offer.source_key)
                     self._report.add(SourceProblem("failed", offer.label, message, USE_ROOT))
@@ -178,7 +179,28 @@ class Pipeline:
                         self._new.add(offer.label)
                     elif not stored and known.content_hash in offer.earlier_hashes:
                         self._report.read_again(offer.kind)
+        self._place(unchanged)
         return wanted
+
+    def _place(self, unchanged: Sequence[tuple[Offer, Known]]) -> None:
+        """Give documents whose text did not change the readers that their sources name now."""
+        named = [
+            (offer, known, offer.readers) for offer, known in unchanged if offer.readers is not None
+        ]
+        placed: Sequence[int | UserError | None] = [known.compartment for _, known, _ in named]
+        if named and self._writer_count:
+            documents = [(offer.source_key, readers) for offer, _, readers in named]
+            placed = self._reader.place(self._collection_id, documents)
+        with self._lock:
+            for _ in range(len(unchanged) - len(named)):
+                self._report.count("unchanged")
+            for (offer, known, _), place in zip(named, placed, strict=True):
+                if isinstance(place, UserError):
+                    problem = SourceProblem("failed", offer.label, place.message, place.hint or "")
+                    self._report.add(problem)
+                else:
+                    is_same = place == known.compartment
+                    self._report.count("unchanged" if is_same else "updated")
 
     def _hashes_now(self, offer: Offer) -> set[str]:
         """Return the hashes of a document that needs no reading: nothing can read its pictures."""

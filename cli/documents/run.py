@@ -20,6 +20,7 @@ from pgblend.cli.documents.links import file_of, leads_out, real_paths
 from pgblend.cli.documents.pipeline import Pipeline
 from pgblend.cli.documents.progress import BYTES, StartBar
 from pgblend.cli.documents.read_pictures import Vision, how_to_read
+from pgblend.cli.documents.readers import ReaderRules
 from pgblend.cli.documents.report import Report
 from pgblend.cli.documents.settings import FieldMap, Limits, ParserConfig
 from pgblend.cli.documents.source_file import SourceFile
@@ -110,6 +111,8 @@ class IngestRequest:
     limits: Limits = field(default_factory=Limits)
     entities: bool = False
     follow_links: bool = False
+    readers: Sequence[str] = ()
+    readers_from: str | None = None
 
 
 class IngestRun:
@@ -119,14 +122,19 @@ class IngestRun:
         self._url = url
         self._request = request
         self._start_bar = start_bar
-        self._roots = None if request.follow_links else list(map(str, real_paths(request.paths)))
+        self._roots = None if request.follow_links else real_paths(request.paths)
         self.report = Report(request.collection, dry_run=request.dry_run)
 
     def execute(self) -> None:
         """Do everything; the report is right also when this raises."""
         request = self._request
         files, problems = discover(
-            request.paths, request.root, request.include, request.exclude, request.follow_links
+            request.paths,
+            request.root,
+            request.include,
+            request.exclude,
+            request.follow_links,
+            ReaderRules(request.readers, request.readers_from, self._roots),
         )
         for problem in problems:
             self.report.add(problem)
@@ -294,7 +302,7 @@ class IngestRun:
             request.sync,
             request.limits,
             how_to_read(vision_model, gateway_url),
-            self._roots,
+            None if self._roots is None else list(map(str, self._roots)),
         )
         pipeline = Pipeline(
             reader=stores,

@@ -21,13 +21,17 @@ _LEFTOVERS = (
 
 @dataclass(frozen=True)
 class SourceFile:
-    """A file to read; `explicit` when it was named itself, not found in a folder."""
+    """A file to read; `explicit` when it was named itself, not found in a folder.
+
+    `readers` may read its documents; None: nobody says who.
+    """
 
     path: Path
     source_key: str
     explicit: bool
     size: int
     modified: float
+    readers: tuple[str, ...] | None = None
 
     @property
     def label(self) -> str:

@@ -71,7 +71,8 @@ class Candidate:
 
     One that `grows` gets the messages that it lacks; the others are replaced. What earlier versions
     read of the same bytes has one of `earlier_hashes`. `file` is the path that the key is made of,
-    "" where a record or conversation names itself, whichever export it is in.
+    "" where a record or conversation names itself, whichever export it is in. `readers` may read
+    the document; None: nobody says who.
     """
 
     source_key: str
@@ -84,6 +85,7 @@ class Candidate:
     kind: str = ""
     earlier_hashes: tuple[str, ...] = ()
     file: str = ""
+    readers: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -200,6 +202,9 @@ class Sources:
         how = self._pictures_of(media_type, held[0], folder)
         if of.about:
             how += json.dumps(of.about, sort_keys=True)
+        own_readers = _own_readers(media_type, held[0])
+        if own_readers is not None:
+            how += json.dumps({"readers": own_readers})
 
         def parse() -> Document:
             document = parse_file(held.pop(), media_type, of.key, uri, folder)
@@ -215,6 +220,7 @@ class Sources:
             modified_at=of.file.modified_at(),
             parse=parse,
             file=str(of.file.path),
+            readers=of.file.readers if own_readers is None else own_readers,
             **self._hashes(reader_of(media_type), how, digest),
         )
         for each, kind in files:
@@ -314,6 +320,7 @@ class Sources:
             modified_at=file.modified_at(),
             parse=lambda: record_document(value, self._fields, key, uri),
             file=str(file.path) if key == place else "",
+            readers=file.readers,
             **self._hashes(_RECORDS, how, record.digest()),
         )
 
@@ -358,6 +365,7 @@ class Sources:
                 parse=parse,
                 grows=self._sync,
                 file="" if self._sync else str(file.path),
+                readers=file.readers,
                 **self._hashes(reader_of(media_type), "", each.digest),
             )
             for attached, kind in files:
@@ -383,6 +391,17 @@ def _contents(media_type: str, data: bytes) -> Contents:
         return contents(media_type, data)
     except ParseError:
         return Contents()
+
+
+def _own_readers(media_type: str, data: bytes) -> tuple[str, ...] | None:
+    """Return whom a file's front matter names as its readers; None where it names nobody."""
+    # A text in which every second byte is 0 has the word in it otherwise.
+    is_candidate = b"readers" in data.lower() or b"\0" in data
+    if reader_of(media_type).kind != "MARKDOWN" or not is_candidate:
+        return None
+    from pgblend.cli.documents.parse_markdown import front_readers  # markup takes its time
+
+    return front_readers(decode(data))
 
 
 def _tied(

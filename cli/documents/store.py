@@ -6,13 +6,14 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
+from itertools import chain
 from types import TracebackType
 from typing import Self
 
 from pgblend.cli.base.database import Connection, connect, fetch_rows, translate
 from pgblend.cli.base.errors import UserError
 from pgblend.cli.documents.batch import Batch
-from pgblend.cli.documents.payload import CHUNK_COLUMNS
+from pgblend.cli.documents.payload import CHUNK_COLUMNS, readers_json
 from pgblend.cli.documents.settings import ChunkSettings
 from pgblend.cli.shards.places import ShardPlace, find_places
 
@@ -21,7 +22,8 @@ MOVED = "PB016"  # a shard that is being split or moved takes nothing
 _STAGE = """
     CREATE TEMP TABLE IF NOT EXISTS document_stage (
         place integer, expected_hash text, source_key text, title text, uri text, metadata jsonb,
-        language text, content_hash text, media_type text, modified_at timestamptz, links jsonb)
+        language text, content_hash text, media_type text, modified_at timestamptz, links jsonb,
+        readers jsonb)
     ON COMMIT DELETE ROWS;
     CREATE TEMP TABLE IF NOT EXISTS chunk_stage (
         LIKE pgblend_data.given_chunk, number bigint GENERATED ALWAYS AS IDENTITY)
@@ -58,7 +60,7 @@ _LOOK_UP = """
     SELECT d.content_hash, d.uri, CASE
         WHEN s.owner_hash = a.owner_hash THEN 'self'
         WHEN s.owner_hash IS NULL AND n.owner_hash = a.owner_hash THEN 'nobody'
-        ELSE 'other' END
+        ELSE 'other' END, d.collection_id
     FROM asked AS a
     LEFT JOIN pg_temp.ingest_seen AS s ON s.key_hash = a.key_hash
     LEFT JOIN new_key AS n ON n.key_hash = a.key_hash
@@ -66,6 +68,11 @@ _LOOK_UP = """
         ON d.source_key = a.k
         AND d.collection_id = ANY(pgblend._compartments(%(collection_id)s))
     ORDER BY a.place
+"""
+# Of documents whose text is as it was; nothing is moved that has these readers.
+_PLACE = """
+    SELECT pgblend._place_documents(c, %s::text[], %s::jsonb[])
+    FROM pgblend_data.collection AS c WHERE c.id = %s
 """
 _FORGET = """
     DELETE FROM pg_temp.ingest_seen
@@ -103,11 +110,15 @@ _SETTINGS = """
 
 @dataclass(frozen=True)
 class Known:
-    """Hash and URI of what has a key, and which source had it in this run: nobody, self, other."""
+    """Hash and URI of what has a key, and which source had it in this run: nobody, self, other.
+
+    `compartment` tells its readers from others.
+    """
 
     content_hash: str | None
     uri: str | None
     owner: str
+    compartment: int | None
 
 
 @dataclass(frozen=True)
@@ -201,6 +212,18 @@ def stored_uris(
 ) -> dict[str, str]:
     """Return the URIs of documents that there are, by source key."""
     return dict(connection.execute(_URIS, [collection_id, list(keys)]).fetchall())
+
+
+def place(
+    connection: Connection,
+    collection_id: int | None,
+    documents: Sequence[tuple[str, Sequence[str]]],
+) -> list[int]:
+    """Give stored documents (key, readers) these readers; return their compartments."""
+    keys = [key for key, _ in documents]
+    readers = [readers_json(names) for _, names in documents]
+    row = connection.execute(_PLACE, [keys, readers, collection_id]).fetchone()
+    return row[0] if row else []
 
 
 def forget(connection: Connection, keys: Sequence[str]) -> None:
@@ -415,6 +438,25 @@ class Stores:
         for database, places in self.parts(collection_id, keys):
             found |= stored_uris(database, collection_id, [keys[one] for one in places])
         return found
+
+    def place(
+        self, collection_id: int | None, documents: Sequence[tuple[str, Sequence[str]]]
+    ) -> list[int | UserError]:
+        """Give stored documents these readers; return their compartments, or what is wrong.
+
+        Together, and where that fails each by itself.
+        """
+        found: dict[int, int | UserError] = {}
+        for database, places in self.parts(collection_id, [key for key, _ in documents]):
+            own = [documents[one] for one in places]
+            try:
+                found |= zip(places, place(database, collection_id, own), strict=True)
+            except Exception as error:
+                found |= dict.fromkeys(places, _explain(database, error))
+                if len(own) > 1:
+                    alone = (self.place(collection_id, [document]) for document in own)
+                    found |= zip(places, chain.from_iterable(alone), strict=True)
+        return [found[one] for one in range(len(documents))]
 
     def forget(self, keys: Sequence[str]) -> None:
         """Free keys that were looked up and whose documents did not come."""

@@ -25,7 +25,8 @@ USING ((SELECT pg_has_role('pgblend_admin', 'USAGE')));
 ALTER TABLE pgblend_data.collection_grant ENABLE ROW LEVEL SECURITY;
 
 -- Groups that the session holds: those of its setting pgblend.groups, where sign_groups made it,
--- for this role, and not too long ago. The first 64 characters sign the rest, which is JSON.
+-- for this role, and not too long ago. The first 64 characters sign the rest, which is JSON. The
+-- role is there by its number: one that is made anew under its name holds nothing.
 CREATE VIEW pgblend_data.session_group WITH (security_barrier = true) AS
 SELECT g.name
 FROM (
@@ -39,7 +40,7 @@ FROM (
 ) AS p
 CROSS JOIN LATERAL jsonb_array_elements_text(p.held -> 'groups') AS g (name)
 WHERE
-    p.held ->> 'role' = current_user
+    (p.held ->> 'role')::oid = to_regrole(quote_ident(current_user))::oid
     AND (p.held ->> 'until')::double precision > extract(EPOCH FROM clock_timestamp());
 COMMENT ON VIEW pgblend_data.session_group IS
 'The groups that the session holds by the signed setting pgblend.groups.';

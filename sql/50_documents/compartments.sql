@@ -36,27 +36,13 @@ VOLATILE PARALLEL UNSAFE
 SECURITY DEFINER
 AS $function$
 DECLARE
-    who name := pgblend._asking_role();
     -- With the secret: who reads the digest cannot try names of other readers.
     digest text := (
         SELECT encode(sha256(k.secret || convert_to(to_jsonb(readers)::text, 'UTF8')), 'hex')
         FROM pgblend_data.group_secret AS k);
     found_id bigint;
 BEGIN
-    IF NOT pg_has_role(who, 'pgblend_admin', 'USAGE') AND NOT EXISTS (
-        SELECT FROM pgblend_data.collection_grant AS g
-        INNER JOIN pg_catalog.pg_roles AS r ON g.role_name = r.rolname
-        WHERE g.collection_id = parent AND g.privilege = 'write'
-            AND pg_has_role(who, r.oid, 'USAGE')
-            AND (r.oid = g.role_oid
-                OR g.made_in <> (SELECT s.system_identifier FROM pg_control_system() AS s)))
-    THEN
-        RAISE EXCEPTION '% may not write to collection %', who, coalesce(parent::text, 'NULL')
-            USING ERRCODE = '42501',
-            HINT = 'An admin grants it: grant_collection(collection, role, ''write'')';
-    END IF;
-    -- Who grants the collection meanwhile waits, and is waited for (_grant_follow).
-    PERFORM FROM pgblend_data.collection AS c WHERE c.id = parent FOR NO KEY UPDATE;
+    PERFORM pgblend._lock_compartments(parent, true);
     SELECT c.id INTO found_id FROM pgblend_data.collection AS c
     WHERE c.parent_id = parent AND c.readers_digest = digest;
     IF FOUND THEN
@@ -81,6 +67,41 @@ BEGIN
     FROM pgblend_data.collection_grant AS g
     WHERE g.collection_id = parent AND g.privilege = 'write';
     RETURN found_id;
+END;
+$function$;
+
+-- _lock_compartments: until the transaction ends, nobody else changes which compartment of a
+-- collection a document is in; 42501 unless whoever asks may write to it.
+-- With `moves` the caller may change it, and nobody else stores documents there meanwhile. It comes
+-- before all locks of rows, so that sessions never wait in a circle. Who grants the collection
+-- waits too, and is waited for (_grant_follow).
+-- Runs with its owner's rights: writers change no collections.
+CREATE OR REPLACE FUNCTION pgblend._lock_compartments(parent bigint, moves boolean)
+RETURNS void
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SECURITY DEFINER
+AS $function$
+DECLARE
+    who name := pgblend._asking_role();
+BEGIN
+    IF NOT pg_has_role(who, 'pgblend_admin', 'USAGE') AND NOT EXISTS (
+        SELECT FROM pgblend_data.collection_grant AS g
+        INNER JOIN pg_catalog.pg_roles AS r ON g.role_name = r.rolname
+        WHERE g.collection_id = parent AND g.privilege = 'write'
+            AND pg_has_role(who, r.oid, 'USAGE')
+            AND (r.oid = g.role_oid
+                OR g.made_in <> (SELECT s.system_identifier FROM pg_control_system() AS s)))
+    THEN
+        RAISE EXCEPTION '% may not write to collection %', who, coalesce(parent::text, 'NULL')
+            USING ERRCODE = '42501',
+            HINT = 'An admin grants it: grant_collection(collection, role, ''write'')';
+    END IF;
+    IF moves THEN
+        PERFORM FROM pgblend_data.collection AS c WHERE c.id = parent FOR NO KEY UPDATE;
+    ELSE
+        PERFORM FROM pgblend_data.collection AS c WHERE c.id = parent FOR SHARE;
+    END IF;
 END;
 $function$;
 
@@ -148,7 +169,7 @@ BEGIN
         RAISE EXCEPTION 'document "%" is in the collection already, with other readers',
             left(twin, 200)
             USING ERRCODE = '23505',
-            HINT = 'Store it by ingest_document, which keeps its readers; or delete it first.';
+            HINT = 'Store it again by ingest_document, which keeps its readers; or delete it first.';
     END IF;
     RETURN NULL;
 END;

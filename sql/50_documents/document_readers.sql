@@ -10,6 +10,7 @@ LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 AS $function$
 BEGIN
+    PERFORM pgblend._lock_readers(grant_document.collection);
     PERFORM pgblend._place_document(
         grant_document.collection, grant_document.source_key,
         coalesce(pgblend._readers_of(
@@ -28,11 +29,12 @@ LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 AS $function$
 DECLARE
-    readers text[] := pgblend._readers_of(
-        revoke_document.collection, revoke_document.source_key);
     wanted text := pgblend._reader_key(revoke_document.reader);
+    readers text[];
     left_over text[];
 BEGIN
+    PERFORM pgblend._lock_readers(revoke_document.collection);
+    readers := pgblend._readers_of(revoke_document.collection, revoke_document.source_key);
     IF readers IS NULL THEN
         RAISE EXCEPTION 'document "%" has no readers of its own: all who may read "%" do',
             left(source_key, 200), collection
@@ -77,8 +79,9 @@ $function$;
 
 -- sign_groups: a value of the setting pgblend.groups by which a session of a role holds groups.
 -- For applications: SELECT set_config('pgblend.groups', sign_groups(…), true). It counts for that
--- role alone, and ends by itself. For members of pgblend_admin, who may give any groups to any
--- role. No groups give a value that holds none; NULLs are errors.
+-- role alone, not for one that is made anew under its name, and ends by itself. For members of
+-- pgblend_admin, who may give any groups to any role. No groups give a value that holds none; NULLs
+-- and a role that is not there are errors.
 CREATE OR REPLACE FUNCTION blend.sign_groups(
     groups text[],
     role_name name,
@@ -88,6 +91,8 @@ RETURNS text
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 AS $function$
+DECLARE
+    role_number oid;
 BEGIN
     IF num_nulls(groups, role_name, valid_for) > 0 OR array_position(groups, NULL) IS NOT NULL THEN
         RAISE EXCEPTION 'groups is %, role_name %, valid_for %: expected no NULL',
@@ -95,8 +100,13 @@ BEGIN
             coalesce(valid_for::text, 'NULL')
             USING ERRCODE = '22004', HINT = 'For example: sign_groups(ARRAY[''hr''], ''app'')';
     END IF;
+    role_number := (SELECT r.oid FROM pg_catalog.pg_roles AS r WHERE r.rolname = role_name);
+    IF role_number IS NULL THEN
+        RAISE EXCEPTION 'there is no role "%" that could hold groups', role_name
+            USING ERRCODE = '42704', HINT = 'Name the role that searches.';
+    END IF;
     RETURN pgblend._signed_groups(jsonb_build_object(
-        'groups', to_jsonb(groups), 'role', role_name,
+        'groups', to_jsonb(groups), 'role', role_number,
         'until', extract(EPOCH FROM clock_timestamp() + valid_for))::text);
 END;
 $function$;
@@ -131,6 +141,20 @@ BEGIN
 END;
 $function$;
 
+-- _lock_readers: until the transaction ends, nobody else changes who reads documents of a
+-- collection: what is added to the readers there are is not lost.
+CREATE OR REPLACE FUNCTION pgblend._lock_readers(collection text)
+RETURNS void
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+AS $function$
+DECLARE
+    target pgblend_data.collection := pgblend._writable_collection(collection);
+BEGIN
+    PERFORM pgblend._lock_compartments(target.id, true);
+END;
+$function$;
+
 -- _place_document: put a document into the compartment of its readers, or back into the collection.
 -- Arguments and errors are those of set_document_readers.
 CREATE OR REPLACE FUNCTION pgblend._place_document(
@@ -144,52 +168,108 @@ VOLATILE PARALLEL UNSAFE
 AS $function$
 DECLARE
     target pgblend_data.collection := pgblend._writable_collection(collection);
-    moved pgblend_data.document;
-    place bigint := CASE WHEN readers IS NULL THEN target.id
-        ELSE pgblend._compartment_of(target, readers) END;
-    before text[];
-    hashes text[];
+    stored_key text;
 BEGIN
-    SELECT d.* INTO moved FROM pgblend_data.document AS d
+    PERFORM pgblend._lock_compartments(target.id, true);
+    IF readers IS NOT NULL THEN
+        PERFORM pgblend._compartment_of(target, readers);  -- what is wrong with them comes first
+    END IF;
+    SELECT d.source_key INTO stored_key FROM pgblend_data.document AS d
     WHERE d.id = pgblend._document_id(
-        pgblend._compartments(target.id), _place_document.source_key)
-    FOR UPDATE;
+        pgblend._compartments(target.id), _place_document.source_key);
     IF NOT FOUND THEN
         RAISE EXCEPTION 'there is no document % in collection "%"',
             coalesce('"' || left(source_key, 200) || '"', 'NULL'), target.name
             USING ERRCODE = '42704',
             HINT = 'SELECT collection, source_key FROM blend.documents';
     END IF;
-    IF place = moved.collection_id THEN
-        RETURN;
-    END IF;
-    IF moved.collection_id <> target.id THEN
-        before := ARRAY(
-            SELECT pgblend._reader_key(r.name)
-            FROM unnest(pgblend._compartment_readers(moved.collection_id)) AS r (name));
-    END IF;
-    hashes := ARRAY(
-        SELECT DISTINCT h.content_hash FROM pgblend_data.chunk AS h WHERE h.document_id = moved.id);
-    PERFORM pgblend._move_document(moved.id, place);
-    IF place = target.id OR before <@ ARRAY(
-        SELECT pgblend._reader_key(r.name)
-        FROM unnest(pgblend._compartment_readers(place)) AS r (name))
-    THEN
-        RETURN;  -- whoever could read it may
-    END IF;
-    DELETE FROM pgblend_data.entity_extraction AS x
-    WHERE x.collection_id = moved.collection_id AND x.content_hash = ANY(hashes)
-        AND NOT EXISTS (
-            SELECT FROM pgblend_data.chunk AS h
-            WHERE h.collection_id = x.collection_id AND h.content_hash = x.content_hash);
-    IF pgblend._check_can_index()
-        AND pgblend._index_collection(moved.collection_id, 'rebuild', 1) IS NULL
+    PERFORM pgblend._place_documents(
+        target, ARRAY[stored_key], ARRAY[coalesce(to_jsonb(readers), 'null')]);
+END;
+$function$;
+
+-- _place_documents: put the documents of these keys that are stored into the compartments of their
+-- readers; returns for each key its compartment, NULL where nobody names readers.
+-- readers has for each key an array of names, a JSON null for all who may read the collection, or
+-- NULL. Where somebody loses a right, the index that they see is made anew, once for all of them.
+CREATE OR REPLACE FUNCTION pgblend._place_documents(
+    target pgblend_data.collection,
+    source_keys text[],
+    readers jsonb[]
+)
+RETURNS bigint[]
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+AS $function$
+DECLARE
+    places bigint[];
+    moved record;
+    hashes text[];
+    lost bigint[] := '{}';
+BEGIN
+    PERFORM pgblend._lock_compartments(target.id, true);
+    WITH home AS MATERIALIZED (
+        SELECT n.names, CASE WHEN n.names <> 'null' THEN
+            pgblend._compartment_of(target, ARRAY(SELECT jsonb_array_elements_text(n.names)))
+            ELSE target.id END AS id
+        FROM (SELECT DISTINCT r.names FROM unnest(readers) AS r (names)) AS n
+        WHERE n.names IS NOT NULL
+    )
+    SELECT array_agg(h.id ORDER BY n.place) INTO places
+    FROM unnest(readers) WITH ORDINALITY AS n (names, place)
+    LEFT JOIN home AS h ON n.names = h.names;
+    FOR moved IN
+        SELECT d.id, d.collection_id, k.home
+        FROM unnest(source_keys, places) AS k (source_key, home)
+        INNER JOIN pgblend_data.document AS d
+            ON d.collection_id = ANY(pgblend._compartments(target.id))
+            AND k.source_key = d.source_key AND k.home <> d.collection_id
+        ORDER BY d.id
+        FOR UPDATE OF d
+    LOOP
+        hashes := ARRAY(
+            SELECT DISTINCT h.content_hash FROM pgblend_data.chunk AS h
+            WHERE h.document_id = moved.id);
+        PERFORM pgblend._move_document(moved.id, moved.home);
+        IF pgblend._readers_stay(target.id, moved.collection_id, moved.home) THEN
+            CONTINUE;
+        END IF;
+        lost := lost || moved.collection_id;
+        DELETE FROM pgblend_data.entity_extraction AS x
+        WHERE x.collection_id = moved.collection_id AND x.content_hash = ANY(hashes)
+            AND NOT EXISTS (
+                SELECT FROM pgblend_data.chunk AS h
+                WHERE h.collection_id = x.collection_id AND h.content_hash = x.content_hash);
+    END LOOP;
+    -- A seal is waited for: it holds the claim, and waits for nobody.
+    PERFORM FROM pgblend_data.index_claim AS c
+    WHERE c.collection_id = ANY(lost)
+    ORDER BY c.collection_id
+    FOR UPDATE;
+    IF cardinality(lost) > 0 AND pgblend._check_can_index() AND EXISTS (
+        SELECT FROM (SELECT DISTINCT l.id FROM unnest(lost) AS l (id) ORDER BY l.id) AS l
+        WHERE pgblend._index_collection(l.id, 'rebuild', 1) IS NULL)
     THEN
         RAISE EXCEPTION 'the lexical index of collection "%" could not be made anew', target.name
             USING ERRCODE = 'PB003', HINT = 'The warning says why. Mend it and call again.';
     END IF;
+    RETURN places;
 END;
 $function$;
+
+-- _readers_stay: whether all who read a compartment of a collection, or the collection, read
+-- another one too.
+CREATE OR REPLACE FUNCTION pgblend._readers_stay(parent bigint, before bigint, after bigint)
+RETURNS boolean
+LANGUAGE sql
+STABLE PARALLEL SAFE
+RETURN after = parent OR before <> parent AND NOT EXISTS (
+    SELECT FROM unnest(pgblend._compartment_readers(before)) AS b (name)
+    WHERE pgblend._reader_key(b.name) NOT IN (
+        SELECT pgblend._reader_key(a.name)
+        FROM unnest(pgblend._compartment_readers(after)) AS a (name)
+    )
+);
 
 -- _compartment_readers: who may read the documents of a compartment, of those whom the caller may
 -- see; groups as group:NAME. Roles that were dropped or renamed are left out.
@@ -249,9 +329,7 @@ DECLARE
     chunks pgblend_data.chunk[];
     links pgblend_data.link[];
     edges pgblend_data.edge[];
-    space record;
-    found jsonb;
-    vectors jsonb := '{}';
+    vectors jsonb;
     new_id bigint;
 BEGIN
     SELECT d.* INTO STRICT moved FROM pgblend_data.document AS d
@@ -262,15 +340,7 @@ BEGIN
     edges := ARRAY(
         SELECT e FROM pgblend_data.edge AS e
         WHERE e.origin = 'hand' AND (e.node = moved.id * 4 OR e.neighbour = moved.id * 4));
-    FOR space IN SELECT s.name, s.table_name FROM pgblend_data.embedding_space AS s LOOP
-        -- Calls in text: none (a space's table).
-        EXECUTE format(
-            'SELECT jsonb_agg(jsonb_build_array(e.chunk_index, e.embedding::text))
-            FROM pgblend_data.%I AS e WHERE e.document_id = $1 AND e.collection_id = $2',
-            space.table_name)
-        INTO found USING moved.id, moved.collection_id;
-        vectors := vectors || jsonb_build_object(space.name, coalesce(found, '[]'));
-    END LOOP;
+    vectors := pgblend._kept_vectors(ARRAY[moved.id], NULL);
 
     DELETE FROM pgblend_data.document AS d WHERE d.id = moved.id;
     INSERT INTO pgblend_data.document (
@@ -293,30 +363,7 @@ BEGIN
     FROM unnest(chunks) AS c
     INNER JOIN pgblend_data.document AS d ON d.id = new_id
     ORDER BY c.chunk_index;
-    FOR space IN
-        SELECT s.name, s.table_name, v.value AS found
-        FROM pgblend_data.embedding_space AS s
-        INNER JOIN jsonb_each(vectors) AS v ON v.key = s.name
-        WHERE v.value <> '[]'
-    LOOP
-        EXECUTE format(
-            'INSERT INTO pgblend_data.%1$I (
-                chunk_id, document_id, chunk_index, collection_id, bucket, embedding)
-            SELECT c.id, c.document_id, c.chunk_index, c.collection_id, c.bucket, n.embedding
-            FROM pgblend_data.chunk AS c
-            INNER JOIN (
-                SELECT (v.value ->> 0)::integer AS chunk_index,
-                    (jsonb_populate_record(NULL::pgblend_data.%1$I,
-                        jsonb_build_object(''embedding'', v.value ->> 1))).embedding
-                FROM jsonb_array_elements($2) AS v (value)
-            ) AS n ON n.chunk_index = c.chunk_index
-            WHERE c.document_id = $1', space.table_name)
-        USING new_id, space.found;
-        DELETE FROM pgblend_data.embedding_queue AS q
-        USING pgblend_data.chunk AS c, jsonb_array_elements(space.found) AS v (value)
-        WHERE q.space = space.name AND q.chunk_id = c.id AND c.document_id = new_id
-            AND c.chunk_index = (v.value ->> 0)::integer;
-    END LOOP;
+    PERFORM pgblend._give_vectors(vectors, new_id);
     IF summed.document_id IS NOT NULL THEN
         INSERT INTO pgblend_data.document_summary AS m (
             document_id, collection_id, bucket, summary, key, made_by, outdated, failures, reason,

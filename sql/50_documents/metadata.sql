@@ -70,3 +70,36 @@ BEGIN
     RETURN new_metadata;
 END;
 $function$;
+
+-- _followed_metadata: a document's metadata once its source says `source`, under what was set by
+-- hand.
+-- The first three are the document's as it is; set_metadata NULL means that the source is followed.
+CREATE OR REPLACE FUNCTION pgblend._followed_metadata(
+    metadata jsonb,
+    set_metadata jsonb,
+    source_metadata jsonb,
+    source jsonb
+)
+RETURNS jsonb
+LANGUAGE sql
+IMMUTABLE PARALLEL SAFE
+RETURN CASE
+    WHEN set_metadata IS NULL THEN source
+    WHEN source_metadata IS NULL THEN metadata
+    ELSE pgblend._merged_metadata(source, set_metadata)
+END;
+
+-- _merged_metadata: metadata with changes laid over it; a key whose change is a JSON null is left
+-- out.
+-- NULL changes nothing; NULL metadata stays NULL.
+CREATE OR REPLACE FUNCTION pgblend._merged_metadata(metadata jsonb, changes jsonb)
+RETURNS jsonb
+LANGUAGE sql
+IMMUTABLE PARALLEL SAFE
+RETURN CASE
+    WHEN changes IS NULL THEN metadata
+    ELSE (metadata || changes) - ARRAY(
+        SELECT e.key FROM jsonb_each(changes) AS e
+        WHERE e.value = 'null'
+    )
+END;

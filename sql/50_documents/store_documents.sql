@@ -13,11 +13,17 @@ DECLARE
     target pgblend_data.collection := pgblend._named_collection(collection);
     staged record;
 BEGIN
+    PERFORM pgblend._place_documents(
+        target, array_agg(s.source_key), array_agg(s.readers))
+    FROM pg_temp.document_stage AS s
+    WHERE s.expected_hash IS NOT NULL AND s.readers IS NOT NULL
+    HAVING count(*) > 0;
     SELECT array_agg(s.place ORDER BY s.place) AS places,
         array_agg(pgblend._document_row(
             target, s.source_key, NULL, s.title, s.uri, s.metadata, s.language,
             s.content_hash, s.media_type, s.modified_at) ORDER BY s.place) AS documents,
-        array_agg(s.links ORDER BY s.place) AS links
+        array_agg(s.links ORDER BY s.place) AS links,
+        array_agg(s.readers ORDER BY s.place) AS readers
     INTO staged
     FROM pg_temp.document_stage AS s
     WHERE s.expected_hash IS NULL;
@@ -25,7 +31,7 @@ BEGIN
     SELECT staged.places[n.place], n.document_id, n.status, n.chunk_count
     FROM pgblend._store_at_home(
         target, staged.documents, NULL, pgblend._staged_chunks(staged.places), staged.links,
-        NULL) AS n;
+        CASE WHEN num_nonnulls(VARIADIC staged.readers) > 0 THEN staged.readers END) AS n;
     FOR staged IN
         SELECT s.* FROM pg_temp.document_stage AS s
         WHERE s.expected_hash IS NOT NULL
@@ -54,8 +60,8 @@ $function$;
 
 -- _store_at_home: _store_documents, for a collection of which some documents may have readers of
 -- their own: each of these stays in its compartment.
--- readers has for each document an array of those it is to have, or NULL; NULL: nobody says so. A
--- new document with readers is never seen by others.
+-- readers is as _place_documents takes it; NULL: nobody says so. A new document with readers is
+-- never seen by others.
 CREATE OR REPLACE FUNCTION pgblend._store_at_home(
     target pgblend_data.collection,
     documents pgblend_data.document[],
@@ -82,8 +88,13 @@ BEGIN
         RETURN;
     END IF;
     IF readers IS NOT NULL THEN
-        wanted := pgblend._wanted_compartments(target, documents, readers);
+        wanted := pgblend._place_documents(
+            target, ARRAY(
+                SELECT g.source_key FROM unnest(documents) WITH ORDINALITY AS g
+                ORDER BY g.ordinality),
+            readers);
     END IF;
+    PERFORM pgblend._lock_compartments(target.id, false);
     homes := pgblend._compartments(target.id);
     FOR home IN
         SELECT
@@ -125,40 +136,6 @@ BEGIN
 END;
 $function$;
 
--- _wanted_compartments: for each document the compartment of its readers, NULL where nobody names
--- them. One that is stored with others goes there.
-CREATE OR REPLACE FUNCTION pgblend._wanted_compartments(
-    target pgblend_data.collection,
-    documents pgblend_data.document[],
-    readers jsonb[]
-)
-RETURNS bigint[]
-LANGUAGE plpgsql
-VOLATILE PARALLEL UNSAFE
-AS $function$
-DECLARE
-    wanted bigint[] := array_fill(NULL::bigint, ARRAY[cardinality(documents)]);
-    asked record;
-BEGIN
-    FOR asked IN
-        SELECT n.place, g.source_key, ARRAY(SELECT jsonb_array_elements_text(n.names)) AS names,
-            EXISTS (
-                SELECT FROM pgblend_data.document AS d
-                WHERE d.collection_id = ANY(pgblend._compartments(target.id))
-                    AND d.source_key = g.source_key) AS is_stored
-        FROM unnest(readers) WITH ORDINALITY AS n (names, place)
-        INNER JOIN unnest(documents) WITH ORDINALITY AS g ON g.ordinality = n.place
-        WHERE n.names IS NOT NULL
-    LOOP
-        IF asked.is_stored THEN
-            PERFORM pgblend._place_document(target.name, asked.source_key, asked.names);
-        END IF;
-        wanted[asked.place] := pgblend._compartment_of(target, asked.names);
-    END LOOP;
-    RETURN wanted;
-END;
-$function$;
-
 -- _placed_document: a document as it is in another compartment.
 CREATE OR REPLACE FUNCTION pgblend._placed_document(
     moved pgblend_data.document,
@@ -179,9 +156,9 @@ $function$;
 -- each, by its place from 1, with its status and how many chunks it has.
 -- documents are of _document_row, and a source key comes once; contents and links are NULL or have
 -- one for each. A text among contents is split; the `document` of a chunk is its document's place.
--- Where neither text nor title nor language changed, the chunks stay. What set_metadata set stays
--- over the metadata of documents. links replace those that the text had; NULL leaves an unchanged
--- document's alone.
+-- Where neither text nor title nor language changed, the chunks stay; else the vectors of the first
+-- thousand whose text comes again. What set_metadata set stays over the metadata of documents.
+-- links replace those that the text had; NULL leaves an unchanged document's alone.
 -- Rows are taken in the order of their keys, so that sessions wait for each other and never in a
 -- circle.
 CREATE OR REPLACE FUNCTION pgblend._store_documents(
@@ -201,6 +178,7 @@ DECLARE
     statuses text[];
     new_text bigint[];
     sizes jsonb;
+    vectors jsonb;
     written integer;
 BEGIN
     WITH new AS (
@@ -238,6 +216,11 @@ BEGIN
         INNER JOIN pgblend_data.document AS d
             ON d.collection_id = target.id AND d.source_key = g.source_key
     ) AS f;
+    IF 'replaced' = ANY(statuses) THEN
+        vectors := pgblend._kept_vectors(ARRAY(
+            SELECT s.id FROM unnest(ids, statuses) AS s (id, status)
+            WHERE s.status = 'replaced'), 1000);
+    END IF;
     IF statuses && '{updated,replaced}' THEN
         DELETE FROM pgblend_data.chunk AS c
         USING unnest(ids, statuses) AS s (id, status)
@@ -263,6 +246,7 @@ BEGIN
     END IF;
     IF cardinality(chunks) > 0 AND statuses && '{added,replaced}' THEN
         written := pgblend._insert_chunks(new_text, chunks, 0);
+        PERFORM pgblend._give_vectors(vectors, NULL);
     END IF;
     IF links IS NOT NULL OR 'replaced' = ANY(statuses) THEN
         PERFORM pgblend._replace_links(array_agg(l.id), array_agg(coalesce(l.links, '[]')))
@@ -309,39 +293,6 @@ for chunk in chunks:
     chunk |= unknown | {"document": document, "own_headings": within}
 return chunks
 $python$;
-
--- _followed_metadata: a document's metadata once its source says `source`, under what was set by
--- hand.
--- The first three are the document's as it is; set_metadata NULL means that the source is followed.
-CREATE OR REPLACE FUNCTION pgblend._followed_metadata(
-    metadata jsonb,
-    set_metadata jsonb,
-    source_metadata jsonb,
-    source jsonb
-)
-RETURNS jsonb
-LANGUAGE sql
-IMMUTABLE PARALLEL SAFE
-RETURN CASE
-    WHEN set_metadata IS NULL THEN source
-    WHEN source_metadata IS NULL THEN metadata
-    ELSE pgblend._merged_metadata(source, set_metadata)
-END;
-
--- _merged_metadata: metadata with changes laid over it; a key whose change is a JSON null is left
--- out.
--- NULL changes nothing; NULL metadata stays NULL.
-CREATE OR REPLACE FUNCTION pgblend._merged_metadata(metadata jsonb, changes jsonb)
-RETURNS jsonb
-LANGUAGE sql
-IMMUTABLE PARALLEL SAFE
-RETURN CASE
-    WHEN changes IS NULL THEN metadata
-    ELSE (metadata || changes) - ARRAY(
-        SELECT e.key FROM jsonb_each(changes) AS e
-        WHERE e.value = 'null'
-    )
-END;
 
 -- _append_staged: add the staged chunks of a place (_staged_chunks) to those that a document has;
 -- returns how many.

@@ -164,7 +164,8 @@ $function$;
 -- _experiment_votes: what clicks said so far in an experiment.
 -- {"searches", "clicked", "profile_votes", "rival_votes"}. A vote is of a role and a query: its
 -- first search in which rows that one profile alone gave were opened more often than the other's.
--- So one who searches the same a hundred times votes once. Admins may, who read the log.
+-- So one who searches the same a hundred times votes once. Passages of documents with readers of
+-- their own give no vote: the better profile is for all. Admins may, who read the log.
 CREATE OR REPLACE FUNCTION pgblend._experiment_votes(experiment pgblend_data.experiment)
 RETURNS jsonb
 LANGUAGE sql
@@ -178,12 +179,15 @@ BEGIN ATOMIC
             l.searched_at,
             (r.result ->> 'chunk_id')::bigint AS chunk_id,
             CASE
+                WHEN h.parent_id IS NOT NULL THEN 0
                 WHEN r.result -> 'profiles' = jsonb_build_array(experiment.profile) THEN -1
                 WHEN r.result -> 'profiles' = jsonb_build_array(experiment.rival) THEN 1
                 ELSE 0
             END AS side
         FROM pgblend_data.search_log AS l
         CROSS JOIN LATERAL jsonb_array_elements(l.results) AS r (result)
+        LEFT JOIN pgblend_data.document AS d ON d.id = (r.result ->> 'document_id')::bigint
+        LEFT JOIN pgblend_data.collection AS h ON d.collection_id = h.id
         WHERE
             l.purpose = 'search'
             AND l.searched_at >= experiment.started_at

@@ -74,7 +74,7 @@ AS $function$
 BEGIN
     RETURN coalesce((
         SELECT pgblend._signed_groups(jsonb_build_object(
-            'groups', to_jsonb(t.groups), 'role', t.role_name,
+            'groups', to_jsonb(t.groups), 'role', to_regrole(quote_ident(t.role_name))::oid,
             'until', extract(EPOCH FROM clock_timestamp()) + 3600)::text)
         FROM pgblend_data.access_token AS t
         WHERE t.digest = _token_groups.digest AND t.groups <> '{}' AND t.expires_at > now()

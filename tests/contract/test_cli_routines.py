@@ -11,7 +11,8 @@ from pathlib import Path
 CLI = Path(__file__).resolve().parents[2] / "cli"
 ROUTINES = {
     "ingest and sync": {
-        *("_append_staged", "_collection_settings", "_compartments", "_store_staged"),
+        *("_append_staged", "_collection_settings", "_compartments", "_place_documents"),
+        "_store_staged",
     },
     "graph": {
         *("_find_document", "_import_links", "_link_entities", "_neighbours", "_node_facts"),

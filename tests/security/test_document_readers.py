@@ -144,6 +144,11 @@ def test_groups_count_where_they_are_signed(house: Database, roles: dict[str, st
     with acting(house, stranger):
         assert house.error("SELECT sign_groups('{hr}', current_user)").sqlstate == "42501"
         assert house.error("SELECT * FROM pgblend_data.group_secret").sqlstate == "42501"
+    house.rows(f"DROP OWNED BY {stranger}; DROP ROLE {stranger}")
+    house.rows(f"CREATE ROLE {stranger} IN ROLE pgblend_reader")
+    house.rows("SELECT grant_collection('house', %s)", stranger)
+    assert seen(house, stranger, good) == NONE
+    assert seen(house, stranger, signed(stranger)) == ALL
 
 
 def test_what_is_stored_again_keeps_its_readers(house: Database, roles: dict[str, str]) -> None:
@@ -221,6 +226,7 @@ def test_a_role_that_is_made_anew_reads_nothing(house: Database, roles: dict[str
         ("revoke_document('house', 'salary.md', 'hr')", "22023"),
         ("sign_groups(NULL, 'hr')", "22004"),
         ("sign_groups('{hr,NULL}', 'hr')", "22004"),
+        ("sign_groups('{hr}', 'nobody')", "42704"),
     ],
 )
 def test_wrong_arguments_are_named(house: Database, call: str, state: str) -> None:

@@ -8,7 +8,9 @@ numbers of rows, which are given in their order.
 import json
 import os
 import re
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from random import Random
 from typing import Any
@@ -35,6 +37,9 @@ QUESTIONS = (
     "SELECT to_jsonb(r) FROM fuzzy_search(%(q)s, 8) AS r",
     "SELECT to_jsonb(r) FROM hybrid_search(%(q)s, 8, filter => %(f)s, options => %(o)s,"
     " query_embedding => %(v)s) AS r",
+    "SELECT to_jsonb(r) FROM hybrid_search(%(q)s, 3, options => %(o)s::jsonb || jsonb_build_object("
+    "'after', (SELECT p.details -> 'cursor' FROM hybrid_search(%(q)s, 2, options => %(o)s,"
+    " query_embedding => %(v)s) AS p WHERE p.rank = 2)), query_embedding => %(v)s) AS r",
     "SELECT to_jsonb(r) FROM vector_search(result_limit => 8, query_embedding => %(v)s,"
     " options => %(o)s) AS r",
     "SELECT to_jsonb(r) FROM search_facets(%(q)s, ARRAY['shelf', '$kind'], options => %(o)s,"
@@ -205,3 +210,73 @@ def test_hidden_documents_are_silent(pair: tuple[Silence, Silence]) -> None:
             assert hiding == plain, f"seed {seed}, operation {number}: {question} {text}"
     hidden = pair[0].admin.value("SELECT count(*) FROM document_rights")
     assert hidden > 0
+
+
+AT_ONCE = {
+    # What one session does and leaves open, and what another does meanwhile.
+    "two grants": (
+        "SELECT grant_document('shed', 'a.md', 'hr')",
+        "grant_document('shed', 'a.md', 'board')",
+    ),
+    "grant and ingest": (
+        "SELECT set_document_readers('shed', 'a.md', '{hr}')",
+        "ingest_document('shed', 'a.md', 'The zirconium bonus grows.')",
+    ),
+    "ingest and grant": (
+        "SELECT ingest_document('shed', 'a.md', 'The zirconium bonus grows.')",
+        "set_document_readers('shed', 'a.md', '{board}')",
+    ),
+    "new twice": (
+        "SELECT ingest_document('shed', 'new.md', 'The zirconium bonus.', readers => '{hr}')",
+        "ingest_document('shed', 'new.md', 'The zirconium bonus.')",
+    ),
+    "seal and grant": ("SELECT lexical_seal('shed')", "grant_document('shed', 'a.md', 'hr')"),
+}
+
+
+@pytest.mark.parametrize("name", AT_ONCE)
+def test_what_two_sessions_do_at_once(pair: tuple[Silence, Silence], name: str) -> None:
+    """Each takes effect, none waits for ever, and a reader finds the document no more."""
+    hiding = pair[0]
+    admin, reader = hiding.admin, hiding.reader
+    first, second = AT_ONCE[name]
+    admin.rows("SELECT add_collection('shed')")
+    admin.rows("SELECT grant_collection('shed', %s)", reader.connection.info.user)
+    put = "SELECT ingest_document('shed', %s, 'The zirconium bonus.', readers => %s)"
+    try:
+        admin.rows(put, "other.md", ["nobody"])
+        admin.rows(put, "a.md", None if name == "seal and grant" else [])
+        with ExitStack() as stack:
+            other = stack.enter_context(connect(admin.url))
+            late = stack.enter_context(ThreadPoolExecutor(1))
+            with admin.connection.transaction():
+                admin.rows(first)
+                done = late.submit(other.execute, f"SELECT {second}")
+                wait_for_lock(reader, other.info.backend_pid)
+            done.result(timeout=60)
+        expected = {
+            "two grants": {"a.md": ["group:board", "group:hr"]},
+            "grant and ingest": {"a.md": ["group:hr"]},
+            "ingest and grant": {"a.md": ["group:board"]},
+            "new twice": {"a.md": [], "new.md": ["group:hr"]},
+            "seal and grant": {"a.md": ["group:hr"]},
+        }[name] | {"other.md": ["group:nobody"]}
+        rows = admin.rows(
+            "SELECT source_key, readers FROM document_rights WHERE collection = 'shed'"
+        )
+        assert dict(rows) == expected
+        found = "SELECT count(*) FROM lexical_search('zirconium', collections => '{shed}')"
+        assert admin.value(found) > 0
+        assert admin.value("SELECT documents FROM collections WHERE name = 'shed'") == len(expected)
+        assert reader.value(found) == 0
+    finally:
+        admin.rows("SELECT remove_collection('shed')")
+
+
+def wait_for_lock(db: Database, process: int) -> None:
+    """Wait until a server process waits for another's lock."""
+    blocked = "SELECT cardinality(pg_blocking_pids(%s))"
+    end = time.monotonic() + 60
+    while not db.value(blocked, process):
+        assert time.monotonic() < end, "nobody waits"
+        time.sleep(0.05)

@@ -401,6 +401,36 @@ def test_clicks_that_the_log_knows_nothing_of_are_few_and_go(db: Database) -> No
     assert db.value("SELECT count(*) FROM pgblend_data.click") == 2
 
 
+def test_documents_with_readers_of_their_own_give_no_vote(
+    running: Database, receiver: socket.socket
+) -> None:
+    """What not all readers may see does not decide for all."""
+    keys = "SELECT source_key FROM documents WHERE document_id = %s"
+    before = {row[1] for row in found(running) if row[2]["profiles"] == ["vectors"]}
+    receiver.recv(65536)
+    passages = "SELECT document_id FROM pgblend_data.chunk WHERE id = ANY(%s)"
+    hidden = [running.value(keys, one) for one in running.column(passages, [*before])]
+    for key in hidden:
+        running.rows("SELECT set_document_readers('c', %s, '{hr}')", key)
+    rows = found(running)
+    search_id = taken(running, receiver)
+    passages = "SELECT c.id FROM pgblend_data.chunk AS c INNER JOIN documents USING (document_id)"
+    own = running.column(f"{passages} WHERE source_key = ANY(%s)", hidden)
+    opened = [row[1] for row in rows if row[1] in own and len(row[2]["profiles"]) == 1]
+    click(running, search_id, opened[0])
+    told = status(running)
+    assert [told[name] for name in ("clicked", "profile_votes", "rival_votes")] == [1, 0, 0]
+    rows = found(running, query="fox of a")
+    search_id = taken(running, receiver)
+    click(
+        running,
+        search_id,
+        next(row[1] for row in rows if row[1] not in own and len(row[2]["profiles"]) == 1),
+    )
+    told = status(running)
+    assert told["profile_votes"] + told["rival_votes"] == 1
+
+
 def voted(db: Database, number: int, votes: dict[str, int]) -> None:
     """Log searches of an experiment in which the rows of one profile were opened."""
     (chunk_id,) = db.row("SELECT min(id) FROM pgblend_data.chunk")
