@@ -367,7 +367,7 @@ class SearchSettings:
 
     heading_weight: float = setting(2, Number(0, 100))
     """BM25F: how many times a word in a heading above a passage counts; the length counts it once.
-    One in a heading within it counts 2 to 4 times, by level."""
+    One in a heading within it counts 3 to 5 times, by level."""
 
     hidden: Sequence[ForQuery] = setting([], FOR_QUERIES)
     """Leave documents out of the search for some queries: [{"query": "*refund*", "documents":
@@ -500,8 +500,8 @@ class SearchSettings:
         {"gap": 0.14, "scale": 0, "score": 0.5, "center": 0}, 0, 1000
     )
     """When the words alone have found the answer: the best passage has at least score, and is at
-    least gap above the second. BM25 counts as a share of what no passage can reach; with a scale
-    above 0 as 1 / (1 + exp(-(BM25 - center) / scale))."""
+    least gap above the best of another document that is no copy. BM25 counts as a share of what no
+    passage can reach; with a scale above 0 as 1 / (1 + exp(-(BM25 - center) / scale))."""
 
     sub_questions: SubQuestions = setting({"most": 0, "weight": 4}, Fields(keys_of(SubQuestions)))
     """How many questions an expansion may make of one that asks for several things (most; 0: none),

@@ -69,8 +69,9 @@ def levelled(headings: Sequence[OwnHeading]) -> list[OwnHeading]:
 def heading_words(title: str, heading: str, text: str, own_headings: str) -> tuple[str, str]:
     """Return the headings above a chunk's text, and the words that those within it add to it.
 
-    A word of a heading within counts once more at level 3 or below, twice at 2, three times at 1:
-    with the text itself 2 to 4. The title's words do not, since they count as such. A heading that
+    A word of a heading within counts twice more at level 3 or below, 3 times at 2, 4 times at 1:
+    with the text itself 3 to 5, so that no text's short last passage has a word before a heading's.
+    The title's words do not, since they count as such. A heading that
     the text begins with is within it, not above. Whoever writes chunks says what headings are, so
     one counts only where it stands in the text, each behind the one before.
     """
@@ -90,7 +91,7 @@ def heading_words(title: str, heading: str, text: str, own_headings: str) -> tup
 
 
 def _more(level: int) -> int:
-    return max(4 - level, 1)
+    return max(5 - level, 2)
 
 
 def _line_before(text: str, start: int) -> tuple[int, str]:

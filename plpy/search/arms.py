@@ -18,6 +18,7 @@ from pgblend.plpy.search.candidates import ArmList
 from pgblend.plpy.search.lexical import WordLists
 from pgblend.plpy.search.lists import ListSearch, corrected_notes, gathered_lists
 from pgblend.plpy.search.log import Log
+from pgblend.plpy.search.passages import StoredPassages
 from pgblend.plpy.search.pool import Pool
 from pgblend.plpy.search.query import Query, Tries
 from pgblend.plpy.search.store import StorePort
@@ -43,7 +44,7 @@ def vector_request(
 
 def gather(query: Query, pool: Pool, store: StorePort, log: Log) -> Pool:
     """Ask every arm for its list, and models meanwhile."""
-    arms = Arms(query, store, log)
+    arms = Arms(query, store, log, pool.stored)
     vector = query.request.query_embedding if query.words_found else None
     is_traced = query.request.traced != "none"
     arms.expect(vector)
@@ -69,8 +70,9 @@ def gather(query: Query, pool: Pool, store: StorePort, log: Log) -> Pool:
 class Arms:
     """The arms of one search."""
 
-    def __init__(self, query: Query, store: StorePort, log: Log) -> None:
+    def __init__(self, query: Query, store: StorePort, log: Log, stored: StoredPassages) -> None:
         self.query, self.store, self.log, self.db = query, store, log, log.db
+        self.stored = stored
         self.by_words = self._word_lists()
 
     def _word_lists(self) -> WordLists:
@@ -88,26 +90,36 @@ class Arms:
         )
 
     def find(
-        self, kind: str, arm: str, weight: float, text: str = "", vector: str | None = None
+        self,
+        kind: str,
+        arm: str,
+        weight: float,
+        text: str = "",
+        vector: str | None = None,
+        depth: int | None = None,
     ) -> ArmList:
         """Return the candidates of one arm (lexical, vector, fuzzy), best first.
 
-        Where the time of a list that may be missing is over, it is empty, and named.
+        By words `depth` of them, or as many as are set. Where the time of a list that may be
+        missing is over, it is empty, and named.
         """
         if kind == "vector":
             return ArmList(arm, kind, weight, self._by_vector(vector, is_variant=kind != arm))
         while True:
             try:
-                return self._by_words(kind, arm, weight, text)
+                return self._by_words(kind, arm, weight, text, depth)
             except self.db.Problem as error:
                 if not self._goes_on(kind, arm, error):
                     return ArmList(arm, kind, weight, CandidateList())
 
-    def _by_words(self, kind: str, arm: str, weight: float, text: str) -> ArmList:
+    def _by_words(
+        self, kind: str, arm: str, weight: float, text: str, depth: int | None
+    ) -> ArmList:
         """Return the list of a text."""
         called_at = monotonic()
+        depth = depth or self.query.depth(is_variant=kind != arm)
         try:
-            words = self.by_words.find(kind, text, self.query.depth(is_variant=kind != arm))
+            words = self.by_words.find(kind, text, depth)
         finally:
             self._tell_warm_up(kind, called_at)
         settings = self.query.settings
@@ -137,6 +149,22 @@ class Arms:
             go_without_words(self.log, error, state)
         self.by_words = self._word_lists()
         return True
+
+    def say_more(self, found: CandidateList, most: int) -> bool:
+        """Tell whether any of so many passages neither is of the first's document nor copies it."""
+        ids: dict[bool, list[int]] = {True: [], False: []}
+        for chunk_id, document_id in zip(found.chunk_ids[:most], found.document_ids, strict=False):
+            ids[document_id == found.document_ids[0]].append(chunk_id)
+        if not ids[False]:
+            return False
+        from pgblend.plpy.search.choose import all_repeat  # of few searches
+
+        passages = self.stored.texts(ids[True] + ids[False])
+        own, others = (
+            [passages[one].content if one in passages else None for one in ids[is_own]]
+            for is_own in (True, False)
+        )
+        return not all_repeat(others, own, self.query.settings)
 
     def sample(self) -> Sample | None:
         """Return a sample of what has any of the query's words; None where there is no time."""

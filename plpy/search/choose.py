@@ -278,6 +278,20 @@ def distinct_items(
     return [item for item in items if item not in dropped], dropped
 
 
+def all_repeat(
+    contents: Sequence[str | None], kept: Sequence[str | None], settings: SearchSettings
+) -> bool:
+    """Tell whether each text is one of those kept, or by the setting dedup near to one."""
+    known = {text for text in kept if text and text.strip()}
+    rest = [text for text in contents if text not in known]
+    if not rest or settings.dedup != "near":
+        return not rest
+    find, keep = near_duplicates([*known, *rest], settings.dedup_similarity)
+    for index in range(len(known)):
+        keep(index)
+    return all(find(len(known) + place) for place in range(len(rest)))
+
+
 def good_items(
     items: Sequence[int],
     scores: Sequence[float],

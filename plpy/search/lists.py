@@ -7,6 +7,7 @@ from math import exp
 from typing import NamedTuple, Protocol
 
 from pgblend.plpy.base.catalog import GivenExpansion, SearchSettings
+from pgblend.plpy.base.ports import CandidateList
 from pgblend.plpy.base.session import Json
 from pgblend.plpy.base.stages import Progress
 from pgblend.plpy.lexical.query import query_groups
@@ -16,31 +17,35 @@ from pgblend.plpy.search.plan import Plan
 
 
 def is_strong_signal(
-    scores: Sequence[float],
-    document_ids: Sequence[int],
-    perfect: float,
-    signal: Mapping[str, float],
+    query: str, found: CandidateList, settings: SearchSettings, arms: "ListSource"
 ) -> tuple[bool, list[float]]:
     """Return whether the best BM25 score is high and well above another document's, and five.
 
-    `scores` are BM25, best first. They are compared as shares of `perfect`, what no passage can
-    reach; or, where `signal` has a `scale` above 0, as 1 / (1 + exp(-(score - center) / scale)). A
-    strong one has at least `score`, and is `gap` above the best of another document (0 where
-    there is none): the next passage of the same one says the same answer once more.
+    `found` is the lexical arm's list for the query. Scores are compared as shares of `perfect`,
+    what no passage can reach; or, where the setting strong_signal has a `scale` above 0, as
+    1 / (1 + exp(-(score - center) / scale)). A strong one has at least `score`, and is `gap` above
+    the best of another document (0 where there is none): the next passage of the same one, or a
+    copy of one, says the same answer once more. A list of those alone is asked for deeper.
     """
-    center, scale = signal["center"], signal["scale"]
+    signal = settings.strong_signal
+    center, scale, perfect = signal["center"], signal["scale"], found.perfect or 1.0
 
     def scaled(score: float) -> float:
         return 1 / (1 + exp(min((center - score) / scale, 700))) if scale > 0 else score / perfect
 
-    top = [scaled(score) for score in scores[:5]]
-    if not top:
+    top = [scaled(score) for score in found.scores[:5]]
+    if not top or top[0] < max(signal["score"], signal["gap"]):
         return False, top
-    of_documents = zip(scores, document_ids, strict=True)
-    others = (score for score, document in of_documents if document != document_ids[0])
-    other = next(others, None)
-    gap = top[0] - (0.0 if other is None else scaled(other))
-    return top[0] >= signal["score"] and gap >= signal["gap"], top
+    while True:
+        near = [score for score in found.scores if top[0] - scaled(score) < signal["gap"]]
+        if arms.say_more(found, len(near)):
+            return False, top
+        if len(near) < len(found.scores):
+            return True, top
+        deeper = arms.find("lexical", "strong_signal", 0, query, depth=4 * len(near)).found
+        if len(deeper.scores) <= len(near):  # none where the time is over
+            return bool(deeper.scores), top
+        found = deeper
 
 
 def corrected_notes(
@@ -102,9 +107,18 @@ class ListSource(Protocol):
     """Where lists come from (Arms)."""
 
     def find(
-        self, kind: str, arm: str, weight: float, text: str = "", vector: str | None = None
+        self,
+        kind: str,
+        arm: str,
+        weight: float,
+        text: str = "",
+        vector: str | None = None,
+        depth: int | None = None,
     ) -> ArmList:
-        """Return the candidates of one arm, best first."""
+        """Return the candidates of one arm, best first; `depth`, or as many as are set."""
+
+    def say_more(self, found: CandidateList, most: int) -> bool:
+        """Tell whether any of so many passages neither is of the first's document nor copies it."""
 
     def vectors_of(self, outcome: Outcome, count: int) -> list[str] | None:
         """Return the vectors in the gateway's answer; None, and named, where there are none."""
@@ -274,11 +288,9 @@ class ListSearch:
         told = self.is_traced or "expand" in self.plan.not_run
         if words is None or not (self.plan.expands or told):
             return False
-        found, signal = words.found, self.plan.settings.strong_signal
-        strong, top = is_strong_signal(
-            found.scores, found.document_ids, found.perfect or 1.0, signal
-        )
-        strong = strong and not self.plan.settings.history
+        settings = self.plan.settings
+        strong, top = is_strong_signal(self.query, words.found, settings, self.arms)
+        strong = strong and not settings.history
         self.state = "skipped_strong" if strong else "wanted"
         details: dict[str, Json] = {"strong": strong, "top": top, "expansion": self.state}
         self.log.done("strong_signal", len(top), details)

@@ -107,6 +107,51 @@ def test_a_strong_signal_skips_the_expansion(db: Database, model_provider: Model
     assert asked(model_provider, "input") == [[QUERY]]
 
 
+ANSWER = "brass turbine bearing grease weekly"
+AGAIN = "grease the brass turbine bearing weekly"
+NEAR = f"{ANSWER} or when the crew hears it after a night shift"
+RIVAL = "weekly turbine grease: brass bearing"
+SIGNALS = {
+    "alone": ({"a": [ANSWER]}, {}, True),
+    "the same document's next passage": ({"a": [ANSWER, AGAIN]}, {}, True),
+    "another document's passage": ({"a": [ANSWER], "b": [RIVAL]}, {}, False),
+    "a copy under another key": ({"a": [ANSWER], "b": [ANSWER]}, {}, True),
+    "a copy of all passages": ({"a": [ANSWER, AGAIN], "b": [ANSWER, AGAIN]}, {}, True),
+    "a near copy": ({"a": [NEAR], "b": [f"{NEAR} now"]}, {"dedup": "near"}, True),
+    "what is told apart": ({"a": [NEAR], "b": [f"{NEAR} now"]}, {}, False),
+    "a document that fills the list": ({"a": [ANSWER] * 5}, {"candidate_depth": 2}, True),
+    "a rival below the list": ({"a": [ANSWER] * 5, "b": [RIVAL]}, {"candidate_depth": 2}, False),
+}
+OF_PASSAGES = {"a copy of one passage": ({"a": [ANSWER], "b": [ANSWER, RIVAL]}, {}, False)}
+
+
+@pytest.mark.parametrize(("profile", "cases"), [(None, SIGNALS | OF_PASSAGES), ("gno", SIGNALS)])
+def test_a_signal_is_strong_above_other_documents_texts(
+    db: Database, profile: str | None, cases: dict[str, Any]
+) -> None:
+    db.rows("SELECT add_collection('signal')")
+    report = "the crew wrote a report on a quiet night of all pumps that it had seen and heard. "
+    fill = "SELECT ingest_document('signal', n::text, %s || n) FROM generate_series(1, 40) AS n"
+    db.rows(fill, 2 * report)
+    told = {}
+    for case, (documents, options, _) in cases.items():
+        with db.connection.transaction(force_rollback=True):
+            for key, texts in documents.items():
+                chunks = json.dumps([{"content": text} for text in texts])
+                db.rows("SELECT ingest_document('signal', %s, '', chunks => %s)", key, chunks)
+            (row, *_) = search(
+                *(db, "details", {"mode": "thorough", **options}),
+                query="brass turbine bearing grease weekly",
+                collections=["signal"],
+                profile=profile,
+            )
+            told[case] = row[0]["expansion"]
+    assert told == {
+        case: "skipped_strong" if is_strong else "expanded"
+        for case, (_, _, is_strong) in cases.items()
+    }
+
+
 @pytest.mark.parametrize(
     ("options", "stages"),
     [

@@ -38,12 +38,21 @@ class Source:
         self.asked: dict[str, str | None] = {}
 
     def find(
-        self, kind: str, arm: str, weight: float, text: str = "", vector: str | None = None
+        self,
+        kind: str,
+        arm: str,
+        weight: float,
+        text: str = "",
+        vector: str | None = None,
+        depth: int | None = None,
     ) -> ArmList:
         self.asked[arm] = text or vector
         notes = {1: {"corrections": {"wien": ["wine"]}}}
         columns = CandidateList([1], [1], [0], [3.0], perfect=10.0)
         return replace(ArmList(arm, kind, weight, columns, notes), **self.more.get(arm, {}))
+
+    def say_more(self, found: CandidateList, most: int) -> bool:
+        return False
 
     def vectors_of(self, outcome: Outcome, count: int) -> list[str] | None:
         if outcome.problem is not None:

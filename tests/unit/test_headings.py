@@ -44,10 +44,10 @@ def test_headings_of_a_part() -> None:
 @pytest.mark.parametrize(
     ("title", "above", "own", "expected"),
     [
-        ("", "", "# One\n## Two\n### Three\n#### Four", "One One One Two Two Three Four"),
-        ("One", "", "# One\n## Two", "Two Two"),
-        ("", "One > Two", "## Two", "Two Two"),
-        ("", "", "### Debian [12](https://debian.example/12)", "Debian [12]"),
+        ("", "", "# One\n## Two\n### Six\n#### Ten", 4 * "One " + 3 * "Two " + "Six Six Ten Ten"),
+        ("One", "", "# One\n## Two", "Two Two Two"),
+        ("", "One > Two", "## Two", "Two Two Two"),
+        ("", "", "### Debian [12](https://debian.example/12)", "Debian [12] Debian [12]"),
         ("One", "Two", "", ""),
     ],
 )

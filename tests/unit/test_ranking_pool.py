@@ -1,7 +1,9 @@
 """Lists joined into a pool, where a page begins in it, and whether the words alone suffice."""
 
 import random
+from collections.abc import Sequence
 from dataclasses import asdict
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,6 +15,7 @@ from pgblend.plpy.search.fusion import merge_lists
 from pgblend.plpy.search.lists import is_strong_signal
 from pgblend.plpy.search.page import page_start
 from pgblend.plpy.search.trace import trace_candidates
+from support.arm_lists import settings_of
 
 WORDS = CandidateList([30, 10], [1, 7], [2, 0], [9.5, 4.0])
 VECTORS = CandidateList([20, 30], [1, 1], [0, 2], [0.8, 0.7])
@@ -85,6 +88,34 @@ def test_a_row_that_is_gone_has_no_place_among_rows_out_of_order() -> None:
     assert page_start(shuffled, {"score": 1, "document_id": 5, "chunk_index": 0}) == 2
 
 
+class Words:
+    """One list by words, of which a search sees as much as it asks for."""
+
+    def __init__(self, scores: Sequence[float], documents: Sequence[int]) -> None:
+        self.columns = [*range(len(scores))], documents, [0] * len(scores), scores
+
+    def find(self, *_: object, depth: int | None = None) -> ArmList:
+        found = CandidateList(*(column[:depth] for column in self.columns), perfect=10.0)
+        return ArmList("lexical", "lexical", 1, found)
+
+    def say_more(self, found: CandidateList, most: int) -> bool:
+        return len(set(found.document_ids[:most])) > 1
+
+    def vectors_of(self, *_: object) -> None:
+        raise AssertionError
+
+
+def strong_signal(
+    scores: Sequence[float],
+    documents: Sequence[int] | None = None,
+    depth: int = 100,
+    signal: Any = None,
+) -> tuple[bool, list[float]]:
+    words = Words(scores, range(len(scores)) if documents is None else documents)
+    settings = settings_of({"strong_signal": signal or BALANCED})
+    return is_strong_signal("wine", words.find(depth=depth).found, settings, words)
+
+
 BALANCED = {"score": 0.5, "gap": 0.14, "center": 0, "scale": 0}
 GNO = {"score": 0.84, "gap": 0.14, "center": 4.5, "scale": 2.8}
 
@@ -106,23 +137,30 @@ GNO = {"score": 0.84, "gap": 0.14, "center": 4.5, "scale": 2.8}
 def test_a_strong_signal_is_high_and_alone(
     scores: list[float], signal: dict[str, float], strong: bool
 ) -> None:
-    found, top = is_strong_signal(scores, range(len(scores)), 10.0, signal)
+    found, top = strong_signal(scores, signal=signal)
     assert found is strong
     assert len(top) == len(scores)
 
 
-def test_only_five_are_looked_at() -> None:
-    scores = [5.0, 4, 3, 2, 1, 0.5]
-    top = is_strong_signal(scores, range(6), 10.0, BALANCED)[1]
-    assert top == [0.5, 0.4, 0.3, 0.2, 0.1]
+def test_only_five_are_told() -> None:
+    assert strong_signal([5.0, 4, 3, 2, 1, 0.5])[1] == [0.5, 0.4, 0.3, 0.2, 0.1]
 
 
 @pytest.mark.parametrize(
-    ("documents", "strong"), [([1, 2, 3], False), ([1, 1, 2], True), ([1, 1, 1], True)]
+    ("documents", "depth", "strong"),
+    [
+        ([1, 2, 3], 3, False),
+        ([1, 1, 2], 3, True),  # another document's is far below
+        ([1, 1, 1], 3, True),
+        ([1, 1, 2], 2, True),  # so deep the list shows nothing of others
+        ([1, 1, 1], 2, True),
+        ([1, 2, 3], 1, False),
+    ],
 )
-def test_a_passage_is_compared_with_another_documents(documents: list[int], strong: bool) -> None:
-    signal = {"score": 0.5, "gap": 0.14, "center": 0, "scale": 0}
-    assert is_strong_signal([8.0, 7.9, 2.0], documents, 10.0, signal)[0] is strong
+def test_a_passage_is_compared_with_another_documents(
+    documents: list[int], depth: int, strong: bool
+) -> None:
+    assert strong_signal([8.0, 7.9, 2.0], documents, depth)[0] is strong
 
 
 NOTES = {2: {"method": "vocabulary"}}
