@@ -192,6 +192,12 @@ _SWITCHES = (
     (re.compile(rb"\x1b\$(?:[@B]|\(D)"), "iso2022_jp_ext"),
     (re.compile(rb"\x1b\$\)C"), "iso2022_kr"),
 )
+# Encodings in plain letters: of Chinese news (HZ), of mails before UTF-8 (UTF-7).
+_HZ_RUN = re.compile(rb"~\{((?:[\x21-\x77][\x21-\x7e])+)~\}")
+_UTF7_RUN = re.compile(rb"\+[A-Za-z0-9+/]*-?")
+_LEAST_HZ_BYTES = 8
+_LEAST_UTF7_RUNS = 3
+_LEAST_PLAIN_NATURAL = 0.5
 # Of so many letters beyond ASCII one may be broken.
 _BROKEN_SHARE = 10
 _HTML_CHARSET = re.compile(rb"""<meta[^>]+charset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
@@ -253,9 +259,8 @@ def _encoding_of(data: bytes, html: bool, declared: str) -> tuple[str, str]:
     named = known_encoding(declared) or (_declared_encoding(data) if html else None)
     if named and named.startswith(_NOT_TOLD_BY_BYTES) and _reads(data, named):
         return named, "strict"
-    switched = next((name for switch, name in _SWITCHES if switch.search(data)), None)
-    if switched and data.isascii() and _is_mostly(data, switched, share=1):
-        return switched, "replace"
+    if data.isascii() and (plain := _in_plain_letters(data)):
+        return plain, "replace"
     if _reads(data, "utf-8"):
         return "utf-8", "strict"
     for encoding in filter(None, ("utf-8", named)):
@@ -268,6 +273,25 @@ def _encoding_of(data: bytes, html: bool, declared: str) -> tuple[str, str]:
         message = f"its encoding is a guess, {guess.encoding}: save it as UTF-8 if words are wrong"
         warnings.warn(message, DoubtfulEncoding, stacklevel=2)
     return guess.encoding, "replace"
+
+
+def _in_plain_letters(data: bytes) -> str | None:
+    """Tell encodings whose bytes are those of plain letters: by their switches and runs."""
+    switched = next((name for switch, name in _SWITCHES if switch.search(data)), None)
+    if switched and _is_mostly(data, switched, share=1):
+        return switched
+    window = data[:_WINDOW_BYTES]
+    if sum(map(len, _HZ_RUN.findall(window))) >= _LEAST_HZ_BYTES:
+        found = "hz"
+    elif len({run for run in _UTF7_RUN.findall(window) if len(run) > 2}) >= _LEAST_UTF7_RUNS:
+        found = "utf-7"
+    else:
+        return None
+    try:
+        text = codecs.getincrementaldecoder(found)().decode(window)
+    except UnicodeDecodeError:
+        return None
+    return found if _naturalness(text) >= _LEAST_PLAIN_NATURAL else None
 
 
 def _is_mostly(data: bytes, encoding: str, share: int = _BROKEN_SHARE) -> bool:

@@ -52,7 +52,7 @@ def add_drawings(builder: TextBuilder, package: Package, part: str, element: Any
             _add_chart(builder, package, relation.part)
         elif name == "relIds" and (relation := relations.get(child.get(f"{R}dm", ""))):
             _add_diagram(builder, package, relation.part)
-        elif name.lower() in ("oleobj", "oleobject", "altchunk"):
+        elif name.lower() in ("oleobj", "oleobject"):
             relation = relations.get(child.get(f"{R}id", ""))
             if relation is not None and package.has(relation.part):
                 told = LeftOut(relation.part, FILE_WITHIN, SAVE_IT)

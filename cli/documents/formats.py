@@ -1,7 +1,6 @@
 """Which parser reads which file."""
 
 import json
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -21,6 +20,28 @@ from pgblend.cli.documents.document import (
 )
 from pgblend.cli.documents.find_links import find_links
 from pgblend.cli.documents.html_pictures import add_pictures, files_in, no_file
+from pgblend.cli.documents.media_types import (
+    CSV,
+    DOCX,
+    HTML,
+    IMAGE,
+    JSON,
+    JSONL,
+    MARKDOWN,
+    MHT,
+    PAGE_START,
+    PDF,
+    PPTX,
+    RTF,
+    SNIFFED_BYTES,
+    TEXT,
+    XLSX,
+    XML,
+    XML_START,
+    disguised,
+    is_mail,
+    of_xml,
+)
 from pgblend.cli.documents.parse_html import parse_page
 from pgblend.cli.documents.records import load_json, plain_value
 from pgblend.cli.documents.text_builder import TextBuilder
@@ -29,32 +50,13 @@ from pgblend.cli.documents.text_builder import TextBuilder
 # files are then read once more, and the report says so.
 FIRST_VERSION = 6
 
-MARKDOWN, HTML, JSON, JSONL, TEXT = (
-    "text/markdown",
-    "text/html",
-    "application/json",
-    "application/jsonl",
-    "text/plain",
-)
-IMAGE = "image/*"
 # Exports of messages: a file gives many documents.
 SLACK, LINEAR, MBOX = "application/x-slack-export", "application/x-linear", "application/mbox"
-_EXPORT_VERSIONS = {LINEAR: 7, MBOX: 12, SLACK: 7}
+_EXPORT_VERSIONS = {LINEAR: 7, MBOX: 13, SLACK: 7}
 EXPORT_TYPES = {SLACK: "SLACK", LINEAR: "LINEAR", MBOX: "EMAIL"}
 PREFIXES = {SLACK: "slack", LINEAR: "linear", MBOX: "mail"}
-SNIFFED_BYTES = 8192
 _MBOX_START = b"From "
-_PAGE_START = re.compile(rb"(?:\xef\xbb\xbf)?\s*<(?:!doctype\s+html|html)\b", re.I)
-# How mails begin in folders whose files' names say nothing, such as those of Maildir.
-_MAIL_START = re.compile(
-    rb"(Return-Path|Delivered-To|Received|X-[\w-]+|From|Date|Message-ID|MIME-Version):[ \t]", re.I
-)
-_MAIL_HEADERS = tuple(
-    re.compile(rb"^" + name + rb":[ \t]", re.I | re.M)
-    for name in (b"From", b"Date", b"(To|Subject)")
-)
 _CODE = "text/x-source"
-_OFFICE = "application/vnd.openxmlformats-officedocument."
 
 Parser = Callable[[bytes], Document]
 
@@ -143,16 +145,16 @@ def _parse_text(data: bytes) -> Document:
 
 
 _FORMATS = (
-    Format(TEXT, "TEXT", ".txt .text .log", _parse_text, find_links, version=7),
+    Format(TEXT, "TEXT", ".txt .text .log", _parse_text, find_links, version=8),
     Format(
         MARKDOWN,
         "MARKDOWN",
         ".md .markdown .mdown .mkd .mkdn .rmd .qmd",
         _parse_markdown,
-        version=9,
+        version=10,
         before=TEXT,
     ),
-    Format("text/mdx", "MARKDOWN", ".mdx", _parse_mdx, version=9, before=TEXT),
+    Format("text/mdx", "MARKDOWN", ".mdx", _parse_mdx, version=10, before=TEXT),
     Format(
         "text/vtt",
         "SUBTITLES",
@@ -180,41 +182,41 @@ _FORMATS = (
     ),
     Format("text/x-rst", "RST", ".rst", _lazy("light_markup", "parse_rst"), version=9, before=TEXT),
     Format("text/x-org", "ORG", ".org", _lazy("light_markup", "parse_org"), version=9, before=TEXT),
-    Format(JSON, "JSON", ".json", _parse_json),
+    Format(JSON, "JSON", ".json", _parse_json, version=7),
     Format(JSONL, "JSON", ".jsonl .ndjson", _parse_text),
     Format(
-        "application/pdf",
+        PDF,
         "PDF",
         ".pdf",
         _lazy("parse_pdf", "parse_pdf"),
         extra="documents",
-        version=12,
+        version=13,
     ),
     Format(
-        f"{_OFFICE}wordprocessingml.document",
+        DOCX,
         "DOCX",
         ".docx .docm .dotx .dotm",
         _lazy("parse_docx", "parse_docx"),
         extra="documents",
-        version=10,
+        version=11,
     ),
     Format(
-        f"{_OFFICE}presentationml.presentation",
+        PPTX,
         "PPTX",
         ".pptx .pptm .potx .potm .ppsx .ppsm",
         _lazy("parse_slides", "parse_slides"),
         extra="documents",
-        version=10,
+        version=11,
     ),
     Format(
-        f"{_OFFICE}spreadsheetml.sheet",
+        XLSX,
         "XLSX",
         ".xlsx .xlsm .xltx .xltm .xlam .xlsb .xls .xlt .ods .ots",
         _lazy("parse_spreadsheet", "parse_spreadsheet"),
         extra="documents",
-        version=13,
+        version=14,
     ),
-    Format("text/csv", "CSV", ".csv .tsv", _lazy("parse_csv", "parse_csv"), version=11),
+    Format(CSV, "CSV", ".csv .tsv", _lazy("parse_csv", "parse_csv"), version=11),
     Format(
         EMAIL,
         "EMAIL",
@@ -233,14 +235,31 @@ _FORMATS = (
         before=TEXT,
     ),
     Format(
-        "multipart/related",
+        MHT,
         "HTML",
         ".mht .mhtml",
         _lazy("parse_mht", "parse_mht"),
         version=13,
         before=TEXT,
     ),
-    Format("application/epub+zip", "EPUB", ".epub", _lazy("parse_epub", "parse_epub"), version=13),
+    Format("application/epub+zip", "EPUB", ".epub", _lazy("parse_epub", "parse_epub"), version=14),
+    Format(
+        "application/x-fictionbook+xml",
+        "FICTIONBOOK",
+        ".fb2",
+        _lazy("parse_fictionbook", "parse_fictionbook"),
+        before=TEXT,
+    ),
+    Format(
+        "application/enex+xml",
+        "EVERNOTE",
+        ".enex",
+        _lazy("parse_evernote", "parse_evernote"),
+        before=TEXT,
+    ),
+    Format(
+        "text/vcard", "CONTACTS", ".vcf", _lazy("parse_contacts", "parse_contacts"), before=TEXT
+    ),
     Format(
         "application/vnd.oasis.opendocument.text",
         "ODT",
@@ -263,13 +282,14 @@ _FORMATS = (
         extra="documents",
         version=FIRST_VERSION + 1,
     ),
-    Format("application/rtf", "RTF", ".rtf", _lazy("parse_markup", "parse_rtf"), version=8),
+    Format(RTF, "RTF", ".rtf", _lazy("parse_markup", "parse_rtf"), version=9),
     Format(
-        "application/xml",
+        XML,
         "XML",
-        ".xml .rss .atom",
+        ".xml .rss .atom .opml .xliff .xlf .plist .webloc",
         _lazy("parse_markup", "parse_xml_text"),
-        version=7,
+        version=8,
+        before=TEXT,
     ),
     Format(
         "application/x-ipynb+json",
@@ -294,7 +314,7 @@ _BY_SUFFIX = {suffix: format for format in _FORMATS for suffix in format.suffixe
 _BY_MEDIA_TYPE = {format.media_type: format for format in _FORMATS}
 # Formats whose bytes, even where they are text, are not what a reader sees.
 _UNSUPPORTED_SUFFIXES = (
-    ".doc .ppt .svg .ico .mp3 .mp4 .wav .avi "
+    ".doc .dot .ppt .pps .gdoc .gsheet .gslides .gdraw .gform .svg .ico .mp3 .mp4 .wav .avi "
     ".mov .gz .tgz .bz2 .xz .zst .7z .rar .tar .z .lzma .sqlite .db .parquet .npz .npy .pyc "
     ".so .exe .dll .woff .woff2 .ttf"
 )
@@ -303,8 +323,15 @@ _UNSUPPORTED = frozenset(_UNSUPPORTED_SUFFIXES.split())
 _MENDS = {
     suffix: mend
     for suffixes, mend in (
-        (".doc", "save it as .docx or PDF"),
-        (".ppt", "save it as .pptx or PDF"),
+        (".doc .dot", "save it as .docx or PDF"),
+        (".ppt .pps", "save it as .pptx or PDF"),
+        (".gdoc .gsheet .gslides .gdraw .gform", "a link to Google: download the file itself"),
+        (".pages", "export it as .docx or PDF"),
+        (".numbers", "export it as .xlsx or PDF"),
+        (".key", "export it as .pptx or PDF"),
+        (".one .vsd .vsdx .pub .mpp .indd", "save it as PDF"),
+        (".pst .ost .dbx", "save its mails as .msg, .eml or .mbox"),
+        (".webarchive", "save the page as .html or .mht"),
         (".gz .tgz .bz2 .xz .zst .7z .rar .tar .z .lzma", "unpack it"),
         (".mp3 .mp4 .wav .avi .mov", "add what is said as a text or as subtitles"),
     )
@@ -324,21 +351,21 @@ def media_type_of(path: PurePath, head: bytes) -> str:
         return MBOX
     if suffix == ".zip":
         return ZIP
+    if found := disguised(suffix, head):
+        return found
     if suffix in _UNSUPPORTED:
         raise UnsupportedFormatError(f"unsupported format {suffix}", _MENDS.get(suffix, ""))
     if suffix in _BY_SUFFIX:
-        return _BY_SUFFIX[suffix].media_type
+        named = _BY_SUFFIX[suffix].media_type
+        return of_xml(head) if named == XML else named
     if is_binary(head[:SNIFFED_BYTES]):
-        raise UnsupportedFormatError("unsupported format: binary data")
-    if _PAGE_START.match(head):
+        what = f" {suffix}" if suffix in _MENDS else ": binary data"
+        raise UnsupportedFormatError(f"unsupported format{what}", _MENDS.get(suffix, ""))
+    if PAGE_START.match(head):
         return HTML
-    return EMAIL if _is_mail(head) else TEXT
-
-
-def _is_mail(head: bytes) -> bool:
-    """Whether a text begins with the headers of a mail."""
-    headers = head.replace(b"\r\n", b"\n").partition(b"\n\n")[0]
-    return bool(_MAIL_START.match(head)) and all(each.search(headers) for each in _MAIL_HEADERS)
+    if XML_START.match(head):
+        return of_xml(head)
+    return EMAIL if is_mail(head) else TEXT
 
 
 def reader_of(media_type: str) -> Reader:
@@ -360,6 +387,8 @@ def parse_file(
     `folder` is where it lies: a page of HTML may show pictures of it.
     """
     file_format = _BY_MEDIA_TYPE[media_type]
+    if not data and file_format.extra:
+        raise ParseError("it is empty, of 0 bytes")
     if file_format.extra and missing(file_format.extra):
         raise ParseError(f"{file_format.kind} is read with {how_to_install(file_format.extra)}")
     if media_type == HTML:

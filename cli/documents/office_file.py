@@ -2,6 +2,7 @@
 
 import io
 import posixpath
+import re
 import struct
 import zipfile
 import zlib
@@ -191,6 +192,7 @@ _OF_TEMPLATES = (
     datetime(2013, 12, 23, 23, 15, tzinfo=UTC),
     datetime(2013, 1, 27, 9, 14, 16, tzinfo=UTC),
 )
+_BY_LIBRARY = re.compile(r"generated (?:by|using) python-\w+")
 _SAVE_ANEW = "open it in its program and save it anew"
 
 
@@ -274,7 +276,7 @@ class Package:
                 yield relation
 
     def properties(self) -> dict[str, str]:
-        """Return title, author and when it was changed, or made, as far as the file states them."""
+        """Return what the file states of itself, and when it was changed, or else made."""
         found: dict[str, str] = {}
         for relation in self.related("", "core-properties"):
             root = self.xml(relation.part)
@@ -283,6 +285,9 @@ class Package:
         stated = {
             "title": found.get("title", ""),
             "author": found.get("creator", ""),
+            "subject": found.get("subject", ""),
+            "keywords": found.get("keywords", ""),
+            "description": _BY_LIBRARY.sub("", found.get("description", "")),
         }
         moments = {name: moment_of(found.get(name)) for name in ("modified", "created")}
         for name, moment in moments.items():
@@ -316,24 +321,36 @@ def open_package(data: bytes, fallback: str) -> Iterator[Package]:
 
     `fallback` is the part without which nothing can be read.
     """
+    with open_whole(data, fallback) as (archive, left_out):
+        package = Package(archive, data)
+        package.left_out += left_out
+        yield package
+
+
+@contextmanager
+def open_whole(
+    data: bytes, fallback: str | tuple[str, ...], mend: str = _SAVE_ANEW
+) -> Iterator[tuple[zipfile.ZipFile, list[LeftOut]]]:
+    """Open an archive, of one without its end what is whole, which is told.
+
+    BrokenArchiveError where no part whose name ends with `fallback` is left.
+    """
     try:
         with open_archive(data):
             pass
     except BrokenArchiveError as error:
         parts = salvaged(data)
-        if fallback not in parts:
+        if not any(name.endswith(fallback) for name in parts):
             raise
         rest = io.BytesIO()
         with zipfile.ZipFile(rest, "w") as archive:
             for name, part in parts.items():
                 archive.writestr(name, part)
         with open_archive(rest.getvalue()) as archive:
-            package = Package(archive, data)
-            package.leave_out("the archive's end", str(error))
-            yield package
+            yield archive, [LeftOut("the archive's end", str(error), mend)]
     else:
         with open_archive(data) as archive:
-            yield Package(archive, data)
+            yield archive, []
 
 
 def transitional(data: bytes) -> bytes:

@@ -3,8 +3,11 @@
 import re
 from typing import Any
 
+from pgblend.cli.documents.decode import decode, is_binary
 from pgblend.cli.documents.document import (
+    FILE_WITHIN,
     NOT_SHOWN,
+    SAVE_IT,
     Document,
     ParseError,
     stated_title,
@@ -16,6 +19,10 @@ from pgblend.cli.documents.docx_numbers import BULLET, ListNumbers
 from pgblend.cli.documents.drawing_text import add_drawings, described, description, is_hidden
 from pgblend.cli.documents.formula import formula_text
 from pgblend.cli.documents.office_file import Package, local_name, open_package
+from pgblend.cli.documents.office_xml import ONE_XML, as_archive
+from pgblend.cli.documents.parse_html import parse_page
+from pgblend.cli.documents.parse_markup import parse_rtf
+from pgblend.cli.documents.parse_mht import parse_mht
 from pgblend.cli.documents.text_builder import (
     TableRows,
     TextBuilder,
@@ -202,6 +209,7 @@ def _chosen(field: Any) -> str:
 _BLIP = "{http://schemas.openxmlformats.org/drawingml/2006/main}blip"
 _R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 _MAIN = "word/document.xml"
+_HEAD_BYTES = 4096
 _NOTES = ("footnotes", "endnotes", "comments")
 _HEADING_NAME = re.compile(r"heading ([1-9])$", re.IGNORECASE)
 _SHOW_IT = "take the mark Hidden from it in Word's fonts if it is to be found"
@@ -210,6 +218,8 @@ _LETTER = re.compile(r"[^\W\d_]{2}")
 
 def parse_docx(data: bytes) -> Document:
     """Read a file of Word; pages are those of its last layout, none where it does not tell."""
+    if not data.startswith(b"PK") and ONE_XML.search(data[:_HEAD_BYTES]):
+        data = as_archive(data)
     with open_package(data, _MAIN) as package:
         main = package.main(_MAIN)
         root = package.xml(main)
@@ -299,7 +309,24 @@ class _WordReader:
             elif not is_skipped(block) and len(block):
                 self.read_blocks(block, paged)
             elif name == "altChunk":
-                add_drawings(self.builder, self._package, self._part, block)
+                self._read_import(block)
+
+    def _read_import(self, chunk: Any) -> None:
+        """Read a page or a text that was put in as a whole; other files are told."""
+        relation = self._package.relations(self._part).get(chunk.get(f"{_R}id", ""))
+        data = self._package.read(relation.part) if relation is not None else None
+        if relation is None or not data:
+            return
+        try:
+            found = _imported(data)
+        except ParseError as error:
+            self._package.leave_out(relation.part, str(error), SAVE_IT)
+            return
+        if found is None:
+            self._package.leave_out(relation.part, FILE_WITHIN, SAVE_IT)
+            return
+        self.builder.add_read(found.text, found.headings, found.tables)
+        self._text_on_page = True
 
     def _read_paragraph(self, paragraph: Any, paged: bool) -> None:
         properties = paragraph.find(f"{W}pPr")
@@ -394,6 +421,20 @@ class _WordReader:
         style = properties.find(f"{W}pStyle")
         level = self._levels.get(style.get(f"{W}val", ""), 0) if style is not None else 0
         return abs(level), level < 0
+
+
+def _imported(data: bytes) -> Document | None:
+    """Read what Word puts in as it is, by how it begins; None of an archive or of other bytes."""
+    if data.startswith(b"{\\rtf"):
+        return parse_rtf(data)
+    if data[:_HEAD_BYTES].lower().startswith(b"mime-version:"):
+        return parse_mht(data)
+    if is_binary(data[:_HEAD_BYTES]):
+        return None
+    if b"<" not in data[:_HEAD_BYTES]:
+        return Document(text=decode(data))
+    page = parse_page(decode(data, html=True))
+    return Document(text=page.text, headings=page.headings, tables=page.tables)
 
 
 def _part(package: Package, main: str, kind: str) -> Any:

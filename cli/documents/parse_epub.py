@@ -6,18 +6,19 @@ import zlib
 from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
+
+from lxml import etree
 
 from pgblend.cli.documents.decode import decode
 from pgblend.cli.documents.document import (
     Document,
-    Heading,
     ParseError,
     stated_title,
     storable_text,
 )
 from pgblend.cli.documents.html_pictures import add_pictures
-from pgblend.cli.documents.office_file import local_name, open_archive, parse_xml, read_member
+from pgblend.cli.documents.office_file import local_name, open_whole, parse_xml, read_member
 from pgblend.cli.documents.parse_html import parse_page
 from pgblend.cli.documents.text_builder import TextBuilder
 
@@ -40,17 +41,18 @@ _METADATA = {
 }
 _CHANGED = "dcterms:modified"  # which EPUB 3 asks of each book
 _PAGES = frozenset(("application/xhtml+xml", "text/html", "application/x-dtbook+xml", "text/xml"))
+_PAGE_SUFFIXES = (".xhtml", ".html", ".htm")
 _GET_ANEW = "get the book anew from where it comes from"
 
 
 def parse_epub(data: bytes) -> Document:
     """Read an EPUB's chapters in their order; title and metadata are the book's."""
-    with open_archive(data) as archive:
+    with open_whole(data, _PAGE_SUFFIXES, _GET_ANEW) as (archive, left_out):
+        builder = TextBuilder(left_out=list(left_out))
         path = _package_path(archive)
-        package = parse_xml(read_member(archive, path))
+        package = _package(archive, path, builder)
         items = {item.get("id"): item for item in package.iter("{*}item")}
         encrypted = _encrypted(archive)
-        builder = TextBuilder()
         for reference in _references(package, items):
             item = _page(items, reference)
             if item is None:
@@ -80,17 +82,45 @@ def parse_epub(data: bytes) -> Document:
     )
 
 
+def _package(archive: zipfile.ZipFile, path: str, builder: TextBuilder) -> Any:
+    """Return the book's description; of a book without a sound one its pages, by their names."""
+    described = None
+    if path:
+        data = read_member(archive, path)
+        try:
+            return parse_xml(data)
+        except ParseError as error:
+            described = parse_xml(data, recover=True)
+            builder.leave_out(path, f"damaged: {error}", _GET_ANEW)
+    else:
+        builder.leave_out("the book's list of files", "missing in the file", _GET_ANEW)
+    if described is None:
+        described = etree.Element("package")
+    known = {item.get("href") for item in described.iter("{*}item")}
+    for number, name in enumerate(sorted(archive.namelist())):
+        href = quote(posixpath.relpath(name, posixpath.dirname(path) or "."))
+        if name.endswith(_PAGE_SUFFIXES) and href not in known:
+            kind = "application/xhtml+xml"
+            etree.SubElement(
+                described, "item", {"id": f"found {number}", "href": href, "media-type": kind}
+            )
+    return described
+
+
 def _package_path(archive: zipfile.ZipFile) -> str:
-    """Return where the book is described: where the container says, else the first such file."""
+    """Return where the book is described: where the container says, else the first such file.
+
+    "" where none is left of a damaged book that has pages.
+    """
     with suppress(ParseError):
         roots = parse_xml(read_member(archive, _CONTAINER)).iter("{*}rootfile")
         named = next((root.get("full-path") for root in roots), None)
         if named in archive.namelist():
             return str(named)
     found = next((name for name in archive.namelist() if name.endswith(".opf")), None)
-    if found is None:
+    if found is None and not any(name.endswith(_PAGE_SUFFIXES) for name in archive.namelist()):
         raise ParseError("no readable EPUB: its container names no book, and none is in it")
-    return found
+    return found or ""
 
 
 def _references(package: Any, items: dict[str, Any]) -> Iterable[str]:
@@ -167,11 +197,7 @@ def _read_chapter(builder: TextBuilder, archive: zipfile.ZipFile, name: str) -> 
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
         builder.leave_out(name, f"this chapter is damaged: {error}", _GET_ANEW)
         return
-    start = builder.add(page.text)
-    builder.headings.extend(
-        Heading(start + heading.offset, heading.level, heading.text) for heading in page.headings
-    )
-    builder.tables.extend(table.moved(start) for table in page.tables)
+    start = builder.add_read(page.text, page.headings, page.tables)
 
     def read_file(path: str) -> bytes | None:
         with suppress(ParseError):

@@ -325,6 +325,8 @@ _NOTE = re.compile(r"\[\^[^\]\s]+\]")
 _BLOCKS = MarkdownIt("commonmark").enable("table")
 _BLOCKS.core.ruler.enableOnly(["normalize", "block"])
 _INLINE = MarkdownIt("commonmark")
+_COMMENT_LINE = re.compile(r"^%%[ \t]*$", re.MULTILINE)
+_FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})")
 _MARKUP = re.compile(r"[*_`\[\]<>&\\!]")
 
 
@@ -336,6 +338,7 @@ def parse_markdown(source: str, is_mdx: bool = False) -> Document:
     """
     metadata, text, left_out = split_front_matter(source)
     metadata = {key: value for key, value in metadata.items() if str(key).lower() != READERS}
+    text = _without_comments(text) if _COMMENT_LINE.search(text) else text
     tokens = _BLOCKS.parse(text)
     links = find_links(text)
     raw = text
@@ -351,6 +354,21 @@ def parse_markdown(source: str, is_mdx: bool = False) -> Document:
         links=links if raw == text else _at_lines(links, raw, text),
         left_out=left_out,
     )
+
+
+def _without_comments(text: str) -> str:
+    """Empty the lines between two that are %%, where Obsidian keeps what it does not show."""
+    lines = text.split("\n")
+    fence, begun = "", -1
+    for place, line in enumerate(lines):
+        mark = _FENCE.match(line)
+        if begun < 0 and mark and (not fence or mark[1].startswith(fence)):
+            fence = "" if fence else mark[1]
+        elif not fence and _COMMENT_LINE.fullmatch(line):
+            if begun >= 0:
+                lines[begun : place + 1] = [""] * (place + 1 - begun)
+            begun = place if begun < 0 else -1
+    return "\n".join(lines)
 
 
 def parse_mdx(source: str) -> Document:

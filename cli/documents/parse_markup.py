@@ -8,6 +8,7 @@ from striprtf.striprtf import rtf_to_text
 from pgblend.cli.documents.dates import moment_of
 from pgblend.cli.documents.document import Document, LeftOut, ParseError, stated_title
 from pgblend.cli.documents.office_file import local_name, parse_xml
+from pgblend.cli.documents.parse_html import parse_page
 
 # Elements of DocBook, JATS, TEI, DITA and web pages that mark a part of a sentence, or a word's.
 _PHRASE = re.compile(
@@ -16,6 +17,13 @@ _PHRASE = re.compile(
     "|strong|styled-content|sub|subscript|sup|superscript|symbol|term|tt|u|ulink|underline"
     "|uicontrol|var"
 )
+# How a page begins that is written into an element of a feed or an export, as text.
+_PAGE = re.compile(
+    r"</?(?:p|div|span|br|b|strong|i|em|a|ul|ol|li|h[1-6]|table|img|pre|code|blockquote)\b[^<>]*>",
+    re.IGNORECASE,
+)
+# Attributes that are words for people: of outlines, maps of thoughts, windows.
+_WORDS = re.compile(r"text|_note|title|label|caption|alt|tooltip", re.IGNORECASE)
 # Parts lines; XML has no such letter.
 _BREAK = "\x00"
 _SPACES = re.compile(r"\s+")
@@ -24,7 +32,7 @@ _SPACES = re.compile(r"\s+")
 def parse_xml_text(data: bytes) -> Document:
     """Read the text of any XML, a sentence with its marks or a whole element on each line.
 
-    A title element names the document.
+    A title element names the document. Pages that feeds and exports hold as text are read as such.
     """
     root = parse_xml(data)
     titles = (stated_title(each.text or "") for each in root.iter("{*}title"))
@@ -41,7 +49,8 @@ def _add_element(parts: list[str], element: Any) -> None:
     def text(given: str | None) -> str:
         return _SPACES.sub(" ", given or "") if is_sentence else given or ""
 
-    parts.append(text(element.text))
+    parts += [each for value in _said(element) for each in (value, _BREAK)]
+    parts.append(_shown(text(element.text), element))
     for child in element:
         name, tail = local_name(child), text(child.tail)
         if not name:  # a comment
@@ -55,6 +64,18 @@ def _add_element(parts: list[str], element: Any) -> None:
             parts.append("" if is_word or parts[-1].endswith(" ") else " ")
             _add_element(parts, child)
             parts += ("" if is_word or tail.startswith(" ") else " ", tail)
+
+
+def _said(element: Any) -> list[str]:
+    """Return the attributes of an element that are words."""
+    named = ((name.rpartition("}")[2], value) for name, value in element.items())
+    return [_SPACES.sub(" ", value) for name, value in named if _WORDS.fullmatch(name)]
+
+
+def _shown(text: str, element: Any) -> str:
+    """Return the text of an element; of a page that stands there what a reader of it sees."""
+    is_page = not len(element) and (element.get("type") == "html" or _PAGE.search(text))
+    return parse_page(text).text.replace("\n", _BREAK) if is_page else text
 
 
 def _is_sentence(element: Any) -> bool:
@@ -84,6 +105,12 @@ _TIMES = {"creatim": "created", "revtim": "modified"}
 _PROPERTIES = frozenset(("title", "author", "subject", "keywords", *_TIMES))
 _PART_OF_TIME = re.compile(r"\\(yr|mo|dy|hr|min)(\d+)")
 _HIDDEN, _DELETED = "v", "deleted"
+# What a list or a box of Word's forms shows is among its settings; its result may be empty.
+_FORM, _RESULT = "formfield", "fldrslt"
+_SETTING = re.compile(r"\\(fftype|ffres|ffdefres)(\d+)")
+_ENTRY = re.compile(r"\{\s*\\\*\\ffl\s?([^{}]*)\}")
+_UNDEFINED = 25
+_BOX_TYPE, _LIST_TYPE = 1, 2
 
 
 class _Rtf:
@@ -96,6 +123,8 @@ class _Rtf:
         self.has_hidden = False
         self._sink, self._is_gone = self.text, False
         self._around: list[tuple[list[str], bool]] = []
+        self._form: list[str] = []
+        self._results: list[tuple[int, int, str]] = []
         begins = False
         place = 0
         while match := _TOKEN.match(source, place):
@@ -114,6 +143,10 @@ class _Rtf:
 
     def _end_group(self) -> None:
         outer = self._sink
+        if self._results and self._results[-1][0] == len(self._around):
+            _, start, chosen = self._results.pop()
+            if not any(each[0] not in "\\{} \r\n" for each in outer[start:]):
+                outer.append(chosen)
         if self._around:
             outer, self._is_gone = self._around.pop()
         if outer is self._sink:
@@ -122,7 +155,7 @@ class _Rtf:
 
     def _add(self, token: str, word: str, number: str | None, begins: bool) -> None:
         """Add a token; the first word of a group says where that stands."""
-        if begins and (word in _BESIDE or word in _PROPERTIES):
+        if begins and (word in _BESIDE or word in _PROPERTIES or word == _FORM):
             while self._sink.pop() != "{":
                 pass
             self._sink = self._open(word)
@@ -133,15 +166,32 @@ class _Rtf:
             self._is_gone = self._is_gone and word != "plain"
             if not self._is_gone:
                 self._sink.append(token)
+            if begins and word == _RESULT and self._form:
+                chosen = f"{{{_chosen(''.join(self._form))}}}"
+                self._results.append((len(self._around), len(self._sink), chosen))
+                self._form = []
 
     def _open(self, word: str) -> list[str]:
         """Begin a group that does not stay where it is."""
         sink: list[str] = []
         if word in _PROPERTIES:
             self.properties[word] = sink
+        elif word == _FORM:
+            self._form = sink
         else:
             self.beside.append(sink)
         return sink
+
+
+def _chosen(form: str) -> str:
+    """Return what a field of a form shows, as RTF: an entry of its list, a box with its tick."""
+    found = {name: int(number) for name, number in _SETTING.findall(form)}
+    result = found.get("ffres", _UNDEFINED)
+    place = found.get("ffdefres", 0) if result == _UNDEFINED else result
+    if found.get("fftype") == _BOX_TYPE:
+        return r"\u9746?" if place else r"\u9744?"
+    entries = _ENTRY.findall(form) if found.get("fftype") == _LIST_TYPE else []
+    return entries[place].strip() if place < len(entries) else ""
 
 
 def parse_rtf(data: bytes) -> Document:

@@ -28,6 +28,7 @@ Open = Callable[[], BinaryIO]
 _LONGEST_HEADERS = 1 << 20
 # How a folder of UW-IMAP and Pine begins.
 _NO_MAIL = "FOLDER INTERNAL DATA"
+_STATUS, _DELETED = "X-Mozilla-Status", 8
 MAX_MAIL_BYTES = 64 << 20
 _ID_DIGITS = 32
 _ANSWER = re.compile(r"^\s*((re|aw|sv|antw|fw|fwd|wg)(\[\d+\])?:\s*)+", re.IGNORECASE)
@@ -56,7 +57,7 @@ def parse_mbox(path: Path, roots: Sequence[Path] | None = None) -> Iterator[Conv
     """Yield the threads of a file (see open_file) in the order of their first mails."""
     opened = partial(open_file, path, roots)
     entries = list(_index(opened))
-    if not entries:
+    if not entries and next(_bounds(opened), None) is None:
         raise ParseError('no mbox: no line begins with "From "')
     for thread in _threads(entries):
         yield _conversation(opened, sorted(thread, key=lambda entry: (entry.time, entry.start)))
@@ -71,7 +72,7 @@ def _index(opened: Open) -> Iterator[Entry]:
             mail = email.message_from_bytes(head, policy=email.policy.default)
             mail.set_unixfrom(from_line)
             subject = header(mail, "Subject")
-            if subject.endswith(_NO_MAIL):
+            if subject.endswith(_NO_MAIL) or _is_deleted(header(mail, _STATUS)):
                 continue
             references = _ID.findall(f"{header(mail, 'References')} {header(mail, 'In-Reply-To')}")
             yield Entry(
@@ -83,6 +84,11 @@ def _index(opened: Open) -> Iterator[Entry]:
                 mail_time(mail),
                 from_line,
             )
+
+
+def _is_deleted(status: str) -> bool:
+    """Whether Thunderbird shows a mail no more; it stays in the file until that is compacted."""
+    return bool(re.fullmatch("[0-9a-fA-F]{4}", status)) and bool(int(status, 16) & _DELETED)
 
 
 def _bounds(opened: Open) -> Iterator[tuple[str, int, int]]:

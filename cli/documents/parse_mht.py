@@ -5,7 +5,7 @@ import email.policy
 from email.message import Message
 from urllib.parse import urljoin
 
-from pgblend.cli.documents.document import Document, Heading, Link, ParseError, stated_title
+from pgblend.cli.documents.document import Document, Link, ParseError, stated_title
 from pgblend.cli.documents.html_pictures import add_pictures
 from pgblend.cli.documents.parse_html import parse_page
 from pgblend.cli.documents.parse_mail import decoded, header, mail_time, part_bytes
@@ -31,11 +31,7 @@ def parse_mht(data: bytes) -> Document:
     for part in pages:
         page = parse_page(decoded(part))
         title, dates = title or page.title, dates or page.dates
-        start = builder.add(page.text)
-        builder.headings += [
-            Heading(start + each.offset, each.level, each.text) for each in page.headings
-        ]
-        builder.tables += [table.moved(start) for table in page.tables]
+        start = builder.add_read(page.text, page.headings, page.tables)
         links += [Link(start + each.offset, each.target, each.kind) for each in page.links]
         base = _location(part)
 

@@ -259,6 +259,9 @@ def _attached(pdf: pdfium.PdfDocument) -> Iterator[str]:
             yield f"attachment {number + 1}"
 
 
+_STATED = {"author": "Author", "subject": "Subject", "keywords": "Keywords"}
+# What libraries write where nobody wrote anything.
+_NOTHING = ("", "anonymous", "unspecified")
 _XMP_TIME = rb"<(?:\w+:)?%s>\s*([^<]{4,40})<|\bxmp:%s\s*=\s*[\"']([^\"']{4,40})"
 
 
@@ -276,7 +279,11 @@ def _metadata(info: dict[str, str], pages: int, running: Running) -> dict[str, o
     moments = (moment_of(info.get(name, "")) for name in ("CreationDate", "ModDate"))
     created, modified = (moment.isoformat() if moment else "" for moment in moments)
     stated = {
-        "author": info.get("Author", ""),
+        **{
+            key: info[name]
+            for key, name in _STATED.items()
+            if info.get(name, "").strip("()").lower() not in _NOTHING
+        },
         "created": created,
         "modified": modified,
         "headers": list(running.heads),

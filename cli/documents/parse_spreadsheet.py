@@ -42,6 +42,7 @@ from pgblend.cli.documents.parse_opendocument import (
 from pgblend.cli.documents.report import read_though_hidden
 from pgblend.cli.documents.text_builder import Sheet, TextBuilder, table_document, table_parts
 from pgblend.cli.documents.xlsx_sheets import MAIN, let_go, xlsx_sheets
+from pgblend.cli.documents.xml_sheets import SPREADSHEET, xml_sheets
 
 # Sheets of OpenDocument files, whose cells have the text that they show.
 
@@ -200,6 +201,7 @@ def _repeated(element: Any, what: str, most: int) -> int:
 _ZIP_MAGIC = b"PK"
 # Of Excel 2 to 4, whose files are no containers.
 _OLDEST = (b"\x09\x00", b"\x09\x02", b"\x09\x04", b"\x09\x08")
+_HEAD_BYTES = 8192
 _BINARY = "xl/workbook.bin"
 _BINARY_FORMATS = "numbers stand as they are stored, without percent, currency and leading zeros"
 _AS_XLSX = "save it as .xlsx"
@@ -214,6 +216,9 @@ def parse_spreadsheet(data: bytes) -> Document:
 def _parts(data: bytes) -> Iterator[Document]:
     if data.startswith((OLE_MAGIC, *_OLDEST)):
         yield from table_parts(_old_sheets(data))
+        return
+    if SPREADSHEET.encode() in data[:_HEAD_BYTES]:
+        yield from table_parts(xml_sheets(data))
         return
     # Before an archive may stand what does not belong to it.
     if not data.startswith(_ZIP_MAGIC) and not is_zipfile(io.BytesIO(data)):

@@ -12,7 +12,7 @@ from typing import Any
 import pypdfium2 as pdfium
 import pypdfium2.raw as raw
 
-from pgblend.cli.documents.document import FILE_WITHIN, SAVE_IT, LeftOut
+from pgblend.cli.documents.document import FILE_WITHIN, NOT_SHOWN, SAVE_IT, LeftOut
 from pgblend.cli.documents.pdf_layers import PdfLayers, descriptions
 from pgblend.cli.documents.pdf_layout import PdfPiece, in_order
 
@@ -36,6 +36,8 @@ _MARKS = (raw.FPDF_FORMFIELD_CHECKBOX, raw.FPDF_FORMFIELD_RADIOBUTTON)
 _MARK = "[x]"
 _NO_WORDS = (raw.FPDF_ANNOT_LINK, raw.FPDF_ANNOT_POPUP)
 _WITH_LETTERS = (raw.FPDF_PAGEOBJ_TEXT, raw.FPDF_PAGEOBJ_FORM)
+_BESIDE_PAGES = "text beside the visible part of pages"
+_SHOW_ALL = "remove the crop marks (CropBox) in a PDF program, if it is to be found"
 _FLATTENED = raw.FLATTEN_SUCCESS
 _HIDDEN = 2 | 32
 _PASSWORD = 1 << 13
@@ -67,7 +69,7 @@ def read_page(
             layers.switch_off(page)
             text_page.close()
             text_page = page.get_textpage()
-        pieces = list(_pieces(text_page, turn))
+        pieces = _visible(list(_pieces(text_page, turn)), turn.visible(page), left_out)
         lines = in_order(pieces) if len(pieces) <= _MOST_PIECES else [[p] for p in pieces]
         _mark_hyphens(lines)
         for piece in typed:
@@ -105,6 +107,19 @@ class _Turn:
         second = self._point(right - self._origin[0], top - self._origin[1])
         (left, right), (bottom, top) = (sorted(pair) for pair in zip(first, second, strict=True))
         return left, bottom, right, top
+
+    def visible(self, page: pdfium.PdfPage) -> "_Box":
+        """Return the part of the page that programs show and print."""
+        shown = [
+            each(pair)
+            for each, pair in zip(
+                (max, max, min, min),
+                zip(page.get_mediabox(), page.get_cropbox(), strict=True),
+                strict=True,
+            )
+        ]
+        left, bottom, right, top = shown
+        return self.box(*(shown if left < right and bottom < top else page.get_mediabox()))
 
     def level(self, piece: PdfPiece) -> float:
         """Return how high a piece stands on the page as shown: 0 at its foot, 1 at its head."""
@@ -154,6 +169,19 @@ def _pieces(text_page: pdfium.PdfTextPage, turn: _Turn) -> Iterator[PdfPiece]:
                 line += 1
             place += size
         place += 1
+
+
+def _visible(pieces: list[PdfPiece], shown: _Box, left_out: list[LeftOut]) -> list[PdfPiece]:
+    """Return the pieces that are not wholly beside what is shown of the page; others are told."""
+    left, bottom, right, top = shown
+    found = [
+        piece
+        for piece in pieces
+        if left < piece.right and piece.left < right and bottom < piece.top and piece.bottom < top
+    ]
+    if len(found) < len(pieces):
+        left_out.append(LeftOut(_BESIDE_PAGES, NOT_SHOWN, _SHOW_ALL))
+    return found
 
 
 def _piece(text: str, box: _Box, line: int, number: int) -> PdfPiece:

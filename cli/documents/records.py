@@ -3,6 +3,7 @@
 import hashlib
 import json
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from io import TextIOWrapper
@@ -140,6 +141,7 @@ def get_field(record: Mapping[str, Any], name: str) -> Any:
 
 def load_json(text: str) -> Any:
     """Parse JSON; ParseError with the place of the first error."""
+    text = _as_meant(text)
     try:
         return json.loads(text, parse_int=json_number, parse_float=json_number)
     except json.JSONDecodeError as error:
@@ -148,6 +150,24 @@ def load_json(text: str) -> Any:
         ) from None
     except RecursionError:
         raise ParseError("not readable JSON: nested too deep") from None
+
+
+_ESCAPED_BYTES = re.compile(r"(?:\\u00[89a-fA-F][0-9a-fA-F])+")
+
+
+def _as_meant(text: str) -> str:
+    """Return JSON whose escapes are the bytes of UTF-8, as Facebook exports it, with its letters.
+
+    That is so where all escapes beyond ASCII make UTF-8.
+    """
+    if not text.isascii() or "\\u00" not in text or re.search(r"\\u(?!00)", text):
+        return text
+    try:
+        return _ESCAPED_BYTES.sub(
+            lambda run: bytes.fromhex(run[0].replace("\\u00", "")).decode(), text
+        )
+    except UnicodeDecodeError:
+        return text
 
 
 def json_number(text: str) -> int | float | str:

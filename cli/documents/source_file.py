@@ -15,6 +15,7 @@ _LEFTOVERS = (
     (r"~(wr[a-z]|df|ppt|mf)[0-9a-f]+\.(tmp|asd|wbk|do[ct]x?)", "a copy that Office works on"),
     (r"\.ds_store|\._.+|icon\r", "what macOS puts beside files"),
     (r"(eh)?thumbs\.db|desktop\.ini", "what Windows puts beside files"),
+    (r".+\.msf", "an index of Thunderbird's"),
     (r".+~|\.?#.+#|\.#.+|\..+\.sw[a-p]|\..+\.un~", "a copy by an editor"),
 )
 

@@ -27,15 +27,10 @@ from pgblend.cli.documents.document import (
 from pgblend.cli.documents.formats import (
     EXPORT_TYPES,
     FIRST_VERSION,
-    HTML,
-    IMAGE,
-    JSON,
-    JSONL,
     LINEAR,
     MBOX,
     PREFIXES,
     SLACK,
-    SNIFFED_BYTES,
     Reader,
     media_type_of,
     parse_file,
@@ -43,6 +38,13 @@ from pgblend.cli.documents.formats import (
 )
 from pgblend.cli.documents.html_pictures import digest_of_files
 from pgblend.cli.documents.links import open_file, real_paths
+from pgblend.cli.documents.media_types import (
+    HTML,
+    IMAGE,
+    JSON,
+    JSONL,
+    SNIFFED_BYTES,
+)
 from pgblend.cli.documents.parse_linear import find_issues, is_issue, parse_linear
 from pgblend.cli.documents.parse_slack import is_export_archive, open_export, parse_slack
 from pgblend.cli.documents.records import (

@@ -190,6 +190,13 @@ class TextBuilder:
         if text:
             self.headings.append(Heading(self.add(text), level, storable_text(text)))
 
+    def add_read(self, text: str, headings: Iterable[Heading], tables: Iterable[Table]) -> int:
+        """Add a text that was read by itself, with its headings and tables; return its offset."""
+        start = self.add(text)
+        self.headings += [replace(each, offset=start + each.offset) for each in headings]
+        self.tables += [table.moved(start) for table in tables]
+        return start
+
     def add_table(self, rows: TableRows) -> None:
         """Note the table whose rows were added last."""
         if table := rows.table(self.length):

@@ -47,7 +47,9 @@ _HELD = {
         "test_what_nobody_sees_is_not_read test_notes_and_stamps_are_read_and_links_are_not "
         "test_an_xfa_form_is_read_from_its_xml test_an_xfa_form_that_cannot_be_read_is_told "
         "test_what_is_written_of_a_picture_is_read test_attached_files_are_told "
-        "test_layers_that_are_off_are_left_out_and_told",
+        "test_layers_that_are_off_are_left_out_and_told "
+        "test_text_beside_the_visible_part_of_a_page_is_left_out_and_told "
+        "test_what_a_file_says_of_itself_is_metadata",
     ),
     "scans": (
         "unit/test_pdf_forms: test_a_page_that_is_a_picture_with_a_stamp_is_a_scan",
@@ -60,7 +62,8 @@ _HELD = {
         "test_formulas_are_read_in_one_line test_of_a_field_its_result_is_read "
         "test_boxes_that_people_tick test_what_is_written_of_a_picture_is_read_where_it_stands "
         "test_what_was_deleted_is_no_text test_hidden_text_is_left_out_and_told "
-        "test_what_is_embedded_is_told test_slightly_damaged_files_are_read",
+        "test_what_is_embedded_is_told test_slightly_damaged_files_are_read "
+        "test_what_was_put_in_as_a_whole_is_read test_files_of_one_xml_are_read",
         "cli/test_ingest_office: test_what_people_see_is_found "
         "test_relatives_and_damaged_files_are_found",
     ),
@@ -77,7 +80,9 @@ _HELD = {
         "test_beside_the_cells_of_opendocument_are_charts_and_heads_of_pages "
         "test_what_cells_say_when_one_types_and_what_controls_say "
         "test_a_formula_without_a_value_is_told test_what_old_files_have_over_their_cells_is_told "
-        "test_what_is_hidden_is_read_and_told test_a_hidden_sheet_of_opendocument_is_read_and_told",
+        "test_what_is_hidden_is_read_and_told test_a_hidden_sheet_of_opendocument_is_read_and_told "
+        "test_excel_s_xml_of_2003_is_read_as_shown",
+        "unit/test_parsers: test_a_file_is_what_it_begins_as",
     ),
     "Excel (`.xlsb": ("unit/test_sheets: test_a_binary_workbook_is_read_and_its_formats_are_told",),
     "source code": (
@@ -97,11 +102,13 @@ _HELD = {
         "cli/test_ingest_mail: test_a_text_of_a_mail_is_found_where_it_is "
         "test_what_is_attached_is_tied_to_its_mail test_signatures_are_no_text "
         "test_files_that_are_not_read_are_named",
+        "unit/test_messages: test_what_was_deleted_in_thunderbird_is_not_read",
     ),
     "archives": (
         "cli/test_ingest_mail: test_a_text_of_a_mail_is_found_where_it_is "
         "test_files_that_are_not_read_are_named",
     ),
+    "contacts": ("unit/test_texts: test_contacts_are_read_as_people_see_them",),
     "calendars": ("unit/test_texts: test_a_calendar_says_when_where_who_and_what_for",),
     "web pages": (
         "unit/test_pages: test_what_a_reader_sees_is_text "
@@ -111,10 +118,13 @@ _HELD = {
     ),
     "EPUB": (
         "cli/test_ingest_report: test_a_chapter_that_is_missing_is_named_and_the_rest_is_read",
-        "unit/test_texts: test_a_book_is_read_whole_without_its_container_and_order",
+        "unit/test_texts: test_a_book_is_read_whole_without_its_container_and_order "
+        "test_of_a_damaged_book_the_whole_chapters_are_read",
         "unit/test_pictures: test_pictures_of_an_epub_are_read_in_their_chapter "
         "test_chapters_without_a_title_and_drawings_among_them_are_read",
     ),
+    "FictionBook": ("unit/test_texts: test_a_book_of_one_xml_is_read_in_its_order",),
+    "Evernote": ("unit/test_texts: test_notes_of_evernote_are_pages_under_their_titles",),
     "Markdown": (
         "unit/test_texts: test_markdown_of_many_programs_is_read_as_it_is_shown",
         "cli/test_ingest_texts: test_what_is_shown_is_found test_what_is_not_shown_is_no_word "
@@ -149,9 +159,13 @@ _HELD = {
         "test_substation_alpha_names_who_speaks",
         "cli/test_ingest_texts: test_times_are_places_and_code_stays",
     ),
-    "RTF": ("unit/test_texts: test_what_stands_beside_the_text_of_an_rtf_is_read",),
+    "RTF": (
+        "unit/test_texts: test_what_stands_beside_the_text_of_an_rtf_is_read "
+        "test_what_is_chosen_in_a_form_of_an_rtf_is_text",
+    ),
     "XML": (
         "unit/test_formats: test_xml_and_rtf",
+        "unit/test_texts: test_pages_and_names_within_xml_are_read",
         "unit/test_parsers: test_json_file_is_written_out_with_its_characters "
         "test_only_an_array_of_objects_is_records",
     ),

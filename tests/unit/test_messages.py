@@ -347,6 +347,17 @@ def mbox(tmp_path):
     return path
 
 
+def test_what_was_deleted_in_thunderbird_is_not_read(tmp_path):
+    path = tmp_path / "Inbox"
+    path.write_bytes(
+        mail(1, "Plans", "First.", X_Mozilla_Status="0001")
+        + mail(2, "Secret", "Gone.", X_Mozilla_Status="0009")
+    )
+    assert [each.read().title for each in parse_mbox(path)] == ["Plans"]
+    path.write_bytes(mail(2, "Secret", "Gone.", X_Mozilla_Status="0008"))
+    assert list(parse_mbox(path)) == []
+
+
 def test_mbox_by_thread(mbox):
     threads = [(each.key, each.read()) for each in parse_mbox(mbox)]
     assert [key for key, _ in threads] == ["<1@x>", "<4@x>"]

@@ -20,7 +20,20 @@ from pgblend.cli.documents.document import (
     storable_text,
     storable_value,
 )
-from pgblend.cli.documents.formats import HTML, JSON, MARKDOWN, TEXT, media_type_of, parse_file
+from pgblend.cli.documents.formats import media_type_of, parse_file
+from pgblend.cli.documents.media_types import (
+    CSV,
+    DOCX,
+    HTML,
+    JSON,
+    MARKDOWN,
+    MHT,
+    PDF,
+    RTF,
+    TEXT,
+    XLSX,
+    XML,
+)
 from pgblend.cli.documents.parse_html import parse_html
 from pgblend.cli.documents.parse_markdown import parse_markdown
 from pgblend.cli.documents.records import (
@@ -83,7 +96,13 @@ def test_an_encoding_is_told_by_language(encoding, text):
 @pytest.mark.parametrize("declared", ["", "us-ascii"])
 @pytest.mark.parametrize(
     ("encoding", "text"),
-    [("iso2022_jp", "見積書 No. 7 を\n送ります"), ("iso2022_kr", "견적서 7 을\n보냅니다")],
+    [
+        ("iso2022_jp", "見積書 No. 7 を\n送ります"),
+        ("iso2022_kr", "견적서 7 을\n보냅니다"),
+        ("hz", "News: 今天天气很好。\n北京"),
+        ("utf-7", "Die Mühle fällt größer aus: 1+1\nÄpfel"),
+        ("utf-7", "Привет, мир.\nКак дела?"),
+    ],
 )
 def test_letters_that_plain_bytes_switch_to_are_read(encoding, text, declared):
     assert decode(text.encode(encoding), declared=declared) == text
@@ -96,8 +115,16 @@ def test_a_letter_that_japanese_mails_lack_is_told():
         assert decode(data, declared="iso-2022-jp") == "会議は三時\ufffd"
 
 
-def test_colours_of_terminals_switch_no_letters():
-    assert decode(b"\x1b[31mred\x1b[0m costs \x1b$") == "\x1b[31mred\x1b[0m costs \x1b$"
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\x1b[31mred\x1b[0m costs \x1b$",
+        "1+2abc-3, a+ENCODING- and +ENCODING-, b+c, +49 40 123-4, +1 555-7",
+        "(format t ~{~a~^, ~}) in ~{ab~}",
+    ],
+)
+def test_what_looks_like_a_switch_stays(text):
+    assert decode(text.encode()) == text
 
 
 def test_a_short_text_is_read_with_a_doubt():
@@ -167,6 +194,45 @@ def test_binary():
     assert not is_binary("Grüße\n\tund mehr".encode())
     assert not is_binary("Grüße".encode("utf-16"))
     assert not is_binary(b"")
+
+
+def test_letters_of_facebook_are_those_that_were_meant():
+    assert load_json(r'{"a": "Gr\u00c3\u00bc\u00c3\u009fe"}') == {"a": "Grüße"}
+    for kept in (r'"Gr\u00fc\u00dfe"', r'"\u00c3\u00bc \u20ac"'):
+        assert load_json(kept) == json.loads(kept)
+
+
+@pytest.mark.parametrize(
+    ("name", "head", "media_type"),
+    [
+        ("a.xls", b"<html><table>", HTML),
+        ("a.xls", b"Item\tPrice\r\nOil\t3\r\n", CSV),
+        ("a.xls", "Item\tPrice\n".encode("utf-16"), CSV),
+        ("a.xls", b'<?xml version="1.0"?><Workbook xmlns="urn:schemas-microsoft-com:office:'
+         b'spreadsheet">', XLSX),
+        ("a.xls", b"PK\x03\x04xl/", XLSX),
+        ("a.xls", b"\xd0\xcf\x11\xe0\x00\x00", XLSX),
+        ("a.doc", b"{\\rtf1", RTF),
+        ("a.doc", b"PK\x03\x04word/", DOCX),
+        ("a.doc", b"Subject: Page\r\nContent-Type: multipart/related;\r\n b=1\r\n\r\n", MHT),
+        ("a.docx", b"%PDF-1.7", PDF),
+        ("a.xml", b'<?xml version="1.0"?><?mso-application progid="Word.Document"?>', DOCX),
+        ("a.xml", b"<?xml version='1.0'?><a/>", XML),
+        ("map.unknown", b"<?xml version='1.0'?><map/>", XML),
+        ("a.txt", b"{\\rtf1", TEXT),
+    ],
+)  # fmt: skip
+def test_a_file_is_what_it_begins_as(name, head, media_type):
+    assert media_type_of(PurePath(name), head) == media_type
+
+
+@pytest.mark.parametrize(
+    ("name", "mend"),
+    [("a.doc", "save it as .docx"), ("a.gdoc", "download"), ("a.pages", "export it as .docx")],
+)
+def test_what_is_not_read_is_refused_with_a_mend(name, mend):
+    with pytest.raises(UnsupportedFormatError, match=mend):
+        media_type_of(PurePath(name), b"\xd0\xcf\x11\xe0\x00\x00")
 
 
 # --- what the database can store

@@ -16,7 +16,11 @@ LABELS = (
 
 
 def pdf(
-    content: str, notes: Sequence[str] = (), more: str = "", objects: Sequence[str] = ()
+    content: str,
+    notes: Sequence[str] = (),
+    more: str = "",
+    objects: Sequence[str] = (),
+    page: str = "",
 ) -> bytes:
     """A page with annotations; further objects count from 20."""
     found = {
@@ -25,7 +29,7 @@ def pdf(
         3: FONT,
         4: "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Contents 5 0 R /Resources "
         "<< /Font << /F1 3 0 R >> /XObject << /Im 20 0 R >> >> "
-        f"/Annots [{' '.join(f'{30 + n} 0 R' for n in range(len(notes)))}] >>",
+        f"/Annots [{' '.join(f'{30 + n} 0 R' for n in range(len(notes)))}] {page} >>",
         5: f"<< /Length {len(content)} >>\nstream\n{content}\nendstream",
         **{20 + n: each for n, each in enumerate(objects)},
         **{30 + n: f"<< /Type /Annot {each} >>" for n, each in enumerate(notes)},
@@ -111,6 +115,20 @@ def test_notes_and_stamps_are_read_and_links_are_not() -> None:
     ).text
     assert text.count("Pay by March") == text.count("Is this so?") == 1
     assert "link" not in text
+
+
+def test_text_beside_the_visible_part_of_a_page_is_left_out_and_told() -> None:
+    content = "BT /F1 11 Tf 50 700 Td (Seen) Tj 0 90 Td (proof_7.indd) Tj ET"
+    document = parse_pdf(pdf(content, page="/CropBox [40 40 560 760]"))
+    assert document.text == "Seen"
+    assert [each.part for each in document.left_out] == ["text beside the visible part of pages"]
+
+
+def test_what_a_file_says_of_itself_is_metadata() -> None:
+    info = "<< /Keywords (weir, sluice) /Subject (Water) /Author (anonymous) >>"
+    source = pdf(LABELS, objects=[info]).replace(b"trailer <<", b"trailer << /Info 20 0 R")
+    metadata = parse_pdf(source).metadata
+    assert metadata == {"keywords": "weir, sluice", "subject": "Water", "pages": 1}
 
 
 def xfa(*packets: tuple[str, str]) -> Document:

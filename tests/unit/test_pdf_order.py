@@ -59,6 +59,42 @@ FIGURES = [
     for name, left in (("label", 60), ("x", 250), ("y", 400))
 ]
 
+SMALL_NOTES = [
+    column(name, 3, left, 180, words=4) for name, left in (("noteb", 60), ("notec", 320))
+]
+NOTED = [column("left", 30, 60), column("right", 30, 320)]
+OTHER_LINES = [
+    each._replace(y=705 - 11.4 * n, size=9) for n, each in enumerate(column("right", 44, 320))
+]
+MARGIN = [each._replace(size=8) for each in column("side", 30, 40, words=2)]
+WIDE = column("wide", 40, 190, words=8)
+TABLED = [
+    *column("left", 12, 60),
+    *(
+        Print(60 + 70 * place, 530 - 13 * n, 10, f"{name}{n}")
+        for n in range(1, 6)
+        for place, name in enumerate(("label", "x", "y"))
+    ),
+    *column("after", 12, 60, 440),
+]
+
+
+# Of Helvetica, in parts of its size; letters that are not here have .56.
+WIDTHS = dict.fromkeys("ilj", 0.22) | dict.fromkeys("tf ", 0.28) | {"r": 0.33, "m": 0.83, "w": 0.72}
+
+
+def word_by_word(lines: Sequence[Print]) -> list[Print]:
+    """Draw each word by itself."""
+    return [
+        line._replace(
+            x=line.x
+            + line.size * sum(WIDTHS.get(each, 0.56) for each in line.text[: word.start()]),
+            text=word.group(),
+        )
+        for line in lines
+        for word in re.finditer(r"\S+", line.text)
+    ]
+
 
 def order(*columns: Sequence[Print]) -> list[str]:
     text = " ".join(each.text for some in columns for each in some)
@@ -81,10 +117,19 @@ def order(*columns: Sequence[Print]) -> list[str]:
             [*order(column("line", 12, 60)), *order(FIGURES)],
         ),
         (by_rows(LEFT, column("right", 12, 320)), order(LEFT, column("right", 12, 320))),
+        (
+            [*SMALL_NOTES[1], *SMALL_NOTES[0], *NOTED[1], *NOTED[0]],
+            order(NOTED[0], SMALL_NOTES[0], NOTED[1], SMALL_NOTES[1]),
+        ),
+        (by_rows(LEFT, OTHER_LINES), order(LEFT, OTHER_LINES)),
+        (by_rows(MARGIN, WIDE), order(MARGIN, WIDE)),
+        (word_by_word(by_rows(LEFT, RIGHT)), order(LEFT, RIGHT)),
+        (by_rows(TABLED, RIGHT), order(TABLED, RIGHT)),
     ],
     ids=[
         *("rows", "right column first", "title last", "three columns", "caption between"),
         *("footnote first", "head last", "shuffled", "table stays", "short column"),
+        *("notes of columns", "other lines", "margin", "word by word", "table in a column"),
     ],
 )
 def test_columns_are_read_one_after_the_other(drawn: list[Print], read: list[str]) -> None:

@@ -18,8 +18,9 @@ from xlsxwriter import Workbook
 
 from pgblend.cli.documents.chunking import split_document
 from pgblend.cli.documents.document import Document, Heading, ParseError, Picture, Place
-from pgblend.cli.documents.formats import HTML, parse_file
+from pgblend.cli.documents.formats import parse_file
 from pgblend.cli.documents.html_pictures import add_pictures, digest_of_files
+from pgblend.cli.documents.media_types import HTML
 from pgblend.cli.documents.parse_docx import parse_docx
 from pgblend.cli.documents.parse_epub import parse_epub
 from pgblend.cli.documents.parse_html import parse_page

@@ -24,6 +24,29 @@ from support.office_files import package, root
 DAY = 45987.6543  # 26 November 2025, 15:42:12
 
 
+def test_excel_s_xml_of_2003_is_read_as_shown() -> None:
+    def cell(kind: str, value: str, more: str = "") -> str:
+        return f'<Cell {more}><Data ss:Type="{kind}">{value}</Data></Cell>'
+
+    source = (
+        '<?xml version="1.0"?><Workbook xmlns="urn:schemas-microsoft-com:office:spreadsheet" '
+        'xmlns:ss="urn:schemas-microsoft-com:office:spreadsheet"><Styles><Style ss:ID="p">'
+        '<NumberFormat ss:Format="Percent"/></Style></Styles><Worksheet ss:Name="Fees"><Table><Row>'
+        f"{cell('String', 'Berth')}{cell('String', 'Share')}{cell('String', 'Day')}</Row>"
+        f'<Row ss:Index="4">{cell("String", "Quay")}'
+        + cell("Number", "0.25", 'ss:StyleID="p"')
+        + cell("DateTime", "2026-01-05T00:00:00.000")
+        + "</Row><Row>"
+        + cell("Number", "7", 'ss:Index="3"')
+        + "</Row></Table></Worksheet></Workbook>"
+    )
+    document = parse_spreadsheet(source.encode())
+    assert document.text.split("\n") == [
+        *("Berth | Share | Day", "Quay | 25.00% | 2026-01-05", " |  | 7"),
+    ]
+    assert [place.row for place in document.places] == [1, 4, 5]
+
+
 @pytest.mark.parametrize(
     ("value", "code", "text"),
     [

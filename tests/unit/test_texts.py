@@ -6,11 +6,15 @@ import zipfile
 
 import pytest
 
+from pgblend.cli.documents.document import ParseError
 from pgblend.cli.documents.parse_calendar import parse_calendar
+from pgblend.cli.documents.parse_contacts import parse_contacts
 from pgblend.cli.documents.parse_epub import parse_epub
+from pgblend.cli.documents.parse_evernote import parse_evernote
+from pgblend.cli.documents.parse_fictionbook import parse_fictionbook
 from pgblend.cli.documents.parse_latex import parse_latex
 from pgblend.cli.documents.parse_markdown import parse_markdown, parse_mdx
-from pgblend.cli.documents.parse_markup import parse_rtf
+from pgblend.cli.documents.parse_markup import parse_rtf, parse_xml_text
 from pgblend.cli.documents.parse_notebook import parse_notebook
 from pgblend.cli.documents.parse_subtitles import parse_subtitles
 
@@ -80,6 +84,16 @@ def test_what_stands_beside_the_text_of_an_rtf_is_read():
     assert [each.part for each in document.left_out] == ["hidden text"]
 
 
+def test_what_is_chosen_in_a_form_of_an_rtf_is_text():
+    form = rb"{\field{\*\fldinst FORM {\*\formfield{%s}}}{\fldrslt {\rtlch %s}}} "
+    choices = rb"\fftype2\ffres25\ffdefres1{\*\ffl Ebb}{\*\ffl Flow}"
+    document = parse_rtf(
+        rb"{\rtf1 " + form % (choices, b"") + form % (rb"\fftype1\ffres1", b"")
+        + form % (choices, b"Ebb") + form % (rb"\fftype0{\*\ffdeftext no}", b"typed") + b"}"
+    )  # fmt: skip
+    assert document.text.split() == ["Flow", "\u2612", "Ebb", "typed"]
+
+
 def test_keys_of_a_bibliography_are_no_words():
     source = rb"\begin{thebibliography}{9}\bibitem[K]{knuth84} The book.\end{thebibliography}"
     assert parse_latex(source).text.split() == ["The", "book."]
@@ -121,6 +135,8 @@ def test_all_that_is_said_in_subtitles_is_read(source, text, told):
         ("```{code-block} c\nint ebb;\n```\n", "```{code-block} c int ebb; ```", {}),
         ('=== "Low tide"\n\n    Ebb\n', "Low tide Ebb", {}),
         ("Ebb %%not shown%% at 5%%\n", "Ebb at 5%%", {}),
+        ("%%\n# Kept\n```json\n{}\n```\n%%\nEbb\n", "Ebb", {}),
+        ("```\n%%\nflow\n%%\n```\nEbb\n", "``` %% flow %% ``` Ebb", {}),
         ('<Card title="Tides">Ebb</Card>\n', "Tides Ebb", {}),
     ],
 )
@@ -160,6 +176,90 @@ def test_a_book_is_read_whole_without_its_container_and_order(order: str) -> Non
         for name, words in (("b", "Begin."), ("n", "Menu."), ("e", "End.")):
             archive.writestr(f"o/{name}.html", f"<p>{words}</p>")
     assert parse_epub(stream.getvalue()).text.split() == ["Begin.", "End."]
+
+
+@pytest.mark.parametrize("kept", ["all but the end", "no list", "a broken list"])
+def test_of_a_damaged_book_the_whole_chapters_are_read(kept: str) -> None:
+    stream = io.BytesIO()
+    item = "<item id='{0}' href='{0}.html' media-type='text/html'/>".format
+    package = f"<package><metadata><title>Tides</title></metadata>{item('a')}{item('b')}</package>"
+    with zipfile.ZipFile(stream, "w") as archive:
+        if kept != "no list":
+            archive.writestr("b.opf", package[: -10 if kept == "a broken list" else None])
+        for name, words in (("a", "Begin."), ("b", "End.")):
+            archive.writestr(f"{name}.html", f"<p>{words}</p>")
+    data = stream.getvalue()
+    document = parse_epub(data[:-40] if kept == "all but the end" else data)
+    assert document.text.split() == ["Begin.", "End."]
+    assert len(document.left_out) == 1
+
+
+def test_a_book_of_one_xml_is_read_in_its_order():
+    document = parse_fictionbook(
+        b"<FictionBook xmlns='f' xmlns:l='http://www.w3.org/1999/xlink'><description><title-info>"
+        b"<author><first-name>Ann</first-name><last-name>Berg</last-name></author>"
+        b"<book-title>Tides</book-title><annotation><p>Of</p><p>water</p></annotation>"
+        b"</title-info></description><body><title><p>Tides</p></title><section><title><p>One</p>"
+        b"</title><p>Ebb <emphasis>and</emphasis> flow.<a l:href='#n'>[1]</a></p><poem><stanza>"
+        b"<v>High</v><v>low</v></stanza></poem><table><tr><th>When</th><th>Metres</th></tr><tr>"
+        b"<td>noon</td><td>4</td></tr></table></section></body><body name='notes'>"
+        b"<section id='n'><p>A note.</p></section></body><binary id='x'>AAAA</binary></FictionBook>"
+    )
+    assert document.text.split("\n") == [
+        *("Tides", "", "One", "", "Ebb and flow.[1]", "High", "low", ""),
+        *("When | Metres", "noon | 4", "", "A note."),
+    ]
+    assert [(each.level, each.text) for each in document.headings] == [(1, "Tides"), (2, "One")]
+    assert document.tables[0].header == "When | Metres"
+    assert (document.title, document.metadata) == (
+        "Tides",
+        {"author": "Ann Berg", "description": "Of water"},
+    )
+
+
+def test_notes_of_evernote_are_pages_under_their_titles():
+    note = (
+        "<note><title>{0}</title><content><![CDATA[<en-note><div>The <b>e</b>bb of {0}</div>"
+        "</en-note>]]></content><created>20260102T100000Z</created><tag>sea</tag>{1}</note>"
+    ).format
+    file = (
+        "<resource><data>AAAA</data><resource-attributes><file-name>a.png</file-name>"
+        "</resource-attributes></resource>"
+    )
+    alone = parse_evernote(f"<en-export>{note('May', file)}</en-export>".encode())
+    assert (alone.title, alone.text) == ("May", "May\n\nThe ebb of May")
+    assert alone.metadata == {"created": "2026-01-02T10:00:00+00:00", "tags": ["sea"]}
+    assert [each.part for each in alone.left_out] == ["a.png"]
+    both = parse_evernote(f"<en-export>{note('May', '')}{note('June', '')}</en-export>".encode())
+    assert [each.text for each in both.headings] == ["May", "June"]
+
+
+def test_contacts_are_read_as_people_see_them():
+    document = parse_contacts(
+        b"BEGIN:VCARD\r\nVERSION:3.0\r\nFN:Ann Berg\r\nN:Berg;Ann;;;\r\nitem1.EMAIL;TYPE=WORK:"
+        b"a@x.org\r\nADR:;;Quay 5;Hull;;HU1;UK\r\nNOTE:likes\\, of\r\n  late\\, tides\r\n"
+        b"PHOTO;ENCODING=b:AA\r\n AA\r\nEND:VCARD\r\nBEGIN:VCARD\r\nVERSION:2.1\r\n"
+        b"N;CHARSET=UTF-8;ENCODING=QUOTED-PRINTABLE:M=C3=BChl;J=\r\n=C3=BCrgen\r\nEND:VCARD\r\n"
+    )
+    assert document.text.split("\n\n") == [
+        "Ann Berg",
+        "Mail: a@x.org\nAddress: Quay 5, Hull, HU1, UK\nNote: likes, of late, tides",
+        "J\u00fcrgen M\u00fchl",
+    ]
+    assert [each.part for each in document.left_out] == ["a photo of Ann Berg"]
+    with pytest.raises(ParseError, match="BEGIN:VCARD"):
+        parse_contacts(b"no card")
+
+
+def test_pages_and_names_within_xml_are_read():
+    document = parse_xml_text(
+        b"<rss><item><title>Ebb</title><description>&lt;p&gt;The &lt;b&gt;e&lt;/b&gt;bb&lt;br/&gt;"
+        b"of May&lt;/p&gt;</description><x type='html'>Ebb &amp;amp; flow</x><if>a &lt; b</if>"
+        b"</item><outline text='Weirs' id='7'><outline text='Hull' _note='leaks'/></outline></rss>"
+    )
+    assert document.text.split("\n") == [
+        *("Ebb", "The ebb", "of May", "Ebb & flow", "a < b", "Weirs", "Hull", "leaks"),
+    ]
 
 
 def test_a_book_s_second_title_and_its_description_are_metadata() -> None:

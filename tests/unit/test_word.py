@@ -212,6 +212,48 @@ def test_what_is_embedded_is_told() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "text", "told"),
+    [
+        ("a.html", "<h1>Weirs</h1><p>An <b>im</b>ported page.", "Weirs\n\nAn imported page.", 0),
+        (
+            "a.mht",
+            "MIME-Version: 1.0\nContent-Type: multipart/related; boundary=b\n\n--b\n"
+            "Content-Type: text/html\nContent-Transfer-Encoding: quoted-printable\n\n"
+            "<p>Of the =\nsea</p>\n--b--\n",
+            "Of the sea",
+            0,
+        ),
+        ("a.rtf", r"{\rtf1 Of the sea\par}", "Of the sea", 0),
+        ("a.docx", "PK\x03\x04\x00\x00", "", 1),
+    ],
+)
+def test_what_was_put_in_as_a_whole_is_read(name: str, content: str, text: str, told: int) -> None:
+    body = paragraph("Before.") + '<w:altChunk r:id="x"/>' + paragraph("After.")
+    data = word(body, {"x": f"aFChunk word/{name}"})
+    stream = io.BytesIO(data)
+    with zipfile.ZipFile(stream, "a") as archive:
+        archive.writestr(f"word/{name}", content)
+    document = parse_docx(stream.getvalue())
+    assert document.text == "\n\n".join(filter(None, ("Before.", text, "After.")))
+    assert len(document.left_out) == told
+
+
+def test_files_of_one_xml_are_read() -> None:
+    names = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+    run = "<w:r><w:t>The fer</w:t></w:r><w:r><w:t>ry.</w:t></w:r>"
+    old = f"<w:body><w:p><w:del><w:r><w:delText>No.</w:delText></w:r></w:del>{run}</w:p></w:body>"
+    sources = (
+        '<w:wordDocument xmlns:w="http://schemas.microsoft.com/office/word/2003/wordml">'
+        f"{old}</w:wordDocument>",
+        '<pkg:package xmlns:pkg="http://schemas.microsoft.com/office/2006/xmlPackage"><pkg:part '
+        'pkg:name="/word/document.xml"><pkg:xmlData>'
+        f'<w:document xmlns:w="{names}">{old}</w:document></pkg:xmlData></pkg:part></pkg:package>',
+    )
+    for source in sources:
+        assert parse_docx(source.encode()).text == "The ferry."
+
+
 def rezipped(data: bytes, change: object) -> bytes:
     stream = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(stream, "w") as new:
