@@ -1,7 +1,7 @@
 """HTML: what a reader of the page can see, without scripts, styles and navigation."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 
 from lxml.html import fragment_fromstring
@@ -24,7 +24,8 @@ from pgblend.cli.documents.html_page import (
     names_drawing,
     page_dates,
 )
-from pgblend.cli.documents.text_builder import TableRows, with_captions
+from pgblend.cli.documents.html_writer import SPACES, PageWriter, list_numbers
+from pgblend.cli.documents.text_builder import with_captions
 
 # What stands in <audio> and <video> is for browsers without them; a <datalist> shows while typing.
 _DROPPED_NAMES = (
@@ -66,7 +67,6 @@ _AFTER = {"q": "\u201d", "rt": ")"}
 _FURNITURE_NAMES = "nav header footer aside section div form table ul ol p center span tr dialog a"
 _FURNITURE = frozenset(_FURNITURE_NAMES.split())
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
-_SPACES = re.compile(r"\s+")
 # LaTeX2HTML puts its links between comments, in no element of their own.
 _NAVIGATION_PANEL = re.compile(
     r"<!--\s*Navigation Panel\s*-->.*?<!--\s*End of Navigation Panel\s*-->", re.DOTALL
@@ -127,7 +127,7 @@ def parse_page(source: str) -> HtmlPage:
     source = _NAVIGATION_PANEL.sub("", source) if "avigation Panel" in source else source
     source = _ended(source) if _XML.match(source[:_HEAD_CHARACTERS].lstrip()) else source
     tree = LexborHTMLParser(source)
-    writer = _Writer(Furniture(tree))
+    writer = PageWriter(Furniture(tree))
     if tree.root is not None:
         _write(tree.root, writer)
     writer.place_images()
@@ -166,169 +166,7 @@ def _check_depth(source: str) -> None:
                 raise ParseError(f"its elements nest deeper than {_MAX_DEPTH:,} levels")
 
 
-@dataclass
-class _OpenTable:
-    """A table while it is read, and where its rows begin."""
-
-    node: LexborNode
-    rows: list[tuple[int, LexborNode]] = field(default_factory=list)
-    is_layout: bool = False
-
-    def collected(self) -> TableRows:
-        """Return the rows; those beside a cell of several rows have that cell as their group."""
-        caption = next((node for node in self.node.iter() if node.tag == "caption"), None)
-        rows = TableRows(_plain(caption) if caption else "")
-        spanning, count = "", 0
-        for offset, row in self.rows:
-            nodes = [node for node in row.iter() if node.tag in ("td", "th")]
-            cells = [_plain(node) for node in nodes]
-            is_head = row.parent is not None and row.parent.tag == "thead"
-            is_header = is_head or all(node.tag == "th" for node in nodes)
-            rows.add(offset, cells, is_header, spanning if count else "")
-            count = max(count - 1, 0)
-            if nodes and not count:
-                span = nodes[0].attributes.get("rowspan") or ""
-                spanning, count = cells[0], int(span[:4]) - 1 if span.isdecimal() else 0
-        return rows
-
-
-def _plain(node: LexborNode) -> str:
-    return _SPACES.sub(" ", node.text(separator=" ")).strip()
-
-
-@dataclass
-class _Numbers:
-    """The numbers of a list: the next one, what is added for each, and how it is written."""
-
-    next: int | None = None
-    step: int = 1
-    style: str = "1"
-
-    def mark(self, value: str) -> str:
-        """Return the mark of the next item; `value` is its own number, if it has one."""
-        if self.next is None:
-            return "- "
-        if _NUMBER.fullmatch(value):
-            self.next = int(value)
-        number = self.next
-        self.next += self.step
-        return f"{_written(number, self.style)}. "
-
-
-def _written(number: int, style: str) -> str:
-    """Write the number of an item as letters or a Roman number, where the list says so."""
-    if style in "aA" and 0 < number <= 26:
-        return chr(ord(style) + number - 1)
-    if style in "iI" and 0 < number < 4000:
-        text = "".join(
-            digits[int(digit)] for digit, digits in zip(f"{number:04}", _ROMAN, strict=True)
-        )
-        return text if style == "i" else text.upper()
-    return str(number)
-
-
-_NUMBER = re.compile(r"-?\d{1,6}")
-_ROMAN = (
-    ("", "m", "mm", "mmm"),
-    ("", "c", "cc", "ccc", "cd", "d", "dc", "dcc", "dccc", "cm"),
-    ("", "x", "xx", "xxx", "xl", "l", "lx", "lxx", "lxxx", "xc"),
-    ("", "i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix"),
-)
-
-
-@dataclass
-class _Writer:
-    """Collects text; line ends asked for are written once text follows, and never doubled."""
-
-    furniture: Furniture
-    parts: list[str] = field(default_factory=list)
-    depth: int = 0
-    length: int = 0
-    breaks: int = 0
-    space: bool = False
-    cell: bool = False
-    bullet: str = ""
-    preformatted: int = 0
-    headings: list[Heading] = field(default_factory=list)
-    links: list[Link] = field(default_factory=list)
-    images: list[tuple[int, str]] = field(default_factory=list)
-    new_images: list[str] = field(default_factory=list)
-    tables: list[Table] = field(default_factory=list)
-    # Pages within the page: nodes last as long as the trees that they are of.
-    inner: list[LexborHTMLParser] = field(default_factory=list)
-    numbers: list[_Numbers] = field(default_factory=list)
-    open_tables: list[_OpenTable] = field(default_factory=list)
-
-    def write(self, text: str) -> None:
-        """Add text of the page, with white space collapsed outside <pre>."""
-        if self.preformatted:
-            if text.strip("\n") or self.parts:
-                self._append(text)
-            return
-        words = _SPACES.sub(" ", text)
-        if words.strip():
-            self.space = self.space or words.startswith(" ")
-            self._append(words.strip())
-            self.space = words.endswith(" ")
-        elif words:
-            self.space = True
-
-    def write_after(self, mark: str) -> None:
-        """Add a mark to the text before it."""
-        self.space = False
-        self._append(mark)
-
-    def break_line(self, count: int) -> None:
-        """Ask for line ends before the next text, unless it is the first of a list item."""
-        if not self.bullet:
-            self.breaks = max(self.breaks, count)
-            self.cell = False
-
-    def place_images(self) -> None:
-        """Let the images since the last block stand after the text of this one."""
-        self.images += [(self.length, source) for source in self.new_images]
-        self.new_images.clear()
-
-    def open_table(self, table: LexborNode) -> None:
-        """Begin a table; the one around it is no more than layout."""
-        if self.open_tables:
-            self.open_tables[-1].is_layout = True
-        self.open_tables.append(_OpenTable(table))
-
-    def close_table(self) -> None:
-        """Keep the table that ends here: its cells' texts are read once, of no layout."""
-        closed = self.open_tables.pop()
-        if not closed.is_layout and (table := closed.collected().table(self.length)):
-            self.tables.append(table)
-
-    def start_cell(self) -> None:
-        """Separate the next text from the table cell before it."""
-        self.cell = not self.breaks
-
-    def _append(self, text: str) -> None:
-        part = self._separator() + self.bullet + text
-        self.parts.append(part)
-        self.length += len(part)
-        self.breaks, self.space, self.cell, self.bullet = 0, False, False, ""
-
-    def _separator(self) -> str:
-        if not self.parts:
-            return ""
-        last = self.parts[-1]
-        if self.breaks:
-            return "\n" * (self.breaks - len(last) + len(last.rstrip("\n")))
-        return " | " if self.cell else " " * self.space
-
-    def position(self) -> int:
-        """Tell where the next text will begin."""
-        return self.length + len(self._separator())
-
-    def text(self) -> str:
-        """Return everything written."""
-        return "".join(self.parts)
-
-
-def _write(root: LexborNode, writer: _Writer) -> None:
+def _write(root: LexborNode, writer: PageWriter) -> None:
     """Walk the tree with a stack of our own: pages may nest deeper than Python's."""
     stack: list[tuple[LexborNode, bool]] = [(root, False)]
     heading_start = 0
@@ -363,7 +201,7 @@ def _write(root: LexborNode, writer: _Writer) -> None:
         stack.extend((child, False) for child in reversed(_children(node, tag, writer)))
 
 
-def _write_formula(node: LexborNode, writer: _Writer) -> None:
+def _write_formula(node: LexborNode, writer: PageWriter) -> None:
     """Write a formula in one line; some are set on a line of their own."""
     is_apart = node.attributes.get("display") == "block"
     writer.break_line(is_apart)
@@ -371,7 +209,7 @@ def _write_formula(node: LexborNode, writer: _Writer) -> None:
     writer.break_line(is_apart)
 
 
-def _is_left_out(node: LexborNode, tag: str, writer: _Writer) -> bool:
+def _is_left_out(node: LexborNode, tag: str, writer: PageWriter) -> bool:
     """Whether an element is not seen, or is not what the page is about."""
     if tag in _DROPPED:
         return not _is_shadow(node, tag)
@@ -391,7 +229,7 @@ def _is_shadow(node: LexborNode, tag: str) -> bool:
     return tag == "template" and any(name in node.attributes for name in _SHADOW)
 
 
-def _children(node: LexborNode, tag: str, writer: _Writer) -> list[LexborNode]:
+def _children(node: LexborNode, tag: str, writer: PageWriter) -> list[LexborNode]:
     """Return what stands in an element; that of frames and shadow roots has a tree of its own."""
     source = None
     if tag == "template":
@@ -428,12 +266,12 @@ def _is_shown(node: LexborNode) -> bool:
     return bool((node.text_content or "").strip()) if tag == "-text" else not tag.startswith("-")
 
 
-def _enter(tag: str, node: LexborNode, writer: _Writer) -> None:
+def _enter(tag: str, node: LexborNode, writer: PageWriter) -> None:
     if tag in _BLOCKS and not (writer.open_tables and _fills_cell(node)):
         writer.place_images()
         writer.break_line(2 if tag in _PARAGRAPHS else 1)
     if tag in _LISTS:
-        writer.numbers.append(_numbers(node, tag))
+        writer.numbers.append(list_numbers(node, tag))
     elif tag == "li":
         value = node.attributes.get("value") or ""
         writer.bullet = writer.numbers[-1].mark(value) if writer.numbers else "- "
@@ -449,7 +287,7 @@ def _enter(tag: str, node: LexborNode, writer: _Writer) -> None:
         _enter_inline(tag, node, writer)
 
 
-def _enter_inline(tag: str, node: LexborNode, writer: _Writer) -> None:
+def _enter_inline(tag: str, node: LexborNode, writer: PageWriter) -> None:
     """Write what elements show that is in their attributes, or put around their text."""
     attributes = node.attributes
     if tag == "img":
@@ -488,18 +326,7 @@ def _field_text(node: LexborNode) -> str:
     return value or attributes.get("placeholder") or "" if kind in _SHOWN_FIELDS else ""
 
 
-def _numbers(node: LexborNode, tag: str) -> _Numbers:
-    if tag != "ol":
-        return _Numbers()
-    attributes = node.attributes
-    step = -1 if "reversed" in attributes else 1
-    start = attributes.get("start") or ""
-    count = sum(child.tag == "li" for child in node.iter()) if step < 0 else 1
-    first = int(start) if _NUMBER.fullmatch(start) else count
-    return _Numbers(first, step, attributes.get("type") or "1")
-
-
-def _leave(node: LexborNode, tag: str, writer: _Writer, heading_start: int) -> None:
+def _leave(node: LexborNode, tag: str, writer: PageWriter, heading_start: int) -> None:
     if tag == "table":
         writer.close_table()
     elif tag in _PREFORMATTED:
@@ -513,7 +340,7 @@ def _leave(node: LexborNode, tag: str, writer: _Writer, heading_start: int) -> N
     elif tag in _AFTER:
         writer.write_after(_AFTER[tag])
     if tag in _HEADINGS:
-        text = _MARK.sub("", _SPACES.sub(" ", node.text())).strip()
+        text = _MARK.sub("", SPACES.sub(" ", node.text())).strip()
         if text:
             writer.headings.append(Heading(heading_start, int(tag[1]), text))
     if tag in _BLOCKS and not (writer.open_tables and _fills_cell(node)):

@@ -111,26 +111,46 @@ def _may_be_off(thing: Any) -> bool:
     return False
 
 
-def descriptions(page: pdfium.PdfPage, shown: str) -> Iterator[str]:
+Box = tuple[float, float, float, float]
+
+
+def descriptions(page: pdfium.PdfPage, shown: str) -> Iterator[tuple[str, Box | None]]:
     """Yield what a page's structure says of pictures and formulas for those who do not see them.
 
     Also yield the text (ActualText) of letters that are drawn, as far as the text `shown` lacks it.
+    Each comes with the edges of what is drawn, where the structure names that.
     """
     tree = raw.FPDF_StructTree_GetForPage(page)
     if not tree:
         return
     try:
         count = raw.FPDF_StructTree_CountChildren(tree)
-        found = dict.fromkeys(
-            text
-            for number in range(max(count, 0))
-            for text in _described(
-                raw.FPDF_StructTree_GetChildAtIndex(tree, number), 0, _squeezed(shown)
-            )
-        )
+        found: dict[str, set[int]] = {}
+        for number in range(max(count, 0)):
+            child = raw.FPDF_StructTree_GetChildAtIndex(tree, number)
+            for text, content in _described(child, 0, _squeezed(shown)):
+                found.setdefault(text, content)
     finally:
         raw.FPDF_StructTree_Close(tree)
-    yield from found
+    drawn = _drawn_places(page) if found else {}
+    for text, content in found.items():
+        boxes = [box for each in content for box in drawn.get(each, ())]
+        yield text, _around(boxes) if boxes else None
+
+
+def _drawn_places(page: pdfium.PdfPage) -> dict[int, list[Box]]:
+    """Return the edges of the things on a page, by the number that the structure calls them."""
+    found: dict[int, list[Box]] = {}
+    for thing in page.get_objects(max_depth=_MOST_DEPTH):
+        number = raw.FPDFPageObj_GetMarkedContentID(thing)
+        if number >= 0:
+            found.setdefault(number, []).append(thing.get_bounds())
+    return found
+
+
+def _around(boxes: list[Box]) -> Box:
+    lefts, bottoms, rights, tops = zip(*boxes, strict=True)
+    return min(lefts), min(bottoms), max(rights), max(tops)
 
 
 _DESCRIBED = ("Figure", "Formula")
@@ -138,19 +158,31 @@ _DEEPEST = 50
 _NO_LETTERS = re.compile(r"[\W_]+")
 
 
-def _described(element: Any, depth: int, shown: str) -> Iterator[str]:
+def _described(element: Any, depth: int, shown: str) -> Iterator[tuple[str, set[int]]]:
+    """Yield the texts of an element and of those within it, each with what it is drawn by."""
     if not element or depth > _DEEPEST:
         return
     if _sized(raw.FPDF_StructElement_GetType, element) in _DESCRIBED:
         text = described(_sized(raw.FPDF_StructElement_GetAltText, element))
         if text:
-            yield text
+            yield text, _content(element, depth)
     text = described(_sized(raw.FPDF_StructElement_GetActualText, element))
     if _squeezed(text) not in shown:
-        yield text
+        yield text, _content(element, depth)
     for number in range(max(raw.FPDF_StructElement_CountChildren(element), 0)):
         child = raw.FPDF_StructElement_GetChildAtIndex(element, number)
         yield from _described(child, depth + 1, shown)
+
+
+def _content(element: Any, depth: int) -> set[int]:
+    """Return the numbers of what is drawn of an element, and of those within it."""
+    if not element or depth > _DEEPEST:
+        return set()
+    count = max(raw.FPDF_StructElement_GetMarkedContentIdCount(element), 0)
+    own = {raw.FPDF_StructElement_GetMarkedContentIdAtIndex(element, n) for n in range(count)}
+    for number in range(max(raw.FPDF_StructElement_CountChildren(element), 0)):
+        own |= _content(raw.FPDF_StructElement_GetChildAtIndex(element, number), depth + 1)
+    return own
 
 
 def _squeezed(text: str) -> str:

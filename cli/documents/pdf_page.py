@@ -75,12 +75,14 @@ def read_page(
         for piece in typed:
             if not are_drawn or not _is_among(piece, pieces):
                 _put(lines, piece)
-        texts = [
-            ("".join(piece.text for piece in line).strip(), turn.level(line[0])) for line in lines
-        ]
-        texts = [line for line in texts if line[0]]
-        shown = "".join(text for text, _ in texts)
-        texts += [(text, 0.5) for text in descriptions(page, shown)]
+        shown = "".join(_text(line) for line in lines)
+        apart = []
+        for text, drawn in descriptions(page, shown):
+            if drawn:
+                _put_between(lines, _piece(text, turn.box(*drawn), -1, -1))
+            else:
+                apart.append((text, 0.5))
+        texts = [(_text(line), turn.level(line[0])) for line in lines if _text(line)] + apart
         is_scan = sum(len(text) for text, _ in texts) <= _MOST_STAMP and _is_picture(page)
     finally:
         text_page.close()
@@ -385,6 +387,22 @@ def _put(lines: list[list[PdfPiece]], typed: PdfPiece) -> None:
         lines.insert(below, [typed])
     else:
         best[1].insert(best[2], replace(typed, text=f" {typed.text} "))
+
+
+def _text(line: Sequence[PdfPiece]) -> str:
+    return "".join(piece.text for piece in line).strip()
+
+
+def _put_between(lines: list[list[PdfPiece]], piece: PdfPiece) -> None:
+    """Put what is said of a drawing before the line below it in its column, else after the last."""
+    column = [
+        (number, line[0])
+        for number, line in enumerate(lines)
+        if line[0].left < piece.right and piece.left < line[-1].right
+    ]
+    below = next((number for number, first in column if first.middle < piece.middle), None)
+    last = column[-1][0] if column else len(lines) - 1
+    lines.insert(last + 1 if below is None else below, [piece])
 
 
 def _is_picture(page: pdfium.PdfPage) -> bool:

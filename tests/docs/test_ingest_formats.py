@@ -46,7 +46,7 @@ _HELD = {
         "unit/test_pdf_forms: test_what_was_typed_stands_after_its_label "
         "test_what_nobody_sees_is_not_read test_notes_and_stamps_are_read_and_links_are_not "
         "test_an_xfa_form_is_read_from_its_xml test_an_xfa_form_that_cannot_be_read_is_told "
-        "test_what_is_written_of_a_picture_is_read test_attached_files_are_told "
+        "test_what_is_written_of_a_picture_is_read_where_it_stands test_attached_files_are_told "
         "test_layers_that_are_off_are_left_out_and_told "
         "test_text_beside_the_visible_part_of_a_page_is_left_out_and_told "
         "test_what_a_file_says_of_itself_is_metadata",

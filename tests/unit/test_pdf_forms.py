@@ -231,7 +231,7 @@ def rewritten(data: bytes, old: bytes, new: bytes) -> bytes:
     return data.replace(old, new).replace(b"startxref", b"startxxxx")
 
 
-def test_what_is_written_of_a_picture_is_read() -> None:
+def test_what_is_written_of_a_picture_is_read_where_it_stands() -> None:
     more = "/MarkInfo << /Marked true >> /StructTreeRoot 20 0 R"
     objects = [
         "<< /Type /StructTreeRoot /K 21 0 R /ParentTree 25 0 R >>",
@@ -243,9 +243,12 @@ def test_what_is_written_of_a_picture_is_read() -> None:
         "<< /S /Span /P 21 0 R /Pg 4 0 R /K 4 /ActualText (Drawn name) >>",
         "<< /S /P /P 21 0 R /Pg 4 0 R /K 3 /ActualText (Bo dy) >>",
     ]
-    content = "/P << /MCID 3 >> BDC BT /F1 12 Tf 72 700 Td (Body) Tj ET EMC " + " ".join(
-        f"/X << /MCID {n} >> BDC 0 0 9 9 re f EMC" for n in (0, 1, 2, 4)
-    )
+    content = (
+        "/P << /MCID 3 >> BDC BT /F1 12 Tf 72 700 Td (Body) Tj ET EMC "
+        "BT /F1 12 Tf 72 500 Td (After) Tj 200 200 Td (Beside) Tj 0 -200 Td (End) Tj ET "
+    ) + " ".join(f"/X << /MCID {n} >> BDC 72 {600 - 9 * n} 9 9 re f EMC" for n in (0, 1, 2, 4))
     data = pdf(content, more=more, objects=objects)
     document = parse_pdf(rewritten(data, b"/Type /Page /P", b"/Type /Page /StructParents 0 /P"))
-    assert document.text.split("\n") == ["Body", "A weir with two gates", "Drawn name"]
+    assert document.text.split("\n") == [
+        *("Body", "A weir with two gates", "Drawn name", "After", "Beside", "End"),
+    ]
