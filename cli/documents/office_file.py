@@ -191,6 +191,7 @@ DAMAGED = (
 _OF_TEMPLATES = (
     datetime(2013, 12, 23, 23, 15, tzinfo=UTC),
     datetime(2013, 1, 27, 9, 14, 16, tzinfo=UTC),
+    datetime(2013, 1, 27, 9, 15, 58, tzinfo=UTC),
 )
 _BY_LIBRARY = re.compile(r"generated (?:by|using) python-\w+")
 _SAVE_ANEW = "open it in its program and save it anew"

@@ -423,7 +423,7 @@ def read_mail(data: bytes) -> EmailMessage:
         data = decode(data).encode()
     if match := _EMLX.match(data):
         data = data[match.end() :][: int(match.group(1))]
-    message = email.message_from_bytes(data, policy=email.policy.default)
+    message = email.message_from_bytes(data.lstrip(b"\r\n"), policy=email.policy.default)
     assert isinstance(message, EmailMessage)
     if not message.keys():
         raise ParseError("no mail: it has no headers")

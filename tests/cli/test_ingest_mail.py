@@ -241,7 +241,7 @@ def report(module_url, tmp_path_factory):
         "signed.eml": _signed(),
         "uu.eml": _uuencoded(),
         "raw.eml": _raw_eight_bit(),
-        "flowed.eml": _flowed(),
+        "flowed.eml": b"\n\n" + _flowed(),
         "richer.eml": _richer().as_bytes(),
         "clearsigned.eml": _clearsigned().as_bytes(),
         "box.mbox": _mbox(),
