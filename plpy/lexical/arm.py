@@ -196,7 +196,7 @@ class LexicalArm:
             [lexeme for lexeme in part.lexemes if (part.config, lexeme) not in known]
             for part in terms.parts
         ]
-        spellings = rare_spellings(asked_of(query).text)
+        spellings = rare_spellings(asked_of(query).text, [*chain(*unknown)])
         if spellings:
             self._parsed[query] = self._with_spellings(terms, spellings, unknown)
         return self._parsed[query] is not terms

@@ -175,11 +175,10 @@ def _kind(one: int) -> int:
 _KINDS = bytes(map(_kind, range(256)))
 _HUMPS = (b"aA", b"0Aa", b"AAaa", b"a0", b"A0")
 _GROUPED = (b"0,0", b"0.0", b"0'0", b"0 0", b"0?0")
-# All that is not its own form in any language, by the signs that few texts have many of.
-_OTHER_FORM = (
-    rb"[A.,'\x00](?:(?<=aA)|(?<=0A)(?=a)|(?<=AA)(?=aa)|(?<=\.)(?=[aA0_])|(?<=0[,'])(?=0)|(?<=\x00))"
-    rb"|0(?<=[aA]0)"
-)
+# Where the case changes within a word or digits follow letters, and all that is not its own form in
+# any language. Each begins with a sign of its own, since that is found soonest.
+_INNER_PARTS = (rb"A(?:(?<=aA)|(?<=0A)(?=a)|(?<=AA)(?=aa))", rb"0(?<=[aA]0)")
+_OTHER_FORMS = (*(*_INNER_PARTS, rb"\.(?=[aA0_])", rb",(?<=0,)(?=0)", rb"'(?<=0')(?=0)", rb"\x00"),)
 # How a number with a unit may begin.
 _NUMBER = rb"0(?= ?[aA])"
 _AMOUNT_ENDS = rb"0(?= ?[aA]{1,5}(?![aA0_]))"
@@ -276,20 +275,35 @@ def normal(text: str) -> str:
 def changes(text: str, config: str) -> Iterator[int]:
     """Give, in no order, where a text without odd signs may not be its own form."""
     kinds = kinds_of(text)
-    for found in re.finditer(_OTHER_FORM, kinds):
-        yield found.start()
-    if not text.isascii() and re.search(_BEYOND, beyond_ascii(text)):
-        yield from (found.start() for found in re.finditer(_PARTED_BEYOND, text))
+    yield from _found(_OTHER_FORMS, kinds)
+    yield from _parted_beyond(text)
     if "I" in text and is_dotless(config):
         yield from (found.start() for found in re.finditer("I", text))
     if has_spaced_groups(config):
         yield from (found.start() for found in re.finditer(rb"0 0", kinds))
     if "\u2019" in text:
         yield from (found.start() for found in re.finditer(rb"0\?0", kinds))
+    ends = [found.end() for found in re.finditer(_AMOUNT_ENDS, kinds)]
+    if "\u03bc" in text:
+        ends += [found.end() for found in re.finditer("[0-9](?= ?\u03bc)", text)]
     is_unit = re.compile(_IS_UNIT).match
-    yield from (
-        one for found in re.finditer(_AMOUNT_ENDS, kinds) if is_unit(text, one := found.end())
-    )
+    yield from (end for end in ends if is_unit(text, end))
+
+
+def inner_parts(text: str) -> Iterator[int]:
+    """Give, in no order, where words may have parts: changes of case, digits beside letters."""
+    yield from _found((*_INNER_PARTS, rb"0(?=[aA])"), kinds_of(text))
+    yield from _parted_beyond(text)
+
+
+def _found(patterns: Iterable[bytes], kinds: bytes) -> Iterator[int]:
+    for pattern in patterns:
+        yield from (found.start() for found in re.finditer(pattern, kinds))
+
+
+def _parted_beyond(text: str) -> Iterator[int]:
+    if not text.isascii() and re.search(_BEYOND, beyond_ascii(text)):
+        yield from (found.start() for found in re.finditer(_PARTED_BEYOND, text))
 
 
 def kinds_of(text: str) -> bytes:

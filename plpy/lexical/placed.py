@@ -4,7 +4,6 @@ import re
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from itertools import accumulate
 from typing import NamedTuple
 
 from pgblend.plpy.lexical.configuration import folded
@@ -23,6 +22,7 @@ from pgblend.plpy.lexical.forms import (
     changes,
     grouped,
     humps,
+    inner_parts,
     kinds_of,
     normal,
     odd_signs,
@@ -155,92 +155,109 @@ def _unicode_form(form: Form) -> Form:
     return form
 
 
-def places_with_forms(
-    texts: Sequence[str], seam: str, config: str, beginnings: Collection[str] | None = None
-) -> set[int]:
-    """Return which of some texts may not be their own form; few are, so all are looked at as one.
+class PlacedPage:
+    """The form of a page of texts, which lines part: `text`, and where its words stand on the page.
 
-    The seam is of no word. With `beginnings`, which have no digits, only texts count that may have
-    such a part within a word: dots are blanks in the text as it stands as well.
+    What may not be its own form, which is little, is brought into its form as one text. With
+    `beginnings`, which have no digits, words with parts are left as they are unless one of these is
+    in them; so are dots, which are blanks in the page as it stands as well.
     """
-    page = seam.join(texts)
-    found: set[int] = set()
-    if odd := odd_signs(page):
-        found.update(place for place, text in enumerate(texts) if any(sign in text for sign in odd))
-    ends = list(accumulate(len(text) + len(seam) for text in texts))
-    if beginnings is None or b"\0" in kinds_of(page):
-        places = changes(page, config)
-    else:
-        places = _parts_like(page, beginnings)
-    return found.union(bisect_right(ends, at) for at in places)
+
+    def __init__(self, page: str, config: str, beginnings: Collection[str] | None = None) -> None:
+        self.text = page
+        self.starts: list[int] = []  # of what is as on the page and of changed pieces, in turn
+        self.shifts: list[int] = []  # from there to the page, of pieces to their form
+        self.moves: list[int] = []  # of each piece from where its form stands to the page
+        pieces = changed_pieces(page, config, beginnings)
+        if not pieces:
+            return
+        self.form = placed_form("\n".join([page[begin:end] for begin, end in pieces]), config)
+        forms = self.form.text.split("\n") if len(pieces) > 1 else [self.form.text]
+        parts: list[str] = []
+        last = at = of_form = of_pieces = 0
+        for (begin, end), new in zip(pieces, forms, strict=True):
+            start = at + begin - last
+            self.starts += at, start
+            self.shifts += last - at, of_form - start
+            self.moves.append(begin - of_pieces)
+            parts += page[last:begin], new
+            last, at = end, start + len(new)
+            of_form += len(new) + 1
+            of_pieces += end - begin + 1
+        self.starts.append(at)
+        self.shifts.append(last - at)
+        self.text = "".join([*parts, page[last:]])
+
+    def in_page(self, hits: Sequence[Hit]) -> Sequence[Hit]:
+        """Return where hits in the form stand on the page, in order."""
+        if not self.starts:
+            return hits
+        place = self._place
+        return sorted({(place(begin)[0], place(end - 1)[1], one) for begin, end, one in hits})
+
+    def _place(self, at: int) -> tuple[int, int]:
+        """Return where a character of the form begins and ends on the page."""
+        which = bisect_right(self.starts, at) - 1
+        at += self.shifts[which]
+        if which % 2 == 0:
+            return at, at + 1
+        move = self.moves[which // 2]
+        return self.form.begins[at] + move, self.form.ends[at] + move
+
+
+MOST_PIECES = 300
+
+
+def changed_pieces(
+    page: str, config: str, beginnings: Collection[str] | None
+) -> list[tuple[int, int]]:
+    """Return where pieces of a page begin and end, in order, that may not be their own form.
+
+    Blanks and lines part them, but for blanks after numbers (10 GB, ½ cm): no form looks beyond.
+    Where there are many, or a terminal's commands, all is one piece.
+    """
+    if b"\0" in kinds_of(page) and re.search(CONTROL, page):
+        return [(0, len(page))]
+    found = changes(page, config) if beginnings is None else _parts_like(page, beginnings)
+    places = [*found]
+    for sign in odd_signs(page):
+        places += (one.start() for one in re.finditer(sign, page))
+    if len(places) > MOST_PIECES:
+        return [(0, len(page))]
+    pieces: list[tuple[int, int]] = []
+    last = 0
+    for at in sorted(places):
+        if at >= last:
+            begin, last = _around(page, at, last)
+            pieces.append((begin, last))
+    return pieces
+
+
+def _around(page: str, at: int, least: int) -> tuple[int, int]:
+    """Return where the piece around a place begins, not before `least`, and ends."""
+    begin = end = at
+    while begin > least and not _parts(page, begin - 1):
+        begin -= 1
+    while end < len(page) and not _parts(page, end):
+        end += 1
+    return begin, end
+
+
+def _parts(page: str, at: int) -> bool:
+    """Tell whether a character parts pieces."""
+    return page[at] == "\n" or (page[at] == " " and not page[at - 1 : at].isnumeric())
 
 
 def _parts_like(page: str, beginnings: Collection[str]) -> Iterator[int]:
-    """Give where a part of a word may begin in one of some ways, itself not the whole word."""
-    small = folded(page)
-    for one in beginnings:
-        at = small.find(one)
-        while at >= 0:
-            before, end = page[at - 1 : at], at + len(one)
-            if before.isalnum():
-                if page[at].isupper() or before.isdigit():
-                    yield at
-            else:
-                while page[end : end + 1].isalpha():
-                    end += 1
-                word = page[at:end]
-                is_whole = word.islower() or word.istitle() or word.isupper()
-                if not is_whole or page[end : end + 1].isdigit():
-                    yield at
-            at = small.find(one, at + 1)
-
-
-class PlacedPage:
-    """The forms of texts, joined by a seam, a line's end, beyond which no form looks.
-
-    Most texts are their own form, and go first; the others are brought into their form as one.
-    With `beginnings`, words that begin otherwise may be left as they are.
-    """
-
-    def __init__(
-        self,
-        texts: Sequence[str],
-        seam: str,
-        config: str,
-        beginnings: Collection[str] | None = None,
-    ) -> None:
-        odd = places_with_forms(texts, seam, config, beginnings)
-        self.form: Form | None = None
-        if not odd:
-            self.text = seam.join(texts)
-            return
-        order = sorted(range(len(texts)), key=odd.__contains__)  # stable
-        sizes = [len(text) + len(seam) for text in texts]
-        places = list(accumulate(sizes, initial=0))
-        self.starts = list(accumulate((sizes[one] for one in order), initial=0))
-        self.shifts = [places[one] - start for one, start in zip(order, self.starts, strict=False)]
-        self.begin = self.starts[len(texts) - len(odd)]
-        text = seam.join([texts[one] for one in order])
-        self.form = placed_form(text[self.begin :], config)
-        self.text = text[: self.begin] + self.form.text
-
-    def in_text(self, hits: Sequence[Hit]) -> Sequence[Hit]:
-        """Return where hits in the forms stand in the joined texts, in order.
-
-        Those that go from one text into the next are left out.
-        """
-        form = self.form
-        if form is None:
-            return hits
-        begin = self.begin
-        found: set[Hit] = set()
-        for first, end, which in hits:
-            if first >= begin:
-                first, end = begin + form.begins[first - begin], begin + form.ends[end - begin - 1]
-            place = bisect_right(self.starts, first) - 1
-            if end < self.starts[place + 1]:
-                found.add((first + self.shifts[place], end + self.shifts[place], which))
-        return sorted(found)
+    """Give where words with parts begin, of those that have one of some beginnings in them."""
+    page = page.replace("\n", " ") + " "
+    words = {(page.rfind(" ", 0, at) + 1, page.find(" ", at)) for at in inner_parts(page)}
+    every = folded(" ".join([page[begin:end] for begin, end in words]))
+    if there := [one for one in beginnings if one in every]:  # few are
+        for begin, end in words:
+            word = folded(page[begin:end])
+            if any(one in word for one in there):
+                yield begin
 
 
 def _nothing(found: str) -> Pieces:

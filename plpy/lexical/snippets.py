@@ -339,14 +339,14 @@ def _snippets(
     meaning = sought.meaning or read_meaning(db, config_name, words)
     if lexemes := dict.fromkeys([*meaning.lexemes, *sought.corrections]):
         vocabulary = open_vocabulary(db, config_name, meaning.version)
-        form = PlacedPage(texts, _SEAM, config_name, part_beginnings(page, lexemes, vocabulary))
+        form = PlacedPage(page, config_name, part_beginnings(page, lexemes, vocabulary))
         spaced = spaced_page(form.text)
         found = words_like(spaced, vocabulary, lexemes)
         look_up(db, config_name, vocabulary, found.union(*phrases))
         marker = Marker(lexemes, phrases, vocabulary)
         of_form = marker.hits(form.text, spaced, found)
-        whole = form.in_text(marker.phrase_hits(form.text, of_form))
-        hits = form.in_text(of_form)
+        whole = form.in_page(marker.phrase_hits(form.text, of_form))
+        hits = form.in_page(of_form)
     start = first = 0
     for text in texts:
         end = start + len(text)

@@ -4,7 +4,7 @@ Only the query is spelt anew, so that the index has no more words and passages a
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from pgblend.plpy.lexical.forms import small, unicode_form
 
@@ -55,13 +55,16 @@ def _parted(name: str) -> Iterator[str]:
         yield f"{head} {tail}"
 
 
-def rare_spellings(text: str) -> list[tuple[str, str]]:
+def rare_spellings(text: str, unknown: Collection[str]) -> list[tuple[str, str]]:
     """Return further spellings of names that no passage has: node.js for nodejs, Wi Fi 6 for wifi6.
 
-    They are too many to be asked for in every search.
+    They are too many to be asked for in every search, or of words without unknown lexemes.
     """
     found = []
+    beginnings = {lexeme[:3] for lexeme in unknown}
     for name in re.findall(_UNKNOWN, unicode_form(text)):
+        if small(name)[:3] not in beginnings:
+            continue
         word = name.rstrip("0123456789")
         for cut in range(2, len(word) - 1):
             head, tail = word[:cut], name[cut:]

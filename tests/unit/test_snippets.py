@@ -7,7 +7,8 @@ from html import unescape
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pgblend.plpy.lexical.placed import PlacedPage
+from pgblend.plpy.lexical.forms import word_form
+from pgblend.plpy.lexical.placed import PlacedPage, placed_form
 from pgblend.plpy.lexical.snippets import (
     MOST,
     Sought,
@@ -140,7 +141,18 @@ PIECES = (
     *WORDS,
     "parseHTML",
     "10GB",
+    "10",
+    "½",
+    "GB",
+    "250",
     "1,250",
+    "1\u00a0250",
+    "v2.10",
+    "python3.12",
+    "ΟΔΟΣ",
+    "Istanbul",
+    "a¨",
+    "\u0301",
     "node.js",
     "e\u0301t",
     "ﬁx",
@@ -156,13 +168,12 @@ PIECES = (
     ),
     config=st.sampled_from(("english", "german", "turkish", "polish")),
 )
-def test_forms_of_a_page_are_placed_as_each_alone(texts: list[str], config: str) -> None:
-    page, found, at = PlacedPage(texts, "\n", config), [], 0
-    for text in texts:
-        alone = PlacedPage([text], "\n", config)
-        found += [(at + start, at + end) for start, end, _ in alone.in_text(hits_in(alone))]
-        at += len(text) + 1
-    assert [(start, end) for start, end, _ in page.in_text(hits_in(page))] == found
+def test_the_form_of_a_page_is_that_of_its_text(texts: list[str], config: str) -> None:
+    text = "\n".join(texts)
+    page, form = PlacedPage(text, config), placed_form(text, config)
+    assert page.text == form.text == word_form(text, config)
+    whole = {(form.begins[at], form.ends[end - 1]) for at, end, _ in hits_in(page)}
+    assert {(begin, end) for begin, end, _ in page.in_page(hits_in(page))} == whole
 
 
 def hits_in(page: PlacedPage) -> list[tuple[int, int, int]]:
@@ -171,9 +182,9 @@ def hits_in(page: PlacedPage) -> list[tuple[int, int, int]]:
 
 
 def test_one_composed_letter_leaves_the_marks_of_others_where_they_are() -> None:
-    page = PlacedPage(["e\u0301t ไทยนี้"], "\n", "simple")
+    page = PlacedPage("e\u0301t ไทยนี้", "simple")
     at = page.text.index("ี")
-    assert page.in_text([(at, at + 1, 0)]) == [(8, 9, 0)]
+    assert page.in_page([(at, at + 1, 0)]) == [(8, 9, 0)]
 
 
 @given(
@@ -191,7 +202,8 @@ def test_parts_that_are_looked_for_are_found_in_pages_left_as_they_are(
     def places(page: PlacedPage) -> set[tuple[int, int]]:
         spaced = spaced_page(page.text)[1:-1]
         words = [(*word.span(), 0) for word in re.finditer(rf"\b{beginning}\w*", spaced, re.I)]
-        return {(start, end) for start, end, _ in page.in_text(words)}
+        return {(start, end) for start, end, _ in page.in_page(words)}
 
-    few = PlacedPage(texts, "\n", "english", {beginning})
-    assert places(few) == places(PlacedPage(texts, "\n", "english"))
+    text = "\n".join(texts)
+    few = PlacedPage(text, "english", {beginning})
+    assert places(few) == places(PlacedPage(text, "english"))
