@@ -346,7 +346,7 @@ def read_suffixes() -> set[str]:
 
 def media_type_of(path: PurePath, head: bytes) -> str:
     """Choose the format by the file's name; what has no known name must look like text."""
-    suffix = path.suffix.lower()
+    suffix, head = path.suffix.lower(), head[:SNIFFED_BYTES]
     if suffix == ".mbox" or (not suffix and head.startswith(_MBOX_START)):
         return MBOX
     if suffix == ".zip":
@@ -358,7 +358,7 @@ def media_type_of(path: PurePath, head: bytes) -> str:
     if suffix in _BY_SUFFIX:
         named = _BY_SUFFIX[suffix].media_type
         return of_xml(head) if named == XML else named
-    if is_binary(head[:SNIFFED_BYTES]):
+    if is_binary(head):
         what = f" {suffix}" if suffix in _MENDS else ": binary data"
         raise UnsupportedFormatError(f"unsupported format{what}", _MENDS.get(suffix, ""))
     if PAGE_START.match(head):

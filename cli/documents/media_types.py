@@ -69,7 +69,7 @@ def disguised(suffix: str, head: bytes) -> str | None:
         return HTML
     if _HEADER.match(head) and _MHT_TYPE.search(_headers(head)):
         return MHT
-    if not head or is_binary(head[:SNIFFED_BYTES]):
+    if not head or is_binary(head):
         return None
     if XML_START.match(head):
         return of_xml(head)

@@ -1,5 +1,6 @@
 """Evernote: the notes of an export, each a page under its title (.enex)."""
 
+import re
 from typing import Any
 
 from pgblend.cli.documents.dates import moment_of
@@ -7,6 +8,9 @@ from pgblend.cli.documents.document import FILE_WITHIN, SAVE_IT, Document, state
 from pgblend.cli.documents.office_file import parse_xml
 from pgblend.cli.documents.parse_html import parse_page
 from pgblend.cli.documents.text_builder import TextBuilder
+
+_TICK = re.compile(r"<en-todo\b[^>]*>")
+_LOCKED = re.compile(r"<en-crypt\b.*?</en-crypt>", re.DOTALL)
 
 
 def parse_evernote(data: bytes) -> Document:
@@ -17,7 +21,10 @@ def parse_evernote(data: bytes) -> Document:
     for note in notes:
         title = _text(note, "title")
         builder.add_heading(title or "No title", 1)
-        page = parse_page(_text(note, "content"))
+        content, locked = _LOCKED.subn("", _TICK.sub(_ticked, _text(note, "content")))
+        if locked:
+            builder.leave_out(f"a part of {title}", "it is encrypted", "decrypt it in Evernote")
+        page = parse_page(content)
         builder.add_read(page.text, page.headings, page.tables)
         for number, resource in enumerate(note.iter("{*}resource"), start=1):
             name = _text(resource, "resource-attributes/file-name") or f"file {number} of {title}"
@@ -31,6 +38,10 @@ def parse_evernote(data: bytes) -> Document:
         tables=tuple(builder.tables),
         left_out=tuple(builder.left_out),
     )
+
+
+def _ticked(box: re.Match[str]) -> str:
+    return "\u2612 " if "true" in box[0] else "\u2610 "
 
 
 def _metadata(note: Any) -> dict[str, Any]:

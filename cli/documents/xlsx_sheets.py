@@ -26,9 +26,9 @@ _LETTER = re.compile(r"[^\W\d_]{2}")
 _TRUTH = {"1": "TRUE", "0": "FALSE"}
 _ON = ("1", "true")
 _NAMED_CELLS = 3
-_NO_VALUE = "formulas whose values were never stored"
+NO_VALUE = "formulas whose values were never stored"
 BROKEN = (etree.XMLSyntaxError, zipfile.BadZipFile, zlib.error, EOFError)
-_CALCULATE = "open the file in a spreadsheet program and save it anew"
+CALCULATE = "open the file in a spreadsheet program and save it anew"
 
 
 def xlsx_sheets(package: Package) -> Iterator[Sheet]:
@@ -228,7 +228,7 @@ class _XlsxReader:
         if self._without_values:
             count = self._without_values - len(self._without_value)
             cells = ", ".join(self._without_value) + (f" and {count:,} more" if count else "")
-            builder.leave_out(f"{self._name} {cells}", _NO_VALUE, _CALCULATE)
+            builder.leave_out(f"{self._name} {cells}", NO_VALUE, CALCULATE)
 
     def _tell_hidden(self, builder: TextBuilder) -> None:
         builder.warnings += read_though_hidden("sheets", [self._name] * self.is_hidden)

@@ -1,8 +1,8 @@
 """Sheets of Excel's XML of 2003, which business programs export: what the cells show."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from datetime import datetime
-from functools import partial
 from typing import Any
 
 from pgblend.cli.documents.document import Place
@@ -10,6 +10,7 @@ from pgblend.cli.documents.number_format import shown
 from pgblend.cli.documents.office_file import local_name, parse_xml
 from pgblend.cli.documents.report import read_though_hidden
 from pgblend.cli.documents.text_builder import Sheet, TextBuilder
+from pgblend.cli.documents.xlsx_sheets import CALCULATE, NO_VALUE
 
 SPREADSHEET = "urn:schemas-microsoft-com:office:spreadsheet"
 _SS = f"{{{SPREADSHEET}}}"
@@ -43,9 +44,26 @@ def xml_sheets(data: bytes) -> Iterator[Sheet]:
     for sheet in root.iter(f"{_SS}Worksheet"):
         name = sheet.get(f"{_SS}Name", "")
         is_hidden = any(local_name(each) == "Visible" and each.text for each in sheet.iter("{*}*"))
-        notes: list[tuple[int, str]] = []
-        add_beside = partial(_add_beside, name, is_hidden, notes)
-        yield Sheet(name, _rows(sheet, formats, notes), add_beside)
+        beside = _Beside(name, is_hidden)
+        yield Sheet(name, _rows(sheet, formats, beside), beside.add)
+
+
+@dataclass
+class _Beside:
+    """What stands beside the cells of a sheet: comments, and what is told of it."""
+
+    name: str
+    is_hidden: bool
+    notes: list[tuple[int, str]] = field(default_factory=list)
+    lacks_values: bool = False
+
+    def add(self, builder: TextBuilder) -> None:
+        """Add comments, and tell what is hidden or was never stored."""
+        builder.warnings += read_though_hidden("sheets", [self.name] * self.is_hidden)
+        if self.lacks_values:
+            builder.leave_out(self.name, NO_VALUE, CALCULATE)
+        for row, text in self.notes:
+            builder.places.append(Place(builder.add(text), sheet=self.name, row=row))
 
 
 def _formats(root: Any) -> dict[str, str]:
@@ -59,9 +77,7 @@ def _formats(root: Any) -> dict[str, str]:
     return found
 
 
-def _rows(
-    sheet: Any, formats: dict[str, str], notes: list[tuple[int, str]]
-) -> Iterator[tuple[int, list[str]]]:
+def _rows(sheet: Any, formats: dict[str, str], beside: _Beside) -> Iterator[tuple[int, list[str]]]:
     number = 0
     for row in sheet.iterfind(f"{_SS}Table/{_SS}Row"):
         number = min(_stated(row, "Index") or number + 1, _LAST_ROW)
@@ -73,8 +89,10 @@ def _rows(
             style = cell.get(f"{_SS}StyleID") or row.get(f"{_SS}StyleID", "")
             cells.append("" if data is None else _shown(data, formats.get(style, "")))
             cells += [""] * min(_stated(cell, "MergeAcross"), _LAST_COLUMN)
+            if data is None and cell.get(f"{_SS}Formula"):
+                beside.lacks_values = True
             for note in cell.iterfind(f"{_SS}Comment/{_SS}Data"):
-                notes.append((number, " ".join("".join(note.itertext()).split())))
+                beside.notes.append((number, " ".join("".join(note.itertext()).split())))
         yield number, cells[:_LAST_COLUMN]
 
 
@@ -98,12 +116,3 @@ def _shown(data: Any, code: str) -> str:
     except (ValueError, OverflowError):
         return text
     return text
-
-
-def _add_beside(
-    name: str, is_hidden: bool, notes: list[tuple[int, str]], builder: TextBuilder
-) -> None:
-    """Add comments, and tell what is hidden."""
-    builder.warnings += read_though_hidden("sheets", [name] * is_hidden)
-    for row, text in notes:
-        builder.places.append(Place(builder.add(text), sheet=name, row=row))

@@ -37,6 +37,7 @@ def test_excel_s_xml_of_2003_is_read_as_shown() -> None:
         + cell("Number", "0.25", 'ss:StyleID="p"')
         + cell("DateTime", "2026-01-05T00:00:00.000")
         + "</Row><Row>"
+        + '<Cell ss:Formula="=1"/>'
         + cell("Number", "7", 'ss:Index="3"')
         + "</Row></Table></Worksheet></Workbook>"
     )
@@ -45,6 +46,9 @@ def test_excel_s_xml_of_2003_is_read_as_shown() -> None:
         *("Berth | Share | Day", "Quay | 25.00% | 2026-01-05", " |  | 7"),
     ]
     assert [place.row for place in document.places] == [1, 4, 5]
+    assert [each.reason for each in document.left_out] == [
+        "formulas whose values were never stored"
+    ]
 
 
 @pytest.mark.parametrize(

@@ -219,17 +219,19 @@ def test_a_book_of_one_xml_is_read_in_its_order():
 
 def test_notes_of_evernote_are_pages_under_their_titles():
     note = (
-        "<note><title>{0}</title><content><![CDATA[<en-note><div>The <b>e</b>bb of {0}</div>"
-        "</en-note>]]></content><created>20260102T100000Z</created><tag>sea</tag>{1}</note>"
+        "<note><title>{0}</title><content><![CDATA[<en-note><div><en-todo checked='true'/>"
+        "The <b>e</b>bb of {0}</div>"
+        "<en-crypt>AAAA</en-crypt></en-note>]]></content>"
+        "<created>20260102T100000Z</created><tag>sea</tag>{1}</note>"
     ).format
     file = (
         "<resource><data>AAAA</data><resource-attributes><file-name>a.png</file-name>"
         "</resource-attributes></resource>"
     )
     alone = parse_evernote(f"<en-export>{note('May', file)}</en-export>".encode())
-    assert (alone.title, alone.text) == ("May", "May\n\nThe ebb of May")
+    assert (alone.title, alone.text) == ("May", "May\n\n\u2612 The ebb of May")
     assert alone.metadata == {"created": "2026-01-02T10:00:00+00:00", "tags": ["sea"]}
-    assert [each.part for each in alone.left_out] == ["a.png"]
+    assert [each.part for each in alone.left_out] == ["a part of May", "a.png"]
     both = parse_evernote(f"<en-export>{note('May', '')}{note('June', '')}</en-export>".encode())
     assert [each.text for each in both.headings] == ["May", "June"]
 

@@ -243,6 +243,13 @@ def test_files_of_one_xml_are_read() -> None:
     names = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
     run = "<w:r><w:t>The fer</w:t></w:r><w:r><w:t>ry.</w:t></w:r>"
     old = f"<w:body><w:p><w:del><w:r><w:delText>No.</w:delText></w:r></w:del>{run}</w:p></w:body>"
+    listed = '<w:p><w:pPr><w:listPr><wx:t wx:val="2."/></w:listPr></w:pPr>' + run + "</w:p>"
+    word_2003 = (
+        '<w:wordDocument xmlns:w="http://schemas.microsoft.com/office/word/2003/wordml" '
+        f'xmlns:wx="wx"><w:body>{listed}<w:sectPr><w:hdr><w:p><w:r><w:t>Tides</w:t></w:r></w:p>'
+        "</w:hdr></w:sectPr></w:body></w:wordDocument>"
+    )
+    assert lines(parse_docx(word_2003.encode())) == ["2. The ferry.", "Tides"]
     sources = (
         '<w:wordDocument xmlns:w="http://schemas.microsoft.com/office/word/2003/wordml">'
         f"{old}</w:wordDocument>",
