@@ -75,20 +75,20 @@ def adapt_values(adapters: AdaptersMap) -> None:
 
 def literal(value: object) -> str:
     """Return a value's text as PostgreSQL reads it; a list as an array's, a named tuple a row's."""
+    if isinstance(value, str):
+        return value
     if isinstance(value, bool):
         return "t" if value else "f"
     if isinstance(value, bytes):
         return "\\x" + value.hex()
-    if hasattr(value, "_fields"):
-        return "(" + ",".join("" if one is None else _quoted(one) for one in cast(Any, value)) + ")"
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return "(" + ",".join(["" if one is None else _quoted(one) for one in value]) + ")"
     if isinstance(value, (list, tuple)):
-        return "{" + ",".join(map(_element, value)) + "}"
+        return "{" + ",".join(["NULL" if one is None else _element(one) for one in value]) + "}"
     return repr(value) if isinstance(value, float) else str(value)
 
 
 def _element(value: object) -> str:
-    if value is None:
-        return "NULL"
     is_array = isinstance(value, (list, tuple)) and not hasattr(value, "_fields")
     if is_array or isinstance(value, (int, float, Decimal)):
         return literal(value)
@@ -96,8 +96,10 @@ def _element(value: object) -> str:
 
 
 def _quoted(value: object) -> str:
-    quoted = literal(value).replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{quoted}"'
+    text = value if isinstance(value, str) else literal(value)
+    if "\\" in text or '"' in text:
+        text = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{text}"'
 
 
 # The Database of a process.
@@ -150,13 +152,16 @@ _MODEL_TYPES = ["text", "jsonb", "text", "integer"]
 _BEGIN: LiteralString = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 
 
-def settings_of(roles: dict[str, str]) -> Composed:
-    """Return the statements that set what the program expects, until the transaction ends."""
+def settings_of(roles: dict[str, str], path: LiteralString = _PATH) -> Composed:
+    """Return the statements that set what the program expects, until the transaction ends.
+
+    The last of them is `path`.
+    """
     settings = [
         SQL("pg_catalog.set_config({}, {}, true)").format(Literal(name), Literal(value))
         for name, value in (roles | SETTINGS).items()
     ]
-    return SQL("SELECT {}; ").format(SQL(", ").join(settings)) + SQL(_PATH)
+    return SQL("SELECT {}; ").format(SQL(", ").join(settings)) + SQL(path)
 
 
 class Outside:

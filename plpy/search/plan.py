@@ -25,7 +25,7 @@ from pgblend.plpy.base.settings import (
 # $1 names of collections, or $2 their ids; neither: all that the caller may read. Documents with
 # readers of their own are left out where the session asks for what all readers have in common.
 # OFFSET 0: small tables are never analyzed, and a join would read all of pg_class.
-_READ = """
+READ_STATE = """
 WITH searched AS MATERIALIZED (
     SELECT
         coalesce(array_agg(c.id ORDER BY c.id), '{}') AS ids,
@@ -146,7 +146,7 @@ def read_state(
     default = CATALOG["default_profile"].default
     named = collections and [name and unicodedata.normalize("NFC", name) for name in collections]
     values = named, collection_ids, profile, default, last_search
-    row = db.run(_READ, _TYPES, *values)[0]
+    row = db.run(READ_STATE, _TYPES, *values)[0]
     found = set(row["names"])
     for name in named or ():
         if name not in found:

@@ -1,15 +1,22 @@
-"""The examples of docs/clients.md, each in its client's own environment, as a reader over TCP."""
+"""The examples of docs/clients.md, each in its client's own environment, as a reader over TCP.
+
+Once where the program is in the server, once where it is not, through the door: equal rows.
+"""
 
 import re
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from clients.conftest import Environment, Login, run_or_skip
+from clients.conftest import Environment, Login, granted, login_of, run_or_skip
+from conftest import Server
+from psycopg.conninfo import make_conninfo
 
 from support.documentation import DOCS, clean, matches
+from support.door import door_process
+from support.outside import take_python_away
 
 pytestmark = [pytest.mark.slow, pytest.mark.local_model]
 PAGE = (DOCS / "clients.md").read_text(encoding="utf-8")
@@ -34,11 +41,28 @@ def test_every_section_is_run() -> None:
     assert re.findall(r"^## (.+)$", PAGE, re.MULTILINE) == list(SECTIONS)
 
 
+@pytest.fixture(scope="module")
+def reader_outside(server: Server, handbook_template: str) -> Iterator[Login]:
+    """A reader of the handbook on a server without PL/Python, who comes through a door."""
+    with server.database(f"{handbook_template}_outside", handbook_template) as url:
+        take_python_away(url)
+        for login in granted(server, url, "pgblend_reader"):
+            there = make_conninfo(url, user=login.user, password=login.password)
+            with door_process(there) as (through, _):
+                yield login_of(through)
+
+
+@pytest.mark.parametrize("place", ["reader", "reader_outside"])
 @pytest.mark.parametrize("client", SECTIONS)
 def test_a_client_searches(
-    client: str, reader: Login, environment: Environment, tmp_path: Path
+    client: str,
+    place: str,
+    request: pytest.FixtureRequest,
+    environment: Environment,
+    tmp_path: Path,
 ) -> None:
     code, shown = SECTIONS[client]
+    reader: Login = request.getfixturevalue(place)
     for placeholder, value in {
         "localhost:5432/mydb": f"{reader.host}:{reader.port}/{reader.database}",
         "SERVER=localhost;PORT=5432;DATABASE=mydb;UID=app;PWD=secret": (

@@ -1,13 +1,11 @@
 """SQL clients of a server without PL/Python: the same statements through the door, equal rows."""
 
 import json
-import socket
 import ssl
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,22 +15,19 @@ import pytest
 from click.testing import CliRunner
 from conftest import Server, TwoCollections
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.pq import ExecStatus
 
 from pgblend.cli.base.database import connect
-from pgblend.cli.doors.wire.listener import PostgresDoor, ServerPlace
-from pgblend.cli.doors.wire.told import answers_of
 from pgblend.cli.main import cli
-from pgblend.sql import render
-from pgblend.sql.outside import with_stand_ins
 from support.certificates import certificate
 from support.database import Database
-from support.outside import fill_library
+from support.door import door_to
+from support.outside import WAIT, fill_library, take_python_away
 from support.random_searches import VECTOR, drawn_searches, rows
 from support.serve_process import DOOR_PASSWORD, ServeProcess, door_role, token_of
 from support.waiting import wait_until
 
 COUNT = 40
-WAIT = "SELECT set_setting('timeouts_ms', '{\"lexical\": 60000, \"total\": 60000}')"
 READING = (
     "SELECT get_context('red fox', query_embedding => %s) - 'stats'",
     "SELECT search_explain('red fox', query_embedding => %s) -> 'results'",
@@ -45,29 +40,6 @@ READING = (
     " AS w (word), LATERAL hybrid_search(w.word, 5, query_embedding => %s)"
     " GROUP BY w.word ORDER BY w.word) AS o",
 )
-
-
-@contextmanager
-def door_to(
-    url: str, server_tls: ssl.SSLContext | None = None, tls: ssl.SSLContext | None = None
-) -> Iterator[str]:
-    """A door to a database's server, in this process; yield the database's URL through it."""
-    given = conninfo_to_dict(url)
-    place = ServerPlace(str(given["host"]), int(given["port"] or 0), server_tls)
-    door = PostgresDoor(place, tls, 10, answers_of)
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        threading.Thread(target=door.serve, args=(listener,), daemon=True).start()
-        yield make_conninfo(url, host="127.0.0.1", port=listener.getsockname()[1])
-        listener.shutdown(socket.SHUT_RDWR)
-    door.close(0)
-
-
-def take_python_away(url: str) -> None:
-    """Put stand-ins in the place of all PL/Python routines."""
-    with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute("SET search_path = pg_catalog, blend, public")
-        connection.execute(with_stand_ins(render()).encode(), prepare=False)
-        connection.execute("DROP EXTENSION plpython3u")
 
 
 @pytest.fixture(scope="module")
@@ -137,7 +109,7 @@ def test_a_transaction_sees_what_it_wrote(told: dict[str, Any], client: Database
     assert client.rows(SEARCH, "quokka") == []
 
 
-def test_copies_and_long_answers_flow(client: Database) -> None:
+def test_copies_and_long_answers_flow(told: dict[str, Any], client: Database) -> None:
     with client.connection.cursor() as cursor:
         with cursor.copy("COPY (SELECT chunk_id FROM hybrid_search('fox', 2)) TO STDOUT") as copy:
             assert len([*copy.rows()]) == 2
@@ -146,10 +118,18 @@ def test_copies_and_long_answers_flow(client: Database) -> None:
             for number in range(20_000):
                 copy.write_row((f"{number}" * 20,))
         assert len(cursor.execute("SELECT text || text FROM kept").fetchall()) == 20_000
-        late = "SELECT repeat('x', 999), CASE g WHEN 9000 THEN (SELECT count(*)"
-        late += " FROM lexical_search('fox')) END"
-        with pytest.raises(psycopg.Error) as raised:
-            cursor.execute(f"{late} FROM generate_series(1, 9000) AS g".encode())
+    late = "SELECT repeat('x', 999), CASE g WHEN 9000 THEN {} END"
+    late += " FROM generate_series(1, 9000) AS g"
+    known = "(SELECT count(*) FROM blend.lexical_search('fox'))"
+    found = client.connection.execute(late.format(known).encode()).fetchall()
+    assert [count for _, count in found if count is not None] == [10]
+    with psycopg.connect(told["url"]) as other:  # what the door knows nothing of
+        other.execute(
+            "CREATE FUNCTION public.is_new() RETURNS bigint LANGUAGE sql"
+            " RETURN (SELECT count(*) FROM blend.lexical_search('fox'))"
+        )
+    with pytest.raises(psycopg.Error) as raised:
+        client.connection.execute(late.format("public.is_new()").encode())
     assert raised.value.sqlstate == "PB017"
     assert "the answer had begun to flow" in str(raised.value.diag.message_detail)
 
@@ -346,3 +326,83 @@ def test_documents_are_stored_sealed_and_linked(told: dict[str, Any], tmp_path: 
         assert left == (0,)  # ingest seals at its end
         links = connection.execute("SELECT count(target_document_id) FROM pgblend_data.link")
         assert links.fetchone() == (2,)
+
+
+def test_an_unnamed_statement_outlives_what_the_door_asks(
+    told: dict[str, Any], client: Database
+) -> None:
+    # Some drivers parse without a name, and bind it in a later turn.
+    url = make_conninfo(told["url"], port=client.connection.info.port)
+    expected = client.rows(SEARCH, "wine")
+    for begins in (b"SELECT 1", b"BEGIN"):
+        with psycopg.connect(url, autocommit=True) as connection:
+            sent = connection.pgconn
+            sent.exec_(begins)
+            statement = b"SELECT chunk_id, score FROM blend.lexical_search($1, 3)"
+            for _ in range(3):
+                assert sent.prepare(b"", statement).status == ExecStatus.COMMAND_OK
+                for _ in range(2):
+                    found = sent.exec_prepared(b"", [b"wine"])
+                    rows = [[found.get_value(n, m) for m in (0, 1)] for n in range(found.ntuples)]
+                    assert [(int(a or 0), float(b or 0)) for a, b in rows] == expected
+
+
+CALLING = """
+    CREATE FUNCTION pg_temp.calls(word text) RETURNS bigint LANGUAGE plpgsql AS $$
+    BEGIN RETURN (SELECT count(*) FROM blend.lexical_search(word, 3)); END $$;
+    CREATE FUNCTION pg_temp.catches(word text) RETURNS bigint LANGUAGE plpgsql AS $$
+    BEGIN RETURN (SELECT count(*) FROM blend.lexical_search(word, 3));
+    EXCEPTION WHEN OTHERS THEN RETURN -1; END $$;
+    CREATE VIEW public.of_wine AS SELECT * FROM blend.lexical_search('wine', 3);
+    CREATE VIEW public.of_view AS SELECT chunk_id, score FROM public.of_wine;
+    CREATE TABLE public.noted (word text, hits bigint);
+    CREATE PROCEDURE public.notes(word text) LANGUAGE plpgsql AS $$
+    BEGIN INSERT INTO public.noted SELECT word, count(*) FROM blend.lexical_search(word, 3); END $$;
+"""
+
+
+def test_functions_views_and_blocks_of_the_caller(told: dict[str, Any], client: Database) -> None:
+    url = make_conninfo(told["url"], port=client.connection.info.port)
+    expected = client.rows(SEARCH, "wine")
+    with psycopg.connect(url, autocommit=True) as connection, connection.cursor() as cursor:
+        cursor.execute(CALLING.encode())
+        for begins in ("SELECT 1", "BEGIN"):  # by itself, and in a transaction
+            cursor.execute(begins.encode())
+            for call in ("calls", "catches"):
+                found = cursor.execute(f"SELECT pg_temp.{call}('wine')".encode()).fetchall()
+                assert found == [(3,)], call
+            assert cursor.execute("SELECT * FROM public.of_view").fetchall() == expected
+            cursor.execute("DO $$ BEGIN CALL public.notes('wine'); END $$")
+            cursor.execute("CALL public.notes('fox')")
+            many = "SELECT sum(n.calls) FROM generate_series(1, 50) AS g,"
+            many += " LATERAL (SELECT pg_temp.calls('wine ' || g) AS calls) AS n"
+            assert cursor.execute(many.encode()).fetchall() == [(150,)]
+        cursor.execute("COMMIT")
+        noted = cursor.execute("TABLE public.noted").fetchall()
+        assert noted == [("wine", 3), ("fox", 3)] * 2
+        cursor.execute("PREPARE wine AS SELECT chunk_id, score FROM blend.lexical_search($1, 3)")
+        assert cursor.execute("EXECUTE wine ('wine')").fetchall() == expected
+        # What ended a transaction itself before it searches cannot be sent again.
+        with pytest.raises(psycopg.Error, match="invalid transaction termination"):
+            cursor.execute("DO $$ BEGIN COMMIT; PERFORM blend.lexical_search('sea ' || 7); END $$")
+
+
+def test_cursors_and_portals_give_rows_bit_by_bit(told: dict[str, Any], client: Database) -> None:
+    url = make_conninfo(told["url"], port=client.connection.info.port)
+    many = "SELECT g, h.chunk_id FROM generate_series(1, 9) AS g,"
+    many += " LATERAL blend.lexical_search('wine ' || %s || g, 3) AS h"
+    with psycopg.connect(url) as connection:
+        expected = connection.execute(many.encode(), ("x",)).fetchall()
+        with connection.cursor("bits") as cursor:
+            cursor.execute(many.encode(), ("x",))
+            found = cursor.fetchmany(4)
+            # Another statement of the transaction, the same search among them, is in between.
+            assert connection.execute(many.encode(), ("x",)).fetchall() == expected
+            assert found + cursor.fetchall() == expected
+        assert len(expected) == 27
+        with connection.cursor("stays", withhold=True) as cursor:
+            cursor.execute(many.encode(), ("y",))
+            connection.commit()
+            assert cursor.fetchall() == expected
+        with pytest.raises(psycopg.errors.InvalidCursorName):
+            connection.execute("FETCH 1 FROM bits")

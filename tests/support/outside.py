@@ -1,11 +1,15 @@
-"""Searches by the program outside the backend, read as the server would give them."""
+"""A library, its program inside and outside of the backend, and rows as the server gives them."""
 
 import json
 from typing import Any
 
+import psycopg
+
 from pgblend.cli.search.calls_outside import SearchArguments, search
 from pgblend.cli.search.outside import Connection, StatementError
 from pgblend.plpy.base.session import UserError
+from pgblend.sql import render
+from pgblend.sql.outside import with_stand_ins
 from support.database import Database
 from support.random_searches import LANGUAGES, SEARCHES, VECTOR, WORDS, Search
 from support.shards import embed
@@ -18,6 +22,8 @@ _ONLY = {
 }
 _COLUMNS = "SELECT r.* FROM json_populate_recordset(NULL::blend.search_result, %s) AS r"
 _JSON = ("metadata", "arms", "details")
+# A busy machine is no reason to search without words.
+WAIT = "SELECT set_setting('timeouts_ms', '{\"lexical\": 60000, \"total\": 60000}')"
 _INGEST = "SELECT ingest_document(%s, %s, %s, %s, language => %s)"
 _TITLES = ["", "Wine", "Fox and sea"]
 
@@ -33,6 +39,14 @@ def fill_library(database: Database) -> None:
         database.rows(_INGEST, *values)
     database.rows("SELECT create_embedding_space('s', 'm', 8, probe => false)")
     embed(database, "s", 8)
+
+
+def take_python_away(url: str) -> None:
+    """Put stand-ins in the place of all PL/Python routines."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("SET search_path = pg_catalog, blend, public")
+        connection.execute(with_stand_ins(render()).encode(), prepare=False)
+        connection.execute("DROP EXTENSION plpython3u")
 
 
 def asked_of(given: Search) -> SearchArguments:

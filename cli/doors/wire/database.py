@@ -1,48 +1,35 @@
 """The program's Database over a session of the door."""
 
-import struct
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from itertools import islice
-from typing import Any
+from typing import Any, LiteralString
 
-import psycopg
-from psycopg.adapt import AdaptersMap, Transformer
-from psycopg.pq import Format
 from psycopg.sql import SQL, Literal
 
-from pgblend.cli.doors.wire import messages as wire
+from pgblend.cli.doors.wire.foreseen import Asked, Foreseen
+from pgblend.cli.doors.wire.prepared import Prepared, read_rows, requests_of
 from pgblend.cli.doors.wire.session import NEEDS_ANSWER, ServerError, Session
 from pgblend.cli.doors.wire.telling import telling
-from pgblend.cli.search.outside import (
-    SETTINGS,
-    Outside,
-    StatementError,
-    Typed,
-    adapt_values,
-    settings_of,
-)
+from pgblend.cli.search.outside import SETTINGS, Outside, StatementError, Typed, settings_of
 from pgblend.plpy.base.session import Rows, UserError
 
-_BEGUN = "SAVEPOINT pgblend_begun"
+_BEGUN: LiteralString = "SAVEPOINT pgblend_begun"
 _AS_BEGUN = "ROLLBACK TO SAVEPOINT pgblend_begun"
 _BEFORE = "SELECT " + ", ".join(
     f"pg_catalog.current_setting('{name}', true) AS \"{name}\""
     for name in (*SETTINGS, "search_path", "role")
 )
 _MOST_ROUNDS = 10  # of answers that need others
-_NONE = struct.pack("!i", -1)
 
 
-class _Context:
-    """What psycopg's Transformer asks of a connection."""
+class NotAllowedError(Exception):
+    """The session may not be who asks, and `problem` says why."""
 
-    adapters = AdaptersMap(psycopg.adapters)
-    connection = None
-
-
-adapt_values(_Context.adapters)
-_VALUES = Transformer(_Context())
+    def __init__(self, error: ServerError) -> None:
+        self.problem = _statement_error(error.fields)
+        super().__init__(str(self.problem))
 
 
 class SessionDatabase(Outside):
@@ -59,20 +46,27 @@ class SessionDatabase(Outside):
         self._session, self._answer = session, answer
         self._told: list[str] = []
         self._writes = False
+        self._path = ""  # the search_path that the program expects, once it is known
+        self._prepared = Prepared()
+        self.foreseen = Foreseen()
         super().__init__()
 
     @contextmanager
     def begun(self, settings: dict[str, str], writes: bool) -> Iterator[None]:
         """Set what the caller has and the program expects; what it writes stays.
 
-        The role is the caller's: who may not become it has no answer.
+        The role is the caller's: who may not become it has no answer (NotAllowedError).
         """
         self._told, self._writes = [], writes
         before = read_rows(self._session.ask(_BEFORE))[0] if writes else {}
-        try:
-            self._session.ask(f"{settings_of(settings).as_string()}; {_BEGUN}")
-        except ServerError as error:
-            raise _statement_error(error.fields) from None
+        if self._path and not writes:
+            self._session.post(_settings_text((*settings.items(), ("search_path", self._path))))
+        else:
+            try:
+                found = self._session.ask(f"{settings_of(settings).as_string()}; {_BEGUN}")
+            except ServerError as error:
+                raise NotAllowedError(error) from None
+            (self._path,) = read_rows(found)[-1].values()
         yield
         if writes:
             given = (
@@ -83,33 +77,74 @@ class SessionDatabase(Outside):
             self._session.ask(SQL("SELECT {}").format(SQL(", ").join([*given])).as_string())
 
     def _rows(self, statement: str, given: list[Typed]) -> Rows:
-        requests = _requests(statement, given)
-        for _ in range(_MOST_ROUNDS):
+        asked = Asked(statement, tuple(given))
+        if (known := self.foreseen.take(asked)) is not None:
+            return known
+        if along := self.foreseen.along(asked):
             try:
-                found = read_rows(self._session.exchange(requests))
+                found, *ahead = self._exchange([asked, *along])
+            except ServerError:
+                self._go_back()
+            else:
+                self.foreseen.ran(asked)
+                for one, rows in zip(along, ahead, strict=True):
+                    self.foreseen.came(one, rows)
+                return found
+        return self._asked_alone(asked)
+
+    def _asked_alone(self, asked: Asked) -> Rows:
+        for _ in range(_MOST_ROUNDS):
+            settings: list[Asked] = []
+            if self.foreseen.is_astray:
+                if self.foreseen.has_set:
+                    self._go_back()
+                settings = self.foreseen.settings()
+            try:
+                *_, found = self._exchange([*settings, asked])
             except ServerError as error:
                 fields = error.fields
             else:
+                self.foreseen.ran(asked)
                 if self._writes:
-                    self._session.ask(f"RELEASE {_BEGUN}; {_BEGUN}")
+                    self._session.post(f"RELEASE {_BEGUN}; {_BEGUN}")
+                    self.foreseen.gone_back(kept=True)
                 return found
-            self._session.ask(_AS_BEGUN)
-            if fields.get("C") != NEEDS_ANSWER or not self._learns(requests):
+            self._go_back()
+            is_told = fields.get("C") == NEEDS_ANSWER and self._learns(asked)
+            if not (is_told or self._prepared.forgets(fields)):
                 break
         raise _statement_error(fields)
 
-    def _learns(self, requests: bytes) -> bool:
+    def _go_back(self) -> None:
+        self._session.post(_AS_BEGUN)
+        self.foreseen.gone_back()
+
+    def _exchange(self, asked: Sequence[Asked]) -> list[Rows]:
+        """Send statements at once and return their rows."""
+        try:
+            return self._prepared.rows(self._session, asked)
+        except ServerError as error:
+            if error.is_posted and not self._writes:
+                raise NotAllowedError(error) from None
+            raise
+
+    def _learns(self, asked: Asked) -> bool:
         """Have the answers made that a statement needs; say whether there are any."""
-        self._session.ask(telling(self._told, gathers=True))
-        calls = self._session.gather(requests)
-        self._session.ask(_AS_BEGUN)
+        self._session.post(telling(self._told, gathers=True))
+        calls = self._session.gather(requests_of(asked))
+        self._go_back()
         told, self._told = self._told, []
         for call in calls:
             told.append(self._answer(call))
         self._told = told
         if told:
-            self._session.ask(telling(told))
+            self._session.post(telling(told))
         return bool(calls)
+
+
+@lru_cache
+def _settings_text(settings: tuple[tuple[str, str], ...]) -> str:
+    return settings_of(dict(settings), _BEGUN).as_string()
 
 
 def _statement_error(fields: dict[str, str]) -> StatementError:
@@ -158,54 +193,3 @@ class _Cursor:
     def fetch(self, most: int) -> list[Any]:
         """Return the next rows."""
         return [*islice(self._rows, most)]
-
-
-def _requests(statement: str, given: list[Typed]) -> bytes:
-    """Return the messages that run a statement with its values as texts."""
-    oids = struct.pack(f"!h{len(given)}I", len(given), *(one.oid for one in given))
-    texts = (None if one.text is None else one.text.encode() for one in given)
-    values = b"".join(
-        _NONE if text is None else struct.pack("!i", len(text)) + text for text in texts
-    )
-    return (
-        wire.message(wire.PARSE, b"\0" + wire.text(statement) + oids)
-        + wire.message(wire.BIND, b"\0\0" + struct.pack("!hh", 0, len(given)) + values + b"\0\0")
-        + wire.message(wire.DESCRIBE, b"P\0")
-        + wire.message(wire.EXECUTE, b"\0" + bytes(4))
-        + wire.message(wire.SYNC)
-    )
-
-
-def read_rows(answer: list[bytes]) -> Rows:
-    """Return the rows of an answer."""
-    columns: list[tuple[str, Callable[[Any], Any]]] = []
-    rows: list[dict[str, Any]] = []
-    for part in answer:
-        if part[:1] == wire.COLUMNS:
-            columns = [*_columns(part)]
-        elif part[:1] == wire.ROW:
-            rows.append(dict(_values(part, columns)))
-    return rows
-
-
-def _columns(description: bytes) -> Iterator[tuple[str, Callable[[Any], Any]]]:
-    (count,), at = struct.unpack_from("!h", description, 5), 7
-    for _ in range(count):
-        end = description.index(b"\0", at)
-        _, _, oid, _, _, _ = struct.unpack_from("!IhIhih", description, end + 1)
-        yield description[at:end].decode(), _VALUES.get_loader(oid, Format.TEXT).load
-        at = end + 19
-
-
-def _values(
-    row: bytes, columns: list[tuple[str, Callable[[Any], Any]]]
-) -> Iterator[tuple[str, Any]]:
-    at = 7
-    for name, load in columns:
-        (length,) = struct.unpack_from("!i", row, at)
-        at += 4
-        if length < 0:
-            yield name, None
-        else:
-            yield name, load(row[at : at + length])
-            at += length

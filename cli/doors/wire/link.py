@@ -5,7 +5,7 @@ import select
 import socket
 import ssl
 
-_PIECE = 1 << 18
+_PIECE = 1 << 16  # more than 128 KiB would be mapped anew for each
 # So much may wait to be sent before nothing more is read for it.
 _MOST_WAITING = 1 << 20
 _COMES = select.POLLIN | select.POLLHUP | select.POLLERR | select.POLLNVAL
@@ -83,15 +83,25 @@ class Link:
                 return
 
 
-def wait(*sides: tuple[Link, bool]) -> None:
-    """Wait until a link can be read, where its sign says so, or written; read and send there."""
-    poll = select.poll()
-    by_number = {}
-    for link, reads in sides:
-        link.flush()
-        if link.is_gone:
-            return
-        by_number[link.socket.fileno()] = link
-        poll.register(link.socket, link.events(reads))
-    for number, event in poll.poll():
-        by_number[number].handle(event)
+class Waiter:
+    """Waits for links together."""
+
+    def __init__(self, *links: Link) -> None:
+        self._links = {link.socket.fileno(): link for link in links}
+        self._events = {number: link.events(True) for number, link in self._links.items()}
+        self._poll = select.poll()
+        for number, events in self._events.items():
+            self._poll.register(number, events)
+
+    def wait(self, *reads: bool) -> None:
+        """Wait until one can be read, where its sign says so, or written; read and send there."""
+        for (number, link), is_read in zip(self._links.items(), reads, strict=True):
+            link.flush()
+            if link.is_gone:
+                return
+            events = link.events(is_read)
+            if events != self._events[number]:
+                self._events[number] = events
+                self._poll.modify(number, events)
+        for number, event in self._poll.poll():
+            self._links[number].handle(event)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from pgblend.cli.doors.wire import messages as wire
-from pgblend.cli.doors.wire.link import Link, wait
+from pgblend.cli.doors.wire.link import Link
 from pgblend.cli.doors.wire.session import Answers, GoneError, ServerError, Session
 
 _log = logging.getLogger(__name__)
@@ -156,7 +156,7 @@ def log_in(session: Session) -> bool:
     """Hand the login on until the server waits for a statement; False where it refused."""
     client, server = session.client, session.server
     while not client.is_gone:
-        wait((client, True), (server, True))
+        session.both.wait(True, True)
         for request in wire.take_messages(client.received):
             server.put(request)
         if len(client.received) > _LONGEST_LOGIN:

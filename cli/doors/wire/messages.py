@@ -20,6 +20,7 @@ BIND: Final = b"B"
 DESCRIBE: Final = b"D"
 EXECUTE: Final = b"E"
 CALL: Final = b"F"  # of a function by its number
+CLOSE: Final = b"C"
 SYNC: Final = b"S"
 FLUSH: Final = b"H"
 TERMINATE: Final = b"X"
@@ -30,6 +31,8 @@ READY: Final = b"Z"
 COLUMNS: Final = b"T"
 ROW: Final = b"D"
 COPIED: Final = b"d"  # a row of COPY … TO STDOUT
+PARSED: Final = b"1"
+CLOSED: Final = b"3"
 COMPLETE: Final = b"C"
 ERROR: Final = b"E"
 NOTICE: Final = b"N"
@@ -61,6 +64,15 @@ def take_messages(buffer: bytearray) -> list[bytes]:
         at = end
     del buffer[:at]
     return found
+
+
+def state_after(answer: bytearray) -> bytes | None:
+    """Return the state that a session is ready in, where an answer is whole, else None."""
+    at, kind = 0, 0
+    while len(answer) - at >= _HEAD:
+        kind = answer[at]
+        at += 1 + int.from_bytes(answer[at + 1 : at + _HEAD], "big")
+    return bytes(answer[-1:]) if kind == READY[0] and at == len(answer) else None
 
 
 def take_start(buffer: bytearray) -> tuple[int, bytes] | None:

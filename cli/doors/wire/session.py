@@ -9,15 +9,31 @@ import contextlib
 import re
 import socket
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from pgblend.cli.doors.wire import messages as wire
-from pgblend.cli.doors.wire.link import Link, wait
+from pgblend.cli.doors.wire.link import Link, Waiter
+from pgblend.cli.doors.wire.requests import (
+    controls,
+    declares,
+    sets_before,
+    statement_of,
+    takes_unnamed,
+)
 from pgblend.cli.doors.wire.telling import FORGET, telling
-from pgblend.cli.doors.wire.turn import Turn
+from pgblend.cli.doors.wire.turn import PLAIN, Turn
+from pgblend.plpy.base.session import keep_value
 
 NEEDS_ANSWER = "PB017"
+_NEEDED = b"C" + NEEDS_ANSWER.encode() + b"\0"  # within an error
+_ENDS = (wire.QUERY, wire.SYNC)  # of a turn
+_MAKES = frozenset(
+    (b"CREATE FUNCTION", b"CREATE PROCEDURE", b"CREATE VIEW", b"CREATE MATERIALIZED VIEW")
+)
+_MOST_KEPT = 1000  # names of what was reached together
+_MOST_AT_ONCE = 1 << 16  # bytes of an answer
+_OF_ROWS = (wire.ROW, wire.COPIED)
 _MOST_ANSWERS = 10_000  # of one turn
 _SAVE = "SAVEPOINT pgblend_door"
 _TAKE_BACK = "ROLLBACK TO SAVEPOINT pgblend_door"
@@ -28,25 +44,6 @@ _BEGIN_WITHIN = (
     + wire.message(wire.EXECUTE, b"\0" + bytes(4))
 )
 _SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ"
-# A savepoint before one of these would stand in its way.
-_CONTROLS = re.compile(
-    rb"(?:^|;|\0)\s*(?:begin|start|commit|end|rollback|abort|savepoint|release|prepare\s+transaction"
-    rb"|set\s+(?:local\s+)?(?:transaction|session))\b",
-    re.IGNORECASE,
-)
-
-
-# An answer is made before the message that asks. What else this may set, the answer would not know;
-# role, groups and purpose are told with the call (sql/outside.py).
-_SETS = re.compile(
-    rb"(?:^|;|\0)\s*(?:set|reset|discard)\b|\bset_config\s*\(\s*(?!'(?:role|pgblend\.groups"
-    rb"|pgblend\.purpose)')",
-    re.IGNORECASE,
-)
-
-
-def _sets_before(request: bytes) -> bool:
-    return request[:1] in (wire.QUERY, wire.PARSE) and bool(_SETS.search(request[5:]))
 
 
 class GoneError(Exception):
@@ -56,8 +53,9 @@ class GoneError(Exception):
 class ServerError(Exception):
     """What the server answered to a statement of the door's."""
 
-    def __init__(self, answer: bytes, whole: list[bytes]) -> None:
+    def __init__(self, answer: bytes, whole: list[bytes], is_posted: bool) -> None:
         self.answer, self.fields, self.whole = answer, wire.fields_of(answer), whole
+        self.is_posted = is_posted  # nobody waited for it
         super().__init__(self.fields.get("M", ""))
 
 
@@ -74,8 +72,11 @@ def _is_a_stand_in_s(info: Mapping[str, str]) -> bool:
 class Answers(Protocol):
     """Who knows which statements reach stand-ins, and answers these."""
 
-    def reaches(self, statement: bytes) -> bool:
-        """Whether a statement may call a stand-in."""
+    def reached(self, statement: bytes) -> frozenset[bytes]:
+        """Return the names in a statement that may call a stand-in."""
+
+    def learn(self) -> None:
+        """Read again what reaches stand-ins: some functions or views are new."""
 
     def has_effects(self, call: str) -> bool:
         """Whether the answer to a call is to be made in the transaction that it is told in."""
@@ -89,11 +90,19 @@ class Session:
 
     def __init__(self, client: Link, server: Link) -> None:
         self.client, self.server = client, server
+        self.both, self._there = Waiter(client, server), Waiter(server)
         self.state = wire.IDLE
         self._asked: deque[bytes] = deque()
+        self._whole: list[bytes] = []  # a turn that was handed on at once
         self._turn: Turn | None = None
-        self._reaching: dict[bytes, bool] = {}  # prepared statements by name
-        self._unheeded = 0  # answers to the door's own statements that are still to come
+        self._prepared: dict[bytes, frozenset[bytes]] = {}  # what is reached, by statement's name
+        self._unnamed = b""  # the Parse of the client's last statement without a name
+        self._knows_less = False  # there are functions or views that it does not know
+        self._is_unnamed_lost = False  # a statement of the door's took its place
+        self._asking: dict[frozenset[bytes], bool] = {}  # whether it asked for answers
+        self._kept: dict[str, str] = {}  # answers that cursors and portals need
+        self._came: deque[bytes] = deque()  # of the server, and not yet looked at
+        self._posted = 0  # statements of the door's own whose answers nobody waits for
         self._is_ending = False
 
     def hand_on(self) -> None:
@@ -102,7 +111,7 @@ class Session:
             for one, other in ((self.client, self.server), (self.server, self.client)):
                 other.put(one.received)
                 one.received.clear()
-            wait((self.client, self.server.takes_more()), (self.server, self.client.takes_more()))
+            self.both.wait(self.server.takes_more(), self.client.takes_more())
         self.client.put(self.server.received)
 
     def serve(self, answers: Answers) -> None:
@@ -111,9 +120,12 @@ class Session:
             self._asked.extend(wire.take_messages(self.client.received))
             self._hand_requests(answers)
             takes_more = self.server.takes_more() and not self._asked
-            wait((self.client, takes_more), (self.server, self.client.takes_more()))
-            for part in wire.take_messages(self.server.received):
-                self._hand_answer(part, answers)
+            self.both.wait(takes_more, self.client.takes_more())
+            if self._whole and self._is_whole_answer():
+                continue
+            self._came.extend(wire.take_messages(self.server.received))
+            while self._came:
+                self._hand_answer(self._came.popleft(), answers)
             turn = self._turn
             if turn and turn.wants_now and turn.need is None:
                 self.client.put(turn.shown())
@@ -132,33 +144,61 @@ class Session:
         """Run a statement of the door's and return its answer; ServerError where it failed."""
         return self.exchange(wire.query(statement))
 
+    def post(self, statement: str) -> None:
+        """Have a statement run before what is sent next; who waits for that has its error."""
+        self._is_unnamed_lost = True
+        self.server.put(wire.query(statement))
+        self._posted += 1
+
     def exchange(self, requests: bytes) -> list[bytes]:
         """Send what ends with the server being ready, and return its answer."""
-        self.server.put(requests)
-        found: list[bytes] = []
-        while not self.server.is_gone:
-            wait((self.server, True))
-            for part in wire.take_messages(self.server.received):
-                kind = part[:1]
-                if kind in (wire.NOTIFICATION, wire.PARAMETER):
-                    self.client.put(part)
-                elif kind != wire.READY:
-                    found.append(part)
-                elif self._unheeded:
-                    self._unheeded -= 1
-                    found.clear()
-                else:
-                    self.state = part[5:6]
-                    failed = [each for each in found if each[:1] == wire.ERROR]
-                    if failed:
-                        raise ServerError(failed[0], found)
-                    return found
-        raise GoneError
+        return self.exchange_all([requests])[0]
+
+    def exchange_all(
+        self, requests: Sequence[bytes], leaves: Collection[bytes] = ()
+    ) -> list[list[bytes]]:
+        """Send several at once; return their answers, ServerError with the first that failed.
+
+        Parts of a kind in `leaves` are left out.
+        """
+        self._is_unnamed_lost = True
+        for each in requests:
+            self.server.put(each)
+        posted, self._posted = self._posted, 0
+        answers: list[list[bytes]] = [[]]
+        failed: ServerError | None = None
+        while len(answers) <= posted + len(requests):
+            part = self._next_answer()
+            kind = part[:1]
+            if kind in (wire.NOTIFICATION, wire.PARAMETER):
+                self.client.put(part)
+            elif kind in wire.COPIES:
+                self.server.put(wire.message(b"f", wire.text("nothing is copied ahead")))
+            elif kind in leaves:
+                continue
+            elif kind != wire.READY:
+                answers[-1].append(part)
+                if kind == wire.ERROR and failed is None:
+                    failed = ServerError(part, answers[-1], len(answers) <= posted)
+            else:
+                self.state = part[5:6]
+                answers.append([])
+        if failed:
+            raise failed
+        return answers[posted:-1]
+
+    def _next_answer(self) -> bytes:
+        while not self._came:
+            if self.server.is_gone:
+                raise GoneError
+            self._there.wait(True)
+            self._came.extend(wire.take_messages(self.server.received))
+        return self._came.popleft()
 
     def gather(self, requests: bytes) -> list[str]:
         """Send what is taken back; return the calls that its stand-ins need answers for."""
         try:
-            found = self.exchange(requests)
+            (found,) = self.exchange_all([requests], leaves=_OF_ROWS)
         except ServerError as error:
             found = error.whole
         infos = (wire.fields_of(part) for part in found if part[:1] == wire.NOTICE)
@@ -168,13 +208,20 @@ class Session:
     # What the client asks.
 
     def _hand_requests(self, answers: Answers) -> None:
-        while self._asked:
+        while self._asked and not self._whole:
             kind, turn = self._asked[0][:1], self._turn
             copies = kind in wire.COPY_PARTS or (
                 turn is not None and (turn.is_copying or (turn.has_copied and kind == wire.SYNC))
             )
             if turn and not copies and (turn.is_asked or turn.is_synced):
                 return
+            if turn is None and self._knows_less and self.state != wire.FAILED:
+                self._knows_less = False
+                answers.learn()
+                self._asking.clear()
+                self._prepared.clear()
+            if turn is None and (self._hands_whole(answers) or self._answers_ahead(answers)):
+                continue
             request = self._asked.popleft()
             if copies or kind == wire.TERMINATE:
                 self.server.put(request)
@@ -183,10 +230,83 @@ class Session:
                 turn = self._turn = Turn(self.state)
             self._hand_request(turn, request, answers)
 
+    def _hands_whole(self, answers: Answers) -> bool:
+        """Hand a turn on that is here whole, and reaches nothing of ours.
+
+        Of its answer only the end is looked for: that is what most statements take.
+        """
+        if self._asked[-1][:1] not in _ENDS or self._posted:
+            return False
+        for place, request in enumerate(self._asked, 1):
+            kind = request[:1]
+            if kind not in PLAIN or self._reached(request, answers):
+                return False
+            if kind in _ENDS and place < len(self._asked):
+                return False
+            if self._is_unnamed_lost and takes_unnamed(request):
+                return False
+        self._whole = [*self._asked]
+        self.server.put(b"".join(self._whole))
+        self._asked.clear()
+        return True
+
+    def _is_whole_answer(self) -> bool:
+        """Hand an answer on that is here whole; what is long, or asks, is looked at as a turn."""
+        received = self.server.received
+        if not received:
+            return True
+        state = wire.state_after(received) if len(received) < _MOST_AT_ONCE else None
+        is_handed = state is not None and _NEEDED not in received
+        if state is not None and is_handed:
+            self.state = state
+            if state == wire.IDLE:
+                self._kept.clear()
+            self.client.put(received)
+            received.clear()
+        else:
+            self._turn = Turn(self.state)
+            for request in self._whole:
+                self._turn.ask(request)
+        self._whole = []
+        return is_handed
+
+    def _answers_ahead(self, answers: Answers) -> bool:
+        """Begin a turn with the answers that it needs, unless one like it asked for none."""
+        if self.state == wire.FAILED:
+            return False
+        turn = Turn(self.state)
+        for request in self._asked:
+            turn.reached |= self._reached(request, answers)
+            if turn.relies_on_unnamed(request):
+                turn.unnamed = self._unnamed
+            turn.ask(request)
+            if turn.is_asked:
+                break
+        if not (turn.is_asked and turn.reached and self._asking.get(turn.reached, True)):
+            return False
+        if not turn.is_plain or (self.state == wire.IDLE and any(map(declares, turn.requests))):
+            return False
+        for _ in range(turn.count):
+            self._asked.popleft()
+        self._turn = turn
+        if self.state == wire.IN_TRANSACTION:
+            self._save(turn)
+        self._repeat(turn, answers)
+        return True
+
     def _hand_request(self, turn: Turn, request: bytes, answers: Answers) -> None:
-        may_reach = self._may_reach(request, answers)
-        if may_reach and self.state == wire.IN_TRANSACTION and not turn.requests:
-            self._save(turn, request)
+        reached = self._reached(request, answers)
+        turn.reached |= reached
+        if (
+            reached
+            and self.state == wire.IN_TRANSACTION
+            and not (turn.requests or controls(request))
+        ):
+            self._save(turn)
+        if turn.relies_on_unnamed(request) and not turn.unnamed:
+            turn.unnamed = self._unnamed
+            if self._is_unnamed_lost and turn.unnamed:
+                self.server.put(turn.restored())
         turn.ask(request)
         if turn.skips:
             if turn.is_asked:
@@ -196,12 +316,10 @@ class Session:
         else:
             self.server.put(request)
 
-    def _save(self, turn: Turn, request: bytes) -> None:
+    def _save(self, turn: Turn) -> None:
         """Have a savepoint stand before what may reach a stand-in."""
-        if not _CONTROLS.search(request[5:]):
-            self.server.put(wire.query(_SAVE))
-            self._unheeded += 1
-            turn.saved = True
+        self.post(f"{FORGET}; {_SAVE}" if self._kept else _SAVE)
+        turn.saved = True
 
     def _sync(self, turn: Turn) -> None:
         """Have the server say that it is ready, in a transaction that goes on.
@@ -210,22 +328,25 @@ class Session:
         """
         if turn.began == wire.IDLE and not turn.opened and turn.need is None:
             self.server.put(_BEGIN_WITHIN)
+            self._is_unnamed_lost = True
             turn.hides_begin = True
         self.server.put(wire.message(wire.SYNC))
         turn.is_synced = True
 
-    def _may_reach(self, request: bytes, answers: Answers) -> bool:
+    def _reached(self, request: bytes, answers: Answers) -> frozenset[bytes]:
         match request[:1]:
             case wire.QUERY:
-                return answers.reaches(request[5:])
+                return answers.reached(statement_of(request))
             case wire.PARSE:
-                name, statement = wire.texts_of(request[5:], 2)
-                self._reaching[name] = answers.reaches(statement)
-                return self._reaching[name]
+                reached = answers.reached(statement_of(request))
+                self._prepared[wire.texts_of(request[5:], 1)[0]] = reached
+                if request[5:6] == b"\0":
+                    self._unnamed, self._is_unnamed_lost = request, False
+                return reached
             case wire.BIND:
                 _, name = wire.texts_of(request[5:], 2)
-                return self._reaching.get(name, False)
-        return False
+                return self._prepared.get(name, frozenset())
+        return frozenset()
 
     # What the server answers.
 
@@ -233,8 +354,8 @@ class Session:
         kind, turn = part[:1], self._turn
         if kind in (wire.NOTIFICATION, wire.PARAMETER):
             self.client.put(part)
-        elif self._unheeded:
-            self._unheeded -= kind == wire.READY
+        elif self._posted:
+            self._posted -= kind == wire.READY
         elif turn is None:
             self.client.put(part)
         elif kind == wire.READY:
@@ -267,17 +388,19 @@ class Session:
         """Say why a turn cannot be sent again."""
         if turn.problem:
             return turn.problem
-        if any(_sets_before(request) for request in turn.requests):
+        if any(map(sets_before, turn.requests)):
             return "it comes with statements that change settings: send those by themselves"
         if len(turn.calls) >= _MOST_ANSWERS:
             return f"it needs more than {_MOST_ANSWERS} answers"
         if turn.began != wire.IDLE and not turn.saved:
+            self._knows_less = True
             return "in a transaction its text names no routine that needs the program"
         return ""
 
     def _end(self, turn: Turn, answers: Answers) -> None:
         """End a turn whose answer is whole, or a part of it; or send it again."""
         turn.is_synced = False
+        self._settle(turn)
         if turn.need is not None:
             self._repeat(turn, answers)
             return
@@ -285,20 +408,46 @@ class Session:
             turn.hides_begin, turn.opened = False, not turn.has_failed
             turn.held[-3:] = turn.held[-3:] if turn.has_failed else []
         is_failed = turn.has_failed
-        if turn.opened and turn.is_asked and not turn.has_begun and self.state != wire.IDLE:
-            try:
-                self.ask("ROLLBACK" if self.state == wire.FAILED else "COMMIT")
-            except ServerError as error:
-                turn.hold(error.answer)
-        elif self.state == wire.IN_TRANSACTION and (turn.saved or turn.told):
-            self.ask("; ".join([_KEEP] * turn.saved + [FORGET] * bool(turn.told)))
+        self._knows_less |= any(tag in _MAKES for tag in turn.tags)
+        if not turn.has_ended:
+            self._put_ending(turn, self.state)
+            self._settle(turn)
         self.client.put(turn.shown())
         if turn.is_asked:
             self.client.put(wire.ready(self.state))
             self._turn = None
+            if self.state == wire.IDLE:
+                self._kept.clear()
         else:
             turn.skips = is_failed
             turn.next_part()
+
+    def _put_ending(self, turn: Turn, state: bytes) -> None:
+        """Have what the door began for a turn end with it."""
+        ending = ""
+        if turn.opened and turn.is_asked and not turn.has_begun:
+            ending = "COMMIT" if state != wire.IDLE else ""
+        elif state == wire.IN_TRANSACTION:
+            if turn.is_bit_by_bit:
+                self._kept.update(turn.told)
+            forgets = bool(turn.told or (self._kept and turn.saved))
+            parts = [_KEEP] * turn.saved + [FORGET] * forgets
+            if forgets and self._kept:
+                parts.append(telling(self._kept.values()))
+            ending = "; ".join(parts)
+        if ending:
+            self.server.put(wire.query(ending))
+            turn.is_ending = turn.has_ended = True
+
+    def _settle(self, turn: Turn) -> None:
+        """Wait for the answer to a turn's ending; where the turn failed, nothing was kept."""
+        if turn.is_ending:
+            turn.is_ending = False
+            try:
+                self.exchange_all([b""])
+            except ServerError as error:
+                if turn.need is None and not turn.has_failed:
+                    turn.hold(error.answer)
 
     def _repeat(self, turn: Turn, answers: Answers) -> None:
         """Have answers made by the state before the turn, tell them, and send the turn again.
@@ -306,10 +455,19 @@ class Session:
         What it needs is gathered by a turn that is taken back: an error may come from anybody's
         code, and need more than one answer.
         """
+        turn.has_ended, is_asked_for = False, turn.need is not None
         self._begin_again(turn)
-        self.ask(telling(turn.told.values(), gathers=True))
-        gathered = [call for call in self.gather(turn.again()) if call not in turn.calls]
+        self.post(telling(turn.told.values(), gathers=True))
+        gathered = [
+            call for call in self.gather(turn.again(gathers=True)) if call not in turn.calls
+        ]
         turn.calls += gathered
+        if turn.reached:
+            keep_value(self._asking, turn.reached, bool(gathered), _MOST_KEPT)
+        if not (gathered or is_asked_for):  # it was only like one that asked
+            self._take_back(turn)
+            self.server.put(turn.again())
+            return
         if not gathered:
             turn.problem = "nothing that it could answer asked for it"
         self._begin_again(turn, _SNAPSHOT)
@@ -321,16 +479,22 @@ class Session:
             if answers.has_effects(call):
                 turn.told[call] = answers.tell(call)
         if turn.told:
-            self.ask(telling(turn.told.values()))
+            self.post(telling(turn.told.values()))
         turn.hides_begin, turn.is_synced = False, not turn.is_asked
         self.server.put(turn.again())
+        if turn.is_asked and turn.is_plain:
+            self._put_ending(turn, wire.IN_TRANSACTION)
 
     def _begin_again(self, turn: Turn, begin: str = "BEGIN") -> None:
         """Take back all that was done since the turn began; be in a transaction."""
+        self._take_back(turn)
+        if not turn.saved:
+            self.post(begin)
+            turn.opened = True
+
+    def _take_back(self, turn: Turn) -> None:
         if turn.saved:
-            self.ask(_TAKE_BACK)
-            return
-        if self.state != wire.IDLE:
-            self.ask("ROLLBACK")
-        self.ask(begin)
-        turn.opened = True
+            self.post(_TAKE_BACK)
+        elif self.state != wire.IDLE:
+            self.post("ROLLBACK")
+            turn.opened = False

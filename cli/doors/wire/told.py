@@ -14,10 +14,12 @@ from functools import cache
 from textwrap import indent
 from typing import Any
 
-from pgblend.cli.doors.wire.database import Plpy, SessionDatabase, read_rows
+from pgblend.cli.doors.wire import messages as wire
+from pgblend.cli.doors.wire.database import NotAllowedError, Plpy, SessionDatabase
+from pgblend.cli.doors.wire.prepared import read_rows
 from pgblend.cli.doors.wire.session import GoneError, Session
 from pgblend.cli.search.outside import StatementError, literal
-from pgblend.plpy.base.session import UserError
+from pgblend.plpy.base.session import UserError, keep_value
 from pgblend.plpy.graph.links import link_target
 from pgblend.plpy.graph.store import checked_links
 from pgblend.plpy.lexical.records import pack_chunks
@@ -38,24 +40,41 @@ _NAMES = """
     SELECT p.proname, pg_catalog.concat(p.prosrc, pg_catalog.pg_get_function_sqlbody(p.oid))
     FROM pg_catalog.pg_proc AS p
     INNER JOIN pg_catalog.pg_namespace AS n ON n.oid = p.pronamespace
-    WHERE n.nspname !~ '^(pg_|information_schema$|pgblend$|blend$)'
+    WHERE n.oid = pg_catalog.pg_my_temp_schema()
+        OR n.nspname !~ '^(pg_|information_schema$|pgblend$|blend$)'
     UNION ALL
     SELECT c.relname, pg_catalog.pg_get_viewdef(c.oid)
     FROM pg_catalog.pg_class AS c
     INNER JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
     WHERE c.relkind = ANY ('{v,m}')
-        AND n.nspname !~ '^(pg_|information_schema$|pgblend|blend$)'
+        AND (n.oid = pg_catalog.pg_my_temp_schema()
+            OR n.nspname !~ '^(pg_|information_schema$|pgblend|blend$)')
 """
 _MOST_ROUNDS = 5  # of views on views
+_AROUND = {
+    wire.IDLE: ("BEGIN", "COMMIT"),
+    wire.IN_TRANSACTION: (
+        "SAVEPOINT pgblend_names",
+        "ROLLBACK TO SAVEPOINT pgblend_names; RELEASE SAVEPOINT pgblend_names",
+    ),
+}
 # Statements that call a stand-in without naming one.
-_HIDDEN = re.compile(rb"\s*(?:execute|fetch|move)\b", re.IGNORECASE)
+_HIDDEN = re.compile(rb"^\s*execute\b", re.IGNORECASE)
+_MOST_KEPT, _LONGEST_KEPT = 1000, 1000  # statements whose names are kept, and their bytes
 
 
 def answers_of(session: Session) -> "ProgramAnswers | None":
     """Return what answers a session's stand-ins; None where its database has none."""
+    reaching = _reaching(session)
+    return None if reaching is None else ProgramAnswers(session, reaching)
+
+
+def _reaching(session: Session) -> re.Pattern[bytes] | None:
+    """Return what is found in a statement that may call a stand-in; None where there is none."""
+    begin, end = _AROUND[session.state]
     # Whoever set the session's search_path, operators are PostgreSQL's own.
     path = "SET LOCAL search_path = pg_catalog, pg_temp"
-    rows = read_rows(session.ask(f"BEGIN; {path}; {_NAMES}; COMMIT"))
+    rows = read_rows(session.ask(f"{begin}; {path}; {_NAMES}; {end}"))
     names = [row["name"] for row in rows if not row["text"]]
     if not names:
         return None
@@ -67,7 +86,7 @@ def answers_of(session: Session) -> "ProgramAnswers | None":
         names += found
         if not found:
             break
-    return ProgramAnswers(session, _pattern(names))
+    return _pattern(names)
 
 
 def _pattern(names: Sequence[str]) -> re.Pattern[bytes]:
@@ -79,12 +98,24 @@ class ProgramAnswers:
     """Answers the stand-ins that one session's statements reach."""
 
     def __init__(self, session: Session, reaching: re.Pattern[bytes]) -> None:
-        self._reaching = reaching
+        self._session, self._reaching = session, reaching
+        self._reached: dict[bytes, frozenset[bytes]] = {}  # by statement
         self._db = SessionDatabase(session, self._answer)
 
-    def reaches(self, statement: bytes) -> bool:
-        """Whether a statement may call a stand-in: it names a routine or a view that does."""
-        return bool(_HIDDEN.match(statement) or self._reaching.search(statement))
+    def reached(self, statement: bytes) -> frozenset[bytes]:
+        """Return the names in a statement that may call a stand-in: of routines, views, EXECUTE."""
+        if (known := self._reached.get(statement)) is not None:
+            return known
+        found = frozenset(map(bytes.lower, self._reaching.findall(statement)))
+        found |= frozenset(map(bytes.lower, _HIDDEN.findall(statement)))
+        if len(statement) <= _LONGEST_KEPT:
+            keep_value(self._reached, statement, found, _MOST_KEPT)
+        return found
+
+    def learn(self) -> None:
+        """Read again which functions and views reach stand-ins: some are new."""
+        self._reaching = _reaching(self._session) or self._reaching
+        self._reached.clear()
 
     def has_effects(self, call: str) -> bool:
         """Whether the answer to a call is to be made in the transaction that it is told in."""
@@ -92,13 +123,17 @@ class ProgramAnswers:
 
     def tell(self, call: str) -> str:
         """Return the answer to a call, as `telling` takes it, from the session's transaction."""
-        settings = json.loads(call)["settings"]
-        given = {name: value for name, value in settings.items() if value is not None}
+        asked, writes = json.loads(call), self.has_effects(call)
+        given = {name: value for name, value in asked["settings"].items() if value is not None}
+        name, *arguments = asked["call"]
         try:
-            with self._db.begun(given, writes=self.has_effects(call)):
+            with (
+                self._db.begun(given, writes),
+                self._db.foreseen.call("" if writes else name, arguments),
+            ):
                 return self._answer(call)
-        except StatementError as error:  # it is not the session's to be who asks
-            return _entry(call, {"error": _error(error)})
+        except NotAllowedError as error:
+            return _entry(call, {"error": _error(error.problem)})
 
     def _answer(self, call: str) -> str:
         db = self._db
@@ -108,7 +143,7 @@ class ProgramAnswers:
             answer["value"] = _value(db, name, arguments)
         except (UserError, StatementError) as error:
             answer["error"] = _error(error)
-        except GoneError:
+        except (GoneError, NotAllowedError):
             raise
         except Exception as error:
             _log.exception("%s failed", name)

@@ -7,6 +7,13 @@ from collections import Counter, deque
 from dataclasses import dataclass, field
 
 from pgblend.cli.doors.wire import messages as wire
+from pgblend.cli.doors.wire.requests import (
+    controls,
+    in_full,
+    is_bit_by_bit,
+    sets_before,
+    takes_unnamed,
+)
 
 _MOST_HELD = 1 << 20  # bytes; an answer that is longer begins to flow
 _MOST_ASKED = 16 << 20  # bytes of a turn that can be sent again
@@ -14,6 +21,9 @@ _SHOWS = frozenset((wire.ROW, wire.COMPLETE, wire.ERROR, wire.COPIED))
 _BEGINS = frozenset((b"BEGIN", b"START TRANSACTION"))
 # After these a turn has done what cannot be taken back; a procedure may have ended a transaction.
 _ENDS = frozenset((b"COMMIT", b"ROLLBACK", b"PREPARE TRANSACTION", b"CALL", b"DO"))
+PLAIN = frozenset(
+    (wire.QUERY, wire.PARSE, wire.BIND, wire.DESCRIBE, wire.EXECUTE, wire.CLOSE, wire.SYNC)
+)
 _IN_TRANSACTION_ALREADY = "25001"
 
 
@@ -31,6 +41,10 @@ class Turn:
     has_copied: bool = False
     hides_begin: bool = False  # the last of its answer is that of the door's BEGIN
     skips: bool = False  # it failed, and the client's Sync is still to come
+    is_ending: bool = False  # its COMMIT or the like is sent, and not answered
+    has_ended: bool = False
+    count: int = 0  # of its messages
+    reached: frozenset[bytes] = frozenset()  # names in it that may call a stand-in
     problem: str = ""  # why it cannot be sent again
     need: bytes | None = None  # the error of a stand-in that nobody had told its answer
     calls: list[str] = field(default_factory=list)  # of stand-ins that need an answer
@@ -38,11 +52,14 @@ class Turn:
     tags: list[bytes] = field(default_factory=list)  # of its statements that ended well
     held: list[bytes] = field(default_factory=list)
     requests: list[bytes] = field(default_factory=list)
+    unnamed: bytes = b""  # the Parse of an earlier turn that it relies on
     _asked_size: int = 0
     _held_size: int = 0
     _shown: list[bytes] = field(default_factory=list)
     _expected: deque[bytes] = field(default_factory=deque)
-    _closes: deque[bool] = field(default_factory=deque)  # whether each is the door's
+    # Whether each answer to a Parse or a Close is for a message of the door's.
+    _parses: deque[bool] = field(default_factory=deque)
+    _closes: deque[bool] = field(default_factory=deque)
     _notices: Counter[bytes] = field(default_factory=Counter)
 
     @property
@@ -60,9 +77,23 @@ class Turn:
         """Whether more is held than should be."""
         return self._held_size > _MOST_HELD
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether it neither controls transactions nor sets or names anything that stays."""
+        return not self.problem and not any(
+            request[:1] not in PLAIN
+            or controls(request)
+            or sets_before(request)
+            or (request[:1] == wire.PARSE and request[5:6] != b"\0")
+            for request in self.requests
+        )
+
     def ask(self, request: bytes) -> None:
         """Keep a request."""
         kind = request[:1]
+        self.count += 1
+        if kind == wire.PARSE:
+            self._parses.append(False)
         self.is_asked = kind in (wire.QUERY, wire.SYNC, wire.CALL)
         self.wants_now = self.wants_now or kind == wire.FLUSH
         self._asked_size += len(request)
@@ -77,7 +108,9 @@ class Turn:
         kind = part[:1]
         if kind == wire.NOTICE and self._is_known(part):
             return
-        if kind == b"3" and self._closes and self._closes.popleft():
+        if kind == wire.CLOSED and self._closes and self._closes.popleft():
+            return
+        if kind == wire.PARSED and self._parses and self._parses.popleft():
             return
         if kind == wire.COMPLETE:
             tag = part[5:-1]
@@ -104,24 +137,43 @@ class Turn:
         now, self.held, self._held_size = b"".join(self.held), [], 0
         return now
 
-    def again(self) -> bytes:
+    @property
+    def is_bit_by_bit(self) -> bool:
+        """Whether its answers are needed until the transaction ends."""
+        return any(map(is_bit_by_bit, self.requests))
+
+    def again(self, gathers: bool = False) -> bytes:
         """Return the requests once more; what the client has already is not shown again.
 
-        A statement with a name is there still: it is closed before it is parsed anew.
+        A statement with a name is there still: it is closed before it is parsed anew. What
+        `gathers` brings in full what is asked for bit by bit.
         """
         self.need, self.held, self._held_size, self.tags = None, [], 0, []
-        self._expected, self._closes = deque(self._shown), deque()
-        parts = []
-        for request in self.requests:
+        self._expected, self._closes, self._parses = deque(self._shown), deque(), deque()
+        parts = [self.restored()] if self.unnamed else []
+        for request in map(in_full, self.requests) if gathers else self.requests:
             name = wire.texts_of(request[5:], 1)[0] if request[:1] == wire.PARSE else b""
             if name:
-                parts.append(wire.message(b"C", b"S" + name + b"\0"))
-            if name or request[:1] == b"C":
+                parts.append(wire.message(wire.CLOSE, b"S" + name + b"\0"))
+            if name or request[:1] == wire.CLOSE:
                 self._closes.append(bool(name))
+            if request[:1] == wire.PARSE:
+                self._parses.append(False)
             parts.append(request)
         if parts and parts[-1][:1] not in (wire.QUERY, wire.CALL):
             parts.append(wire.message(wire.SYNC))
         return b"".join(parts)
+
+    def restored(self) -> bytes:
+        """Return the Parse of the unnamed statement that it relies on; its answer is not shown."""
+        self._parses.append(True)
+        return self.unnamed
+
+    def relies_on_unnamed(self, request: bytes) -> bool:
+        """Whether a request takes an unnamed statement that was parsed before."""
+        return takes_unnamed(request) and not any(
+            one[:1] == wire.PARSE and one[5:6] == b"\0" for one in self.requests
+        )
 
     def has_executed(self) -> bool:
         """Whether something of its present part is executed."""
@@ -130,9 +182,10 @@ class Turn:
     def next_part(self) -> None:
         """Begin with the next part: all before is answered, and in a transaction."""
         self.began = wire.IN_TRANSACTION
-        self.saved = self.wants_now = False
+        self.saved = self.wants_now = self.has_ended = False
         self.problem = ""
         self.calls, self.told, self.requests, self._shown = [], {}, [], []
+        self.unnamed = b""
 
     def _is_known(self, notice: bytes) -> bool:
         """Whether the client has a notice, or it tells that the door's transaction is there."""

@@ -1,0 +1,51 @@
+"""Doors of SQL clients for tests: one in this process, one in its own."""
+
+import json
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from pgblend.cli.doors.wire.listener import PostgresDoor, ServerPlace
+from pgblend.cli.doors.wire.told import answers_of
+from support.waiting import wait_until
+
+
+@contextmanager
+def door_to(
+    url: str, server_tls: ssl.SSLContext | None = None, tls: ssl.SSLContext | None = None
+) -> Iterator[str]:
+    """A door to a database's server, in this process; yield the database's URL through it."""
+    given = conninfo_to_dict(url)
+    place = ServerPlace(str(given["host"]), int(given["port"] or 0), server_tls)
+    door = PostgresDoor(place, tls, 10, answers_of)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=door.serve, args=(listener,), daemon=True).start()
+        yield make_conninfo(url, host="127.0.0.1", port=listener.getsockname()[1])
+        listener.shutdown(socket.SHUT_RDWR)
+    door.close(0)
+
+
+@contextmanager
+def door_process(url: str, *options: str) -> Iterator[tuple[str, "subprocess.Popen[bytes]"]]:
+    """`pgblend door` to a database's server; yield the URL through it, and the process."""
+    given = conninfo_to_dict(url)
+    with tempfile.TemporaryDirectory() as folder:
+        ready = Path(folder) / "ready"
+        places = ("--server", f"{given['host']}:{given['port']}", "--listen", "127.0.0.1:0")
+        command = [sys.executable, "-m", "pgblend.cli.main", "door", *places, *options]
+        command += ["--server-tls", "off", "--ready-file", str(ready)]
+        with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+            try:
+                wait_until(ready.exists, process=process)
+                port = json.loads(ready.read_text())["url"].rpartition(":")[2]
+                yield make_conninfo(url, host="127.0.0.1", port=port), process
+            finally:
+                process.kill()
