@@ -12,6 +12,7 @@ from PIL import Image
 from pgblend.cli.base.extras import MODULES
 from pgblend.cli.operate.reference import commands_as_markdown
 from support.hidden_extras import run_without
+from support.sampled import sampled
 
 NEEDS = {
     "gateway": ["gateway"],
@@ -33,7 +34,7 @@ def test_all_help_is_there(tmp_path: Path) -> None:
     assert done.stdout == commands_as_markdown(), done.stderr
 
 
-@pytest.mark.parametrize("command", NEEDS)
+@pytest.mark.parametrize("command", sampled([*NEEDS], 3))
 def test_a_command_names_the_extra_that_it_lacks(command: str, tmp_path: Path) -> None:
     nowhere = "postgresql://postgres@127.0.0.1:1/x"
     done = run_without(tmp_path, "--database-url", nowhere, *command.split())

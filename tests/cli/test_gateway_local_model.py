@@ -153,6 +153,7 @@ def test_questions_go_before_batches(gateway: GatewayProcess) -> None:
     assert finished == ["question"] * 3 + ["batch"] * 2
 
 
+@pytest.mark.slow
 def test_threads_are_bounded_and_do_not_spin(gateway: GatewayProcess) -> None:
     process = model_process(gateway)
     finished: list[str] = []

@@ -141,6 +141,7 @@ def test_time_is_limited(run, connection, tmp_path):
     assert report.documents["added"] == 2
 
 
+@pytest.mark.slow
 @pytest.mark.fault("a folder of slow files", "a budget of time for all; the rest is named")
 def test_a_run_has_a_budget_of_time(run, connection, tmp_path):
     for number in range(3):

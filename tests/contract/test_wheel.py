@@ -39,6 +39,7 @@ def test_exactly_these_files(wheel: Path) -> None:
     assert packed == expected
 
 
+@pytest.mark.slow
 def test_it_migrates_without_the_repository(
     wheel: Path, tmp_path: Path, new_database: Callable[..., str]
 ) -> None:

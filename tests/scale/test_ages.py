@@ -46,6 +46,7 @@ def ranked(db: Database, search: str, options: dict[str, Any]) -> tuple[list[Any
     return [row[:2] for row in rows], [row[2] for row in rows]
 
 
+@pytest.mark.slow
 def test_dates_rank_filter_and_count_as_on_one_node(fresh_shards: Scale) -> None:
     scale = fresh_shards
     scale.one.rows(_STORE)

@@ -106,6 +106,7 @@ class Writing(CoordinatorDatabase):
     "query",
     ["red wyne", *(pytest.param(one, marks=pytest.mark.slow) for one in ("wyne haus", "wien"))],
 )
+@pytest.mark.slow
 def test_all_lists_are_of_one_moment(
     stored: Scale, database: CoordinatorDatabase, query: str
 ) -> None:

@@ -115,6 +115,7 @@ def told(scale: Scale, session: Database | None = None) -> list[Any]:
     return [*found, *(asked_of.rows(query) for query in GRAPH)]
 
 
+@pytest.mark.slow
 def test_a_split_changes_no_search_and_moves_each_document_once(
     scale: Scale, server: Server, template: str, tmp_path: Path
 ) -> None:

@@ -146,6 +146,7 @@ def test_an_admin_makes_no_token_for_a_role_to_come(
     admin.rows(make("role_oid", number))
 
 
+@pytest.mark.slow
 def test_a_restored_database_keeps_grants_and_tokens_and_binds_them(
     server: Server, template: str, role: str
 ) -> None:

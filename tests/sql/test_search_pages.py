@@ -70,7 +70,7 @@ def test_any_page_is_a_part_of_the_long_list(
 
 
 @pytest.mark.parametrize("name", SETTINGS)
-@pytest.mark.parametrize("limit", [1, 7])
+@pytest.mark.parametrize("limit", [pytest.param(1, marks=pytest.mark.slow), 7])
 def test_cursors_lead_through_the_long_list(library: Database, name: str, limit: int) -> None:
     whole = page(library, 100, SETTINGS[name])
     assert len(whole) >= 5

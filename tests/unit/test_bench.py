@@ -170,6 +170,7 @@ def test_long_passages_are_joined_from_short_ones(load: Any) -> None:
     assert list(joined(iter(["ab", "cd"]), 0)) == ["ab", "cd"]
 
 
+@pytest.mark.slow
 def test_quality_and_time_come_from_the_same_searches(load: Any, server: Any) -> None:
     corpora, peers = load("corpora"), load("bench_peers")
     blend, hand_written = load("systems.blend").Blend, load("systems.hand_written").HandWritten
