@@ -69,7 +69,8 @@ class ScoreReader:
             if not -_TOLERANCE <= score <= 1 + _TOLERANCE:
                 raise bad_answer(
                     f"{model} gave {score:.6g} for a score: expected 0 to 1. If its scores are"
-                    f" logits, name it in {LOGITS_VARIABLE} of gateway.env"
+                    f" logits, name it in {LOGITS_VARIABLE} of gateway.env; percent and other"
+                    " scales are not taken"
                 )
         return [min(1.0, max(0.0, score)) for score in scores]
 

@@ -41,6 +41,7 @@ _API_KEY = re.compile(r"api[ _-]?key|credentials", re.IGNORECASE)
 # What litellm puts before a message, once for each layer.
 _WRAPPER = re.compile(r"(?:litellm\.)?\b\w*(?:Error|Exception|Timeout)(?::| -) |LiteLLM: ")
 _UNREACHABLE = (httpx.TransportError, OSError)
+_SCORES = '{"results": [{"index": 0, "relevance_score": 0.5}, …]}'
 
 
 def to_gateway_error(
@@ -75,7 +76,7 @@ def to_gateway_error(
         missing = [] if key else litellm.validate_environment(model).get("missing_keys") or []
         if missing or _API_KEY.search(reason) or status in (401, 403):
             return _key_error(provider, missing, reason if not _answered(error) else "")
-    return _refusal(error, status, provider, reason)
+    return _refusal(error, status, provider, reason, kind)
 
 
 def _key_error(provider: str, missing: list[str], reason: str) -> GatewayError:
@@ -90,12 +91,15 @@ def _key_error(provider: str, missing: list[str], reason: str) -> GatewayError:
     return GatewayError(401, "provider_key_rejected", message)
 
 
-def _refusal(error: Exception, status: object, provider: str, reason: str) -> GatewayError:
+def _refusal(
+    error: Exception, status: object, provider: str, reason: str, kind: str
+) -> GatewayError:
     if isinstance(status, int) and 400 <= status < 500:
         message = f"{provider} refused the call: {reason}"
         return GatewayError(400, "provider_rejected_request", message)
     if not _answered(error):
-        message = f"{provider} gave an answer that cannot be read: {reason}"
+        expected = f" (expected {_SCORES})" if kind == "rerank" else ""
+        message = f"{provider} gave an answer that cannot be read{expected}: {reason}"
         return GatewayError(502, "provider_bad_response", message)
     message = f"{provider} failed: {reason}"
     return GatewayError(502, "provider_error", message, retry_after=_retry_after(error))

@@ -13,6 +13,7 @@ MARK = (
 # How a line begins that is no title above a line of = or -.
 NO_TITLE = re.compile(r"\s{4}|\s*(?:[-*+>|#`~]|$)")
 LONGEST = 200
+TITLE = 3  # how many times a word of the title counts (title_weight)
 CLOSING = re.compile(r"(?:[ \t]+#+)?\s*$")
 ADDRESS = re.compile(r"\]\([^)]*\)")
 
@@ -71,9 +72,9 @@ def heading_words(title: str, heading: str, text: str, own_headings: str) -> tup
 
     A word of a heading within counts twice more at level 3 or below, 3 times at 2, 4 times at 1:
     with the text itself 3 to 5, so that no text's short last passage has a word before a heading's.
-    The title's words do not, since they count as such. A heading that
-    the text begins with is within it, not above. Whoever writes chunks says what headings are, so
-    one counts only where it stands in the text, each behind the one before.
+    One that is the title counts as such already, so TITLE times less. A heading that the text
+    begins with is within it, not above. Whoever writes chunks says what headings are, so one counts
+    only where it stands in the text, each behind the one before.
     """
     if not own_headings:
         return heading, ""
@@ -86,7 +87,7 @@ def heading_words(title: str, heading: str, text: str, own_headings: str) -> tup
         found = text.find(sought := " ".join(words.split()), at)
         if found >= 0:
             at = found + len(sought)
-            within += [words] * (_more(len(marks)) if words != title else 0)
+            within += [words] * (_more(len(marks)) - TITLE * (words == title))
     return heading, ADDRESS.sub("]", "\n".join(within))
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from pgblend.cli.models.cross_encoders import ScoreReader, logit_models, sigmoid
 from pgblend.cli.models.errors import GatewayError
-from support.model_provider import GatewayProcess, ModelProvider
+from support.model_provider import Behaviour, GatewayProcess, ModelProvider
 
 DOCUMENTS = ["the sea", "red wine and white wine", "red and blue", "the sea"]
 
@@ -124,6 +124,15 @@ def test_scores_of_a_chat_model_that_are_not_taken(
     assert response.json()["error"]["message"].endswith(reason)
 
 
+def test_an_answer_of_another_shape(gateway: GatewayProcess, model_provider: ModelProvider) -> None:
+    """As SGLang's bare list and Voyage's `data` are."""
+    model_provider.behaviour = Behaviour(wrong_schema=True)
+    answer = rerank(gateway, documents=["of", "another", "shape"])
+    assert answer.status_code == 502
+    said = answer.json()["error"]["message"]
+    assert 'cannot be read (expected {"results": [{"index": 0, "relevance_score": 0.5}' in said
+
+
 def test_too_many_documents_for_a_chat_model(
     gateway: GatewayProcess, model_provider: ModelProvider
 ) -> None:
@@ -142,8 +151,8 @@ def test_a_scale_is_known_for_good() -> None:
     reader = ScoreReader(logit_models({"PGBLEND_RERANK_LOGITS": "own/b, x/y,"}))
     assert read(reader, "a", 0.9, 0.2) == [0.9, 0.2]
     assert read(reader, "a", 1.0000001, -0.0000001) == [1.0, 0.0]
-    for odd in (1.7, -3.0):
-        with pytest.raises(GatewayError, match=r"for a score: expected 0 to 1.*RERANK_LOGITS"):
+    for odd in (1.7, -3.0, 90.0):
+        with pytest.raises(GatewayError, match=r"expected 0 to 1.*RERANK_LOGITS.*percent"):
             read(reader, "a", odd, 0.2)
         assert read(reader, "a", 0.9, 0.2) == [0.9, 0.2]  # the odd one changed nothing
     assert read(reader, "own/b", 2.0, 0.0) == [sigmoid(2), 0.5]

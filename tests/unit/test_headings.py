@@ -45,7 +45,8 @@ def test_headings_of_a_part() -> None:
     ("title", "above", "own", "expected"),
     [
         ("", "", "# One\n## Two\n### Six\n#### Ten", 4 * "One " + 3 * "Two " + "Six Six Ten Ten"),
-        ("One", "", "# One\n## Two", "Two Two Two"),
+        ("One", "", "# One\n## Two", "One Two Two Two"),
+        ("Two", "", "# One\n## Two", "One One One One"),
         ("", "One > Two", "## Two", "Two Two Two"),
         ("", "", "### Debian [12](https://debian.example/12)", "Debian [12] Debian [12]"),
         ("One", "Two", "", ""),
