@@ -234,10 +234,11 @@ _READERS = {EMAIL: "parse_mail", OUTLOOK: "parse_outlook", ZIP: "archive"}
 
 @dataclass(frozen=True)
 class Attached:
-    """A file within another one: its name, which no other there has, and its bytes."""
+    """A file within another one: its name, which no other there has, its bytes and its time."""
 
     name: str
     data: bytes
+    modified_at: datetime | None = None
 
 
 @dataclass(frozen=True)

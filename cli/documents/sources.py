@@ -94,7 +94,8 @@ class Candidate:
 class _Whole:
     """Where a document comes from: a file, or what is so many files deep within it.
 
-    `about` are metadata of the mail or archive around it, `name` is its own there.
+    `about` are metadata of the mail or archive around it, `name` is its own there, `modified_at`
+    the time that an archive has of it or of what it is in.
     """
 
     file: SourceFile
@@ -103,11 +104,13 @@ class _Whole:
     name: str = ""
     about: dict[str, Any] = field(default_factory=dict)
     depth: int = 0
+    modified_at: datetime | None = None
 
-    def within(self, name: str, about: dict[str, Any]) -> "_Whole":
+    def within(self, file: Attached, about: dict[str, Any]) -> "_Whole":
         """Return the place of a file within this one."""
-        key, label = f"{self.key}#{name}", f"{self.label}#{name}"
-        return _Whole(self.file, key, label, name, about, self.depth + 1)
+        key, label = f"{self.key}#{file.name}", f"{self.label}#{file.name}"
+        modified_at = file.modified_at or self.modified_at
+        return _Whole(self.file, key, label, file.name, about, self.depth + 1, modified_at)
 
 
 class Sources:
@@ -204,6 +207,8 @@ class Sources:
         how = self._pictures_of(media_type, held[0], folder)
         if of.about:
             how += json.dumps(of.about, sort_keys=True)
+        if of.modified_at:
+            how += of.modified_at.isoformat()
         own_readers = _own_readers(media_type, held[0])
         if own_readers is not None:
             how += json.dumps({"readers": own_readers})
@@ -219,14 +224,14 @@ class Sources:
             source_key=of.key,
             label=of.label,
             size=size,
-            modified_at=of.file.modified_at(),
+            modified_at=of.modified_at or of.file.modified_at(),
             parse=parse,
             file=str(of.file.path),
             readers=of.file.readers if own_readers is None else own_readers,
             **self._hashes(reader_of(media_type), how, digest),
         )
         for each, kind in files:
-            yield from self._attached(of.within(each.name, within.about), each, kind)
+            yield from self._attached(of.within(each, within.about), each, kind)
 
     def _attached(self, of: _Whole, file: Attached, media_type: str) -> Iterator[Candidate]:
         """Yield the documents of an attached file; one that is broken is reported."""
@@ -248,7 +253,7 @@ class Sources:
             for file, kind in files:
                 if of.depth < MOST_DEPTH:
                     about = {"archive": PurePath(of.key).name}
-                    yield from self._attached(of.within(file.name, of.about | about), file, kind)
+                    yield from self._attached(of.within(file, of.about | about), file, kind)
                 else:
                     reason = f"it lies more than {MOST_DEPTH} archives deep"
                     left_out.append(LeftOut(file.name, reason, "unpack it"))
@@ -371,7 +376,7 @@ class Sources:
                 **self._hashes(reader_of(media_type), "", each.digest),
             )
             for attached, kind in files:
-                yield from self._attached(of.within(attached.name, within.about), attached, kind)
+                yield from self._attached(of.within(attached, within.about), attached, kind)
 
     def _hashes(self, reader: Reader, how: str, digest: str) -> dict[str, Any]:
         """Hash the bytes together with everything that decides what becomes of them.

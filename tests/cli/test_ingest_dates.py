@@ -4,7 +4,9 @@ import json
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from pathlib import Path
+from struct import pack
 from typing import Any
+from zipfile import ZipFile, ZipInfo
 
 import pytest
 
@@ -78,6 +80,18 @@ def dated(pgblend: Any, connection: Any, tmp_path: Path, shared_data: Path) -> A
         "From: Ann <a@x.org>\nSubject: Colon\nDate: Sat, 16 Mar 2024 10:00:00 +01:00\n\nreport\n"
     )
     moments["mails/colon.eml"] = datetime(2024, 3, 16, 9, tzinfo=UTC)
+    with ZipFile(tmp_path / "all.zip", "w") as archive:
+        local = ZipInfo("local.txt", (2024, 3, 20, 10, 0, 0))
+        archive.writestr(local, "the report of an archive")
+        unix = ZipInfo("unix.txt", (2024, 3, 21, 1, 0, 0))
+        unix.extra = pack("<HHBi", 0x5455, 5, 1, 1710954000)
+        archive.writestr(unix, "the report of an archive with zones")
+        told = ZipInfo("told.md", (2024, 4, 1, 0, 0, 0))
+        archive.writestr(told, "---\ndate: 2024-03-22\n---\nthe report that tells its date")
+        archive.writestr(ZipInfo("undated.txt"), "the report without a time")
+    moments["all.zip#local.txt"] = datetime(2024, 3, 20, 10).astimezone()
+    moments["all.zip#unix.txt"] = datetime(2024, 3, 20, 17, tzinfo=UTC)
+    moments["all.zip#told.md"] = datetime(2024, 3, 22, tzinfo=UTC)
     (tmp_path / "plain.txt").write_text("the report without a date")
     result = pgblend("ingest", str(tmp_path), "--collection", "c")
     assert result.exit_code == 0, result.output
@@ -93,7 +107,8 @@ def test_dates_are_those_of_the_texts(dated: dict[str, datetime], connection: An
         ).fetchall()
     )
     today = datetime.now(UTC).date()
-    assert found.pop("plain.txt").date() == today
+    for undated in ("plain.txt", "all.zip#undated.txt"):
+        assert found.pop(undated).date() == today
     assert found == dated
 
     def searched(collection: str, **options: Any) -> list[tuple[str, datetime | None, float]]:
@@ -129,7 +144,7 @@ def test_dates_are_those_of_the_texts(dated: dict[str, datetime], connection: An
     assert next(count for month, count in months.items() if str(month).startswith(MONTH)) == len(
         of_month
     )
-    oldest_last = [key for key, *_ in searched("c", recency_half_life_days=5) if key != "plain.txt"]
+    oldest_last = [key for key, *_ in searched("c", recency_half_life_days=5) if key in dated]
     assert oldest_last[0] == max(dated, key=lambda key: dated[key])
     # A channel goes on for months: each passage has its messages' time.
     passages = searched("slack")
