@@ -231,7 +231,7 @@ _FORMATS = (
         "CALENDAR",
         ".ics",
         _lazy("parse_calendar", "parse_calendar"),
-        version=7,
+        version=8,
         before=TEXT,
     ),
     Format(

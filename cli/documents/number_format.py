@@ -64,6 +64,16 @@ def shown(value: float, code: str, from_1904: bool = False, raw: str = "") -> st
     return _shown(value, code, from_1904, raw)
 
 
+def shown_moment(text: str, code: str) -> str:
+    """Write a date of ISO 8601 as its cell shows it; a text that is none stays."""
+    try:
+        days = (datetime.fromisoformat(text) - _EPOCH) / timedelta(days=1)
+    except (ValueError, TypeError, OverflowError):
+        return text
+    plain = _ISO_DATE if days == int(days) else _ISO_TIME
+    return shown(days, plain if code in ("", "General") else code, raw=text)
+
+
 @lru_cache(10_000)
 def _shown(value: float, code: str, from_1904: bool, raw: str) -> str:
     try:

@@ -91,6 +91,17 @@ def parse_xml(data: bytes, recover: bool = False) -> Any:
     return root
 
 
+def damaged_xml(data: bytes) -> tuple[Any, tuple[str, ...]]:
+    """Parse XML to its root as far as it can be made out; a fault comes beside it."""
+    try:
+        return parse_xml(data), ()
+    except ParseError as error:
+        root = parse_xml(data, recover=True)
+        if root is None:
+            raise
+        return root, (f"damaged, read as far as it can be made out: {error}",)
+
+
 def local_name(element: Any) -> str:
     """Return an element's name without its namespace; empty for what is no element."""
     return etree.QName(element).localname if isinstance(element.tag, str) else ""

@@ -6,6 +6,7 @@ from datetime import date, datetime
 from typing import Any
 
 from icalendar import Calendar, Component
+from icalendar.prop import vBroken
 
 from pgblend.cli.documents.decode import decode
 from pgblend.cli.documents.document import (
@@ -35,13 +36,14 @@ _FIELDS = (
 )
 _PEOPLE = frozenset(("ORGANIZER", "ATTENDEE"))
 _TEXTS = ("DESCRIPTION", "COMMENT")
+_MARKS = re.compile(r"^(BEGIN|END):[ \t]*([\w-]+)[ \t]*$", re.IGNORECASE | re.MULTILINE)
 _MAIL = re.compile(r"^mailto:", re.IGNORECASE)
 
 
 def parse_calendar(data: bytes) -> Document:
     """Read an .ics file; the metadata are those of its only entry, or of the calendar."""
     try:
-        calendars = Calendar.from_ical(decode(data), multiple=True)
+        calendars = Calendar.from_ical(_closed(decode(data)), multiple=True)
     except (ValueError, KeyError, IndexError, AttributeError, TypeError) as error:
         raise ParseError(f"no readable calendar: {error}") from None
     builder = TextBuilder()
@@ -54,7 +56,7 @@ def parse_calendar(data: bytes) -> Document:
     metadata: dict[str, Any] = {"entries": len(entries)}
     if len(entries) == 1:
         title = _plain(entries[0].get("SUMMARY")) or title
-        start = getattr(entries[0].get("DTSTART"), "dt", None)
+        start = _day(entries[0].get("DTSTART"))
         found = {"date": start, "location": _plain(entries[0].get("LOCATION"))}
         metadata = {key: value for key, value in found.items() if value}
     return Document(
@@ -64,6 +66,17 @@ def parse_calendar(data: bytes) -> Document:
         headings=tuple(builder.headings),
         left_out=tuple(LeftOut(name, FILE_WITHIN, SAVE_IT) for name in _files(entries)),
     )
+
+
+def _closed(source: str) -> str:
+    """Return a calendar that was cut off with the ends that it lacks: else none of it is read."""
+    is_open: list[str] = []
+    for mark, name in _MARKS.findall(source):
+        if mark.upper() == "BEGIN":
+            is_open.append(name)
+        elif is_open:
+            is_open.pop()
+    return "\n".join([source.rstrip(), *(f"END:{name}" for name in reversed(is_open)), ""])
 
 
 def _files(entries: list[Component]) -> Iterator[str]:
@@ -90,8 +103,15 @@ def _about(entry: Component) -> str:
 
 
 def _when(entry: Component) -> str:
-    ends = [getattr(entry.get(key), "dt", None) for key in ("DTSTART", "DTEND", "DUE")]
-    return " \u2013 ".join(_moment(end) for end in ends if isinstance(end, date))
+    ends = [entry.get(key) for key in ("DTSTART", "DTEND", "DUE")]
+    days = ((_day(end), end) for end in ends if end is not None)
+    return " \u2013 ".join(_moment(day) if day else _plain(end) for day, end in days)
+
+
+def _day(value: Any) -> date | None:
+    """Return a moment or a day; None where what stands there is none."""
+    day = None if isinstance(value, vBroken) else getattr(value, "dt", None)
+    return day if isinstance(day, date) else None
 
 
 def _moment(moment: date) -> str:
@@ -113,6 +133,8 @@ def _plain(value: Any) -> str:
     """Return a value as text; what is sent along as bytes is none."""
     if value is None:
         return ""
+    if isinstance(value, vBroken):
+        return storable_text(str(value))
     if hasattr(value, "cats"):
         return ", ".join(map(str, value.cats))
     if getattr(value, "params", {}).get("ENCODING") == "BASE64":

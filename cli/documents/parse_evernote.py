@@ -5,7 +5,7 @@ from typing import Any
 
 from pgblend.cli.documents.dates import moment_of
 from pgblend.cli.documents.document import FILE_WITHIN, SAVE_IT, Document, stated_title
-from pgblend.cli.documents.office_file import parse_xml
+from pgblend.cli.documents.office_file import damaged_xml
 from pgblend.cli.documents.parse_html import parse_page
 from pgblend.cli.documents.text_builder import TextBuilder
 
@@ -15,7 +15,7 @@ _LOCKED = re.compile(r"<en-crypt\b.*?</en-crypt>", re.DOTALL)
 
 def parse_evernote(data: bytes) -> Document:
     """Read the notes; what is attached to them is told. The metadata are those of an only one."""
-    root = parse_xml(data)
+    root, faults = damaged_xml(data)
     builder = TextBuilder()
     notes = list(root.iter("{*}note"))
     for note in notes:
@@ -37,6 +37,7 @@ def parse_evernote(data: bytes) -> Document:
         headings=tuple(builder.headings),
         tables=tuple(builder.tables),
         left_out=tuple(builder.left_out),
+        warnings=faults,
     )
 
 

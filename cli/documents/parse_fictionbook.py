@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import Any
 
 from pgblend.cli.documents.document import Document, stated_title, storable_text
-from pgblend.cli.documents.office_file import local_name, parse_xml
+from pgblend.cli.documents.office_file import damaged_xml, local_name
 from pgblend.cli.documents.text_builder import TableRows, TextBuilder, cell_text, row_text
 
 _LINKED = "{http://www.w3.org/1999/xlink}href"
@@ -29,7 +29,7 @@ _DEEPEST_HEADING = 6
 
 def parse_fictionbook(data: bytes) -> Document:
     """Read the bodies of a book in their order: the text, then its notes."""
-    root = parse_xml(data)
+    root, faults = damaged_xml(data)
     pictures = {each.get("id", ""): each for each in root.iterchildren("{*}binary")}
     about = next(root.iterchildren("{*}description"), None)
     builder = TextBuilder()
@@ -42,6 +42,7 @@ def parse_fictionbook(data: bytes) -> Document:
         headings=tuple(builder.headings),
         tables=tuple(builder.tables),
         pictures=tuple(builder.pictures),
+        warnings=faults,
     )
 
 

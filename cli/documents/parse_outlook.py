@@ -53,7 +53,8 @@ def _read(data: bytes) -> tuple[EmailMessage, list[LeftOut]]:
         with olefile.OleFileIO(io.BytesIO(data)) as file:
             return _Storage(file, "", left_out).mail(), left_out
     except (OSError, ValueError, IndexError, AttributeError, TypeError, struct.error) as error:
-        raise ParseError(f"no readable Outlook message: {error}") from None
+        what = "it is damaged" if isinstance(error, ValueError) else str(error)
+        raise ParseError(f"no readable Outlook message: {what}") from None
 
 
 class _Storage:

@@ -12,7 +12,7 @@ from lxml import etree
 
 from pgblend.cli.documents.document import FILE_WITHIN, SAVE_IT, ParseError, Place
 from pgblend.cli.documents.drawing_text import A, R, add_drawings, description, shape_text
-from pgblend.cli.documents.number_format import BUILT_IN, shown, shown_text
+from pgblend.cli.documents.number_format import BUILT_IN, shown, shown_moment, shown_text
 from pgblend.cli.documents.office_file import Package, local_name
 from pgblend.cli.documents.report import read_though_hidden
 from pgblend.cli.documents.text_builder import Sheet, TextBuilder
@@ -201,8 +201,10 @@ class _XlsxReader:
             return shown_text(texts[place], code) if 0 <= place < len(texts) else ""
         if kind == "b":
             return _TRUTH.get(value, value)
+        if kind == "d":
+            return shown_moment(value, code)
         if kind != "n":
-            return shown_text(value, code)  # of a formula, an error, a date in ISO format
+            return shown_text(value, code)  # of a formula, an error
         try:
             return shown(float(value), code, self._book.from_1904, value)
         except ValueError:

@@ -2,11 +2,10 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 
 from pgblend.cli.documents.document import Place
-from pgblend.cli.documents.number_format import shown
+from pgblend.cli.documents.number_format import shown, shown_moment
 from pgblend.cli.documents.office_file import local_name, parse_xml
 from pgblend.cli.documents.report import read_though_hidden
 from pgblend.cli.documents.text_builder import Sheet, TextBuilder
@@ -31,8 +30,6 @@ _NAMED = {
     "Medium Time": "hh:mm",
     "Long Time": "hh:mm:ss",
 }
-_EPOCH = datetime(1899, 12, 30)
-_SECONDS_OF_DAY = 86_400
 # The last column and row that spreadsheet programs have.
 _LAST_COLUMN, _LAST_ROW = 16_384, 1_048_576
 
@@ -107,12 +104,9 @@ def _shown(data: Any, code: str) -> str:
     kind = data.get(f"{_SS}Type", "String")
     if kind == "Boolean":
         return "TRUE" if text == "1" else "FALSE"
+    if kind == "DateTime":
+        return shown_moment(text, code)
     try:
-        if kind == "Number":
-            return shown(float(text), code or "General", raw=text)
-        if kind == "DateTime":
-            days = (datetime.fromisoformat(text) - _EPOCH).total_seconds() / _SECONDS_OF_DAY
-            return shown(days, code or "yyyy-mm-dd", raw=text)
-    except (ValueError, OverflowError):
+        return shown(float(text), code, raw=text) if kind == "Number" else text
+    except ValueError:
         return text
-    return text

@@ -12,7 +12,7 @@ from xlsxwriter import Workbook
 
 from pgblend.cli.documents.chunking import split_document
 from pgblend.cli.documents.document import Document, ParseError
-from pgblend.cli.documents.number_format import general, shown, shown_text
+from pgblend.cli.documents.number_format import general, shown, shown_moment, shown_text
 from pgblend.cli.documents.parse_csv import parse_csv
 from pgblend.cli.documents.parse_spreadsheet import parse_spreadsheet
 from pgblend.cli.documents.settings import ChunkSettings
@@ -22,6 +22,22 @@ from support.memory import peak_megabytes
 from support.office_files import package, root
 
 DAY = 45987.6543  # 26 November 2025, 15:42:12
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "read"),
+    [
+        ("2026-01-05T00:00:00", "", "2026-01-05"),
+        ("2026-01-05T10:30:00Z", "", "2026-01-05T10:30:00Z"),
+        ("2026-01-05T10:30:00", "General", "2026-01-05 10:30"),
+        ("2026-01-05", "dd.mm.yyyy", "05.01.2026"),
+        ("soon", "dd.mm.yyyy", "soon"),
+    ],
+)
+def test_dates_that_are_stored_as_text_are_written_as_cells_show_them(
+    text: str, code: str, read: str
+) -> None:
+    assert shown_moment(text, code) == read
 
 
 def test_excel_s_xml_of_2003_is_read_as_shown() -> None:

@@ -217,6 +217,25 @@ def test_a_book_of_one_xml_is_read_in_its_order():
     )
 
 
+@pytest.mark.parametrize(
+    ("read", "source"),
+    [
+        (parse_fictionbook, b"<FictionBook><body><section><p>Ebb.</p><p>Flow.</p><p"),
+        (parse_evernote, b"<e><note><title>Ebb.</title><content>Flow.</content><tag>"),
+    ],
+)
+def test_what_was_cut_off_is_read_as_far_as_it_goes(read, source):
+    document = read(source)
+    assert document.text.split() == ["Ebb.", "Flow."]
+    assert document.warnings[0].startswith("damaged")
+
+
+def test_of_a_calendar_that_was_cut_off_the_entries_are_read():
+    source = b"BEGIN:VCALENDAR\r\nBEGIN:VEVENT\r\nSUMMARY:Ebb\r\nDTSTART:xx\r\n"
+    for end in (b"", b"END:VEVENT\r\n"):
+        assert parse_calendar(source + end).text == "Ebb\n\nWhen: xx"
+
+
 def test_notes_of_evernote_are_pages_under_their_titles():
     note = (
         "<note><title>{0}</title><content><![CDATA[<en-note><div><en-todo checked='true'/>"
