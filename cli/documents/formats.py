@@ -67,7 +67,7 @@ class Format:
 
     `links` finds those in the text, where the parser has not; the bytes are gone by then. `extra`
     names what brings the parser's library, where a plain install lacks it. `version` is that of
-    the parser; `before` is the media type that its files had in the first.
+    the parser; `before` is the media type that its files had before it was known.
     """
 
     media_type: str
@@ -375,7 +375,8 @@ def reader_of(media_type: str) -> Reader:
     newest = known.version if known else _EXPORT_VERSIONS.get(media_type, FIRST_VERSION)
     versions = [(version, media_type) for version in range(newest, FIRST_VERSION - 1, -1)]
     if known and known.before:
-        versions.append((FIRST_VERSION, known.before))
+        latest = _BY_MEDIA_TYPE[known.before].version
+        versions += [(version, known.before) for version in range(latest, FIRST_VERSION - 1, -1)]
     return Reader(kind, tuple(versions))
 
 

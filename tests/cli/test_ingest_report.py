@@ -56,25 +56,28 @@ def test_a_file_that_is_read_in_another_way_is_read_once_more(ingest, connection
     """The hash that an earlier version stored of the same bytes is known again."""
     shutil.copy(WILD / "14_epub_missing_chapter" / "missing_chapter.epub", tmp_path / "book.epub")
     (tmp_path / "a.json").write_text('{"said": "This is read as ever."}')
+    (tmp_path / "ann.vcf").write_text("BEGIN:VCARD\nFN:Ann Berg\nEND:VCARD\n")
     ingest(tmp_path)
     settings = read_collection(connection, "c").chunk_settings
 
-    def first_hash(name, media_type):
+    def earlier_hash(name, version, media_type):
         digest = hashlib.sha256((tmp_path / name).read_bytes()).hexdigest()
-        parts = json.dumps([f"6 {settings!r} auto", media_type, digest])
+        parts = json.dumps([f"{version} {settings!r} auto", media_type, digest])
         return hashlib.sha256(parts.encode()).hexdigest()
 
-    for name, media_type in (("book.epub", "application/epub+zip"), ("a.json", "application/json")):
+    for name, *how in (("book.epub", 6, "application/epub+zip"), ("ann.vcf", 7, "text/plain")):
         connection.execute(
             "UPDATE pgblend_data.document SET content_hash = %s WHERE source_key = %s",
-            [first_hash(name, media_type), name],
+            [earlier_hash(name, *how), name],
         )
     _, report, stderr = ingest(tmp_path)
-    assert report["reread"] == {"EPUB": 1}
+    assert report["reread"] == {"CONTACTS": 1, "EPUB": 1}
     assert report["documents"]["unchanged"] == 1
-    assert "read once more, since this version reads such files in another way: 1 EPUB" in stderr
+    assert (
+        "read once more, since this version reads such files in another way: 1 CONTACTS" in stderr
+    )
     _, report, stderr = ingest(tmp_path)
-    assert (report["reread"], report["documents"]["unchanged"]) == ({}, 2)
+    assert (report["reread"], report["documents"]["unchanged"]) == ({}, 3)
     assert "once more" not in stderr
 
 
