@@ -21,9 +21,12 @@ ROOTS_VARIABLE = "PGBLEND_ROOTS"
 REPOSITORY = Path(__file__).resolve().parents[2]
 PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 # Of pgvector: the least version, and the suites whose source may be it (docker/provision.sh).
-VECTORS = (("0.8.4", "forky", "sid"), ("0.8", "trixie"))
+VECTOR = ("0.8.4", "forky", "sid")
+# What is taken where a mirror's lists are too old for apt, or name what its pool lacks.
+_SOURCE = "http://deb.debian.org/debian/pool/main/p/pgvector/pgvector_0.8.6.orig.tar.gz"
+_SOURCE_SHA256 = "25c9b78cfdaa43c66788d7490246ac24e4fe1c86f19c4b60c089b723f84a4a0d"
 
-# Ubuntu's keys, which Debian has no package of; held to its checksum.
+# Ubuntu's keys, which Debian has no package of.
 _KEYS = "http://archive.ubuntu.com/ubuntu/pool/main/u/ubuntu-keyring/ubuntu-keyring_2023.11.28.1_all.deb"
 _KEYS_SHA256 = "36de43b15853ccae0028e9a767613770c704833f82586f28eb262f0311adb8a8"
 _KEYRING = "usr/share/keyrings/ubuntu-archive-keyring.gpg"
@@ -155,35 +158,41 @@ def _keyring(release: Release, folder: Path) -> list[str]:
     keyring = Path("/") / _KEYRING
     if not keyring.exists():
         package = folder / "keys.deb"
-        with urllib.request.urlopen(_KEYS, timeout=60) as answer:
-            package.write_bytes(answer.read())
-        if hashlib.sha256(package.read_bytes()).hexdigest() != _KEYS_SHA256:
-            raise NoRoot(f"{_KEYS} is not the file that it was")
+        _download(_KEYS, _KEYS_SHA256, package)
         _run("dpkg-deb", "-x", str(package), str(folder))
         keyring = folder / _KEYRING
     return [f"--keyring={keyring}"]
 
 
+def _download(url: str, sha256: str, target: Path) -> None:
+    """Download a file that no signed list names: it is held to its checksum."""
+    try:
+        with urllib.request.urlopen(url, timeout=60) as answer:
+            content = answer.read()
+    except OSError as error:
+        raise NoRoot(f"{url}: {error}") from None
+    if hashlib.sha256(content).hexdigest() != sha256:
+        raise NoRoot(f"{url} is not the file that it was")
+    target.write_bytes(content)
+
+
 def _build_vector(release: Release, root: Path) -> None:
     """Build pgvector from Debian's source, as docker/provision.sh does."""
     source = root / "usr/src/pgvector"
-    lacking = ""
-    for number, wanted in enumerate(VECTORS, 1):
-        try:
-            _run(str(REPOSITORY / "docker/fetch_pgvector.sh"), str(source), *wanted)
-            break
-        except NoRoot as reason:
-            lacking = f"{lacking}{reason}. "
-            if number == len(VECTORS):
-                raise NoRoot(lacking) from None
     try:
-        _run(
-            *("chroot", str(root), "make", "-C", "/usr/src/pgvector", "with_llvm=no", "OPTFLAGS="),
-            *(f"PG_CONFIG={release.programs}/pg_config", "install"),
-        )
-    except NoRoot as reason:
-        told = f"the newest pgvector to be had does not build on PostgreSQL {release.major}"
-        raise NoRoot(f"{lacking}{told}: {reason}") from None
+        _run(str(REPOSITORY / "docker/fetch_pgvector.sh"), str(source), *VECTOR)
+    except NoRoot as lacking:
+        tarball = root / "usr/src/pgvector.tar.gz"
+        try:
+            _download(_SOURCE, _SOURCE_SHA256, tarball)
+        except NoRoot as reason:
+            raise NoRoot(f"{lacking}. {reason}") from None
+        source.mkdir(exist_ok=True)
+        _run("tar", "-xf", str(tarball), "-C", str(source), "--strip-components=1")
+    _run(
+        *("chroot", str(root), "make", "-C", "/usr/src/pgvector", "with_llvm=no", "OPTFLAGS="),
+        *(f"PG_CONFIG={release.programs}/pg_config", "install"),
+    )
 
 
 def _run(*command: str) -> None:
