@@ -80,8 +80,8 @@ def prune(
 # The server indexes the words, which is most of the work: two of its processes share it.
 WRITERS = 2
 # Less is done before an estimate would be.
-_LARGE_BYTES = 10_000_000
-_SAMPLED_BYTES, _SAMPLED_FILES = 2_000_000, 50
+_LARGE_BYTES = 4_000_000
+_SAMPLED_BYTES, _SAMPLED_FILES = 1_000_000, 50
 _DUPLICATE_OBJECT = "42710"
 _WAITING = """
     SELECT count(*) FROM pgblend_data.embedding_queue AS q

@@ -232,12 +232,19 @@ def _retry_after(response: httpx.Response) -> float | None:
 def _refusal(response: httpx.Response, model: str) -> GatewayUnavailableError:
     """Say what the gateway said; its messages name the remedy."""
     token = response.request.headers.get("Authorization", "").removeprefix("Bearer ")
+    code = ""
     try:
-        message = one_line(str(answer_json(response)["error"]["message"]), [token])
-    except (ValueError, KeyError, TypeError):
+        error = answer_json(response)["error"]
+        message, code = one_line(str(error["message"]), [token]), str(error.get("code"))
+    except (ValueError, KeyError, TypeError, AttributeError):
         message = f"status {response.status_code}"
     hint = "run this again once it is mended: what is missing a vector is remembered"
-    if response.status_code in (401, 403):
+    if code.startswith("provider_key"):
+        hint = (
+            "put the provider's key into the gateway's environment or --env-file (of `pgblend up`: "
+            "gateway.env in its folder, then pgblend gateway restart), then run this again"
+        )
+    elif response.status_code in (401, 403):
         hint = (
             f"put the gateway's token into {TOKEN_VARIABLE}, or, for the one of `pgblend up`, "
             f"its folder into {DATA_DIRECTORY_VARIABLE}"

@@ -1,5 +1,7 @@
 """Vectors for the chunks that wait: after an ingest, and for a whole space."""
 
+import os
+import socket
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -73,6 +75,13 @@ _WAITING = """
     WHERE q.space = %(space)s AND q.dead_at IS NULL
         AND (q.not_before IS NULL OR q.not_before <= clock_timestamp())
         AND (%(collection_id)s::bigint IS NULL OR q.collection_id = %(collection_id)s::bigint)
+"""
+# Another process that embeds, or does so as soon as no ingest runs.
+_OTHERS_EMBED = """
+    SELECT EXISTS (
+        SELECT FROM pgblend_data.embedding_worker AS w
+        WHERE w.id = ANY(pgblend._live_workers())
+            AND (w.host, w.process) <> (%(host)s::text, %(process)s::integer))
 """
 _KEY_OF_CHUNK = """
     SELECT d.source_key FROM pgblend_data.chunk AS c
@@ -171,12 +180,16 @@ class EmbedStep:
     def _embed_all(self, spaces: list[SpaceCounts], client: GatewayClient) -> None:
         """Embed what waits, the collection first, and count what of it is this run's, always.
 
-        A space whose model fails stops no other; what only a person can mend is raised at the end.
+        Other collections are left to another process that embeds, where there is one. A space
+        whose model fails stops no other; what only a person can mend is raised at the end.
         """
         errors: list[UserError] = []
         # The own passages in the space that searches use, then what else waits.
         turns = [(space, self._own["collection_id"]) for space in spaces if space.active]
-        turns += [(space, None) for space in spaces]
+        own = {"host": socket.gethostname(), "process": os.getpid()}
+        others_embed = fetch_value(self._connection, _OTHERS_EMBED, own)
+        rest = self._own["collection_id"] if others_embed else None
+        turns += [(space, rest) for space in spaces if not (space.active and others_embed)]
         waiting = fetch_value(self._connection, _OWN_WAITING, self._own)
         try:
             for space, collection_id in turns:

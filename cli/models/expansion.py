@@ -309,6 +309,7 @@ def _checked(value: Any) -> dict[str, Any]:
 
 _TOKENS = {"expansion": 700, "hyde": 300}
 _TOKENS_OF_QUESTION = 50
+_CUT_OFF = {"length": "at {} tokens", "content_filter": "by the provider's filter of contents"}
 Answer = dict[str, Any]
 
 
@@ -389,8 +390,9 @@ class Expander:
         call = ChatRequest(model, messages, options, task=task)
         answer = await self._chat.answer_of(call, model, deadline)
         choice = answer["choices"][0]
-        if task == "expansion" and choice["finish_reason"] == "length":
-            raise bad_answer(f"{model} gave no whole expansion: it was cut off at {tokens} tokens")
+        if task == "expansion" and choice["finish_reason"] in _CUT_OFF:
+            why = _CUT_OFF[choice["finish_reason"]].format(tokens)
+            raise bad_answer(f"{model} gave no whole expansion: it was cut off {why}")
         return str(choice["message"]["content"])
 
 

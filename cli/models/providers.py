@@ -75,19 +75,20 @@ def to_gateway_error(
     if status in (401, 403) or not _answered(error):
         missing = [] if key else litellm.validate_environment(model).get("missing_keys") or []
         if missing or _API_KEY.search(reason) or status in (401, 403):
-            return _key_error(provider, missing, reason if not _answered(error) else "")
+            # What a provider says to a wrong key may quote it.
+            told = reason if status == 403 or not _answered(error) else ""
+            return _key_error(provider, missing, told, is_refused=status == 403)
     return _refusal(error, status, provider, reason, kind)
 
 
-def _key_error(provider: str, missing: list[str], reason: str) -> GatewayError:
+def _key_error(provider: str, missing: list[str], reason: str, *, is_refused: bool) -> GatewayError:
     if missing:
         names = (" or " if provider == "gemini" else ", ").join(missing)
         message = f"no key for {provider}: set {names} in the gateway's environment or --env-file"
         return GatewayError(401, "provider_key_missing", message)
-    if reason:
+    if reason and not is_refused:
         return GatewayError(401, "provider_key_missing", f"no key for {provider}: {reason}")
-    # What the provider says may quote the key.
-    message = f"{provider} refused the gateway's key"
+    message = f"{provider} refused the gateway's key" + (f": {reason}" if reason else "")
     return GatewayError(401, "provider_key_rejected", message)
 
 

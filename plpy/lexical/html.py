@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from html import unescape
 from html.parser import HTMLParser
 
 _DROPPED = frozenset(
@@ -21,15 +22,34 @@ _HIDDEN_STYLE = re.compile(r"(?:display\s*:\s*none|visibility\s*:\s*hidden)", re
 _SPACES = re.compile(r"\s+")
 _LONE_DASH = re.compile(r"^- *\n+(?=\S)", re.MULTILINE)
 _BLANK_LINES = re.compile(r"\n{3,}")
+# Of a title: an innermost pair of tags of these, and what is between them.
+_EMPHASIS = re.compile(
+    r"<(a|abbr|b|big|cite|code|em|font|i|mark|p|q|s|small|span|strong|su[bp]|u)(?:\s[^<>]*)?>"
+    r"((?:[^<]|<(?![a-z/]))*)</\1\s*>",
+    re.IGNORECASE,
+)
+_DEEPEST = 8  # pairs within pairs that a title may have
+_LINE_BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 
 
-def html_text(pages: Iterable[str | None], title: str) -> str:
-    """Return the texts of columns, a blank line between them, or the title where all are blank.
+def html_text(pages: Iterable[str | None], title: str) -> tuple[str, str]:
+    """Return the title, and the texts of columns with blank lines between them, or else the title.
 
     NULL columns are none.
     """
+    title = _title_text(title)
     texts = (visible_text(page) for page in pages if page)
-    return "\n\n".join(text for text in texts if text) or title
+    return title, "\n\n".join(text for text in texts if text) or title
+
+
+def _title_text(title: str) -> str:
+    """Return a title without pairs of tags and entities.
+
+    Other tags stay: beside pages of HTML many a title is plain, such as "The <canvas> element".
+    """
+    for _ in range(_DEEPEST):
+        title = _EMPHASIS.sub(r"\2", title)
+    return " ".join(unescape(_LINE_BREAK.sub(" ", title)).split())
 
 
 def visible_text(html: str) -> str:

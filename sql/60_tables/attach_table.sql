@@ -1,31 +1,31 @@
 -- attach_table: let a collection follow a table: each row is a document, searchable in the
--- transaction that writes it; on a coordinator of shards when pgblend worker has brought it
--- there. The text is that of text_columns, a blank line between them, or the title where that is
--- blank. metadata has the metadata_columns as JSON. source_key is the key's text, or a JSON
--- array of several columns: SELECT a.* FROM hybrid_search(…) AS r INNER JOIN articles AS a ON
--- a.id = r.source_key::bigint joins back. A collection that is not there is made, by default
--- with the table's name; it must be empty. key_columns are those of the primary key by default.
--- The first 1,000 rows are stored at once, fill_table stores the rest. A table that is attached
--- already gets the new columns. One that was dropped and restored gets its collection back, with
--- all vectors of rows that are as they were. row_filter is the condition of rows that are
--- documents, such as NOT deleted. Rows come and go with it in the transaction that changes them.
--- It may hold immutable operators and functions of PostgreSQL's own. text_format is plain, or
--- html for text_columns whose tags are left out. tenant_column says whom a row belongs to: searches
+-- transaction that writes it; on a coordinator of shards when pgblend worker has brought it there.
+-- The text is that of text_columns, a blank line between them, or the title where that is blank.
+-- metadata has the metadata_columns as JSON. source_key is the key's text, or a JSON array of
+-- several columns: SELECT a.* FROM hybrid_search(…) AS r INNER JOIN articles AS a ON a.id =
+-- r.source_key::bigint joins back. A collection that is not there is made, by default with the
+-- table's name; it must be empty. key_columns are those of the primary key by default. The first
+-- 1,000 rows are stored at once, fill_table stores the rest. A table that is attached already gets
+-- the new columns. One that was dropped and restored gets its collection back, with all vectors of
+-- rows that are as they were. row_filter is the condition of rows that are documents, such as NOT
+-- deleted. Rows come and go with it in the transaction that changes them. It may hold immutable
+-- operators and functions of PostgreSQL's own. text_format is plain, or html for text_columns
+-- whose tags are left out, and titles of HTML. tenant_column says whom a row belongs to: searches
 -- then find the rows of one tenant alone, that of the option tenant or of SET pgblend.tenant. A
 -- view is read with its owner's rights, needs key_columns, and is not followed: fill_table with
--- anew brings its changes, or pgblend table fill. NULL row_level means true for partitions,
--- for subscribers of a replication and for tables with foreign partitions: triggers fire by row
--- there, which takes ten times as long. A row's foreign keys to attached tables, its own among
--- them, are edges of type foreign_key, whichever table is attached first. They
--- must reference key_columns in the order of their index. A foreign key that is added later
--- counts for new rows, and for all after fill_table(…, anew => true); check_attached_tables
--- tells. embedding_column holds vectors (of pgvector: vector or halfvec) that embedding_model made
--- of the rows: no model is asked for them, and they follow each change in its transaction. They
--- are of an embedding space of that model, which is made where there is none. The first passage of
--- a row has its vector; further ones wait for the model with embed_long_rows alone. Rows without a
--- vector that the space holds are told (attached_vectors). The model is asked for the vectors of
--- twenty rows, and where these are others, that is an error; probe => false asks nothing. For
--- members of pgblend_admin who own the table.
+-- anew brings its changes, or pgblend table fill. NULL row_level means true for partitions, for
+-- subscribers of a replication and for tables with foreign partitions: triggers fire by row there,
+-- which takes ten times as long. A row's foreign keys to attached tables, its own among them, are
+-- edges of type foreign_key, whichever table is attached first. They must reference key_columns in
+-- the order of their index. A foreign key that is added later counts for new rows, and for all
+-- after fill_table(…, anew => true); check_attached_tables tells. embedding_column holds vectors
+-- (of pgvector: vector or halfvec) that embedding_model made of the rows: no model is asked for
+-- them, and they follow each change in its transaction. They are of an embedding space of that
+-- model, which is made where there is none. The first passage of a row has its vector; further
+-- ones wait for the model with embed_long_rows alone. Rows without a vector that the space holds
+-- are told (attached_vectors). The model is asked for the vectors of twenty rows, and where these
+-- are others, that is an error; probe => false asks nothing. For members of pgblend_admin who own
+-- the table.
 CREATE OR REPLACE FUNCTION blend.attach_table(
     table_name text,
     text_columns text[],
@@ -91,7 +91,7 @@ BEGIN
     problem := coalesce(pgblend._attachment_error(wanted), judged.problem);
     IF problem IS NOT NULL THEN
         RAISE EXCEPTION '%', problem
-            USING ERRCODE = '22023', HINT = 'See the comment of blend.attach_table.';
+            USING ERRCODE = '22023', HINT = pgblend._attachment_hint(wanted.relation);
     END IF;
     old := coalesce((
         SELECT a
@@ -128,6 +128,24 @@ BEGIN
     RETURN NEXT;
 END;
 $function$;
+
+-- _attachment_hint: what helps whoever could not attach a table: its columns, or a missing right.
+CREATE OR REPLACE FUNCTION pgblend._attachment_hint(relation oid)
+RETURNS text
+LANGUAGE sql
+STABLE PARALLEL UNSAFE
+BEGIN ATOMIC
+    SELECT CASE
+        WHEN pgblend._may_become(pgblend._asking_role(), c.relowner) THEN format(
+            'Columns of %s: %s.', c.oid::regclass, (
+                SELECT string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum)
+                FROM pg_catalog.pg_attribute AS a
+                WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped))
+        ELSE format('Attach it as a member of its owner: GRANT %I TO %I',
+            pg_get_userbyid(c.relowner), pgblend._asking_role()) END
+    FROM pg_catalog.pg_class AS c
+    WHERE c.oid = _attachment_hint.relation;
+END;
 
 -- _attachment_collection: the wanted attachment with its collection, which is made where there is
 -- none.

@@ -1,4 +1,4 @@
--- _attached_rows: rows of an attached table (_own_rows); what was HTML is text.
+-- _attached_rows: rows of an attached table (_own_rows); what was HTML is text, titles too.
 CREATE OR REPLACE FUNCTION pgblend._attached_rows(
     attached pgblend_data.attached_table,
     what text,
@@ -11,18 +11,17 @@ VOLATILE PARALLEL UNSAFE
 AS $function$
 BEGIN
     RETURN QUERY
-    SELECT r.key, r.parts, r.title, CASE attached.text_format
-            WHEN 'html' THEN pgblend._html_text(r.content, r.title)
-            ELSE r.content END,
+    SELECT r.key, r.parts, coalesce(h.title, r.title), coalesce(h.content, r.content),
         r.metadata, r.uri, r.modified_at, r.targets, r.embedding
-    FROM pgblend._own_rows(attached, what, keys, most) AS r;
+    FROM pgblend._own_rows(attached, what, keys, most) AS r
+    CROSS JOIN LATERAL pgblend._html_row(
+        CASE attached.text_format WHEN 'html' THEN r.content END, r.title) AS h;
 END;
 $function$;
 
--- _html_text: the text of HTML columns, a blank line between them, or else the title.
+-- _html_row: the text of HTML columns, a blank line between them, or else the title; and the title.
 -- columns is a JSON array of texts and NULLs, as readers of attached tables return it.
-CREATE OR REPLACE FUNCTION pgblend._html_text(columns text, title text)
-RETURNS text
+CREATE OR REPLACE FUNCTION pgblend._html_row(columns text, INOUT title text, OUT content text)
 LANGUAGE plpython3u
 IMMUTABLE PARALLEL UNSAFE
 STRICT

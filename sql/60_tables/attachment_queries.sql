@@ -141,7 +141,7 @@ BEGIN
         WHERE s.key = s.source_key
         ORDER BY s.key COLLATE "C"',
         key_of,
-        -- _html_text makes text of an array of HTML, once it is read.
+        -- _html_row makes text of an array of HTML, once it is read.
         format(CASE attached.text_format
             WHEN 'html' THEN 'array_to_json(ARRAY[%s])::text'
             ELSE E'concat_ws(E''\\n\\n'', %s)' END, texts),

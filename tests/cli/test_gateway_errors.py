@@ -172,6 +172,14 @@ def test_a_provider_that_fails(
     assert model_provider.requests == 1
 
 
+def test_what_a_provider_forbids_is_told(
+    gateway: GatewayProcess, model_provider: ModelProvider
+) -> None:
+    model_provider.behaviour = Behaviour(status=403, error_message="not in your country")
+    response = post(gateway, json.dumps({"model": model_provider.model, "input": "x"}).encode())
+    assert "openai refused the gateway's key: not in your country" in response.text
+
+
 def test_retry_after_is_passed_on(gateway: GatewayProcess, model_provider: ModelProvider) -> None:
     model_provider.behaviour = Behaviour(status=429, retry_after=7)
     body = json.dumps({"model": model_provider.model, "input": "too fast"}).encode()

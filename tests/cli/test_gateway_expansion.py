@@ -55,6 +55,9 @@ def test_an_expansion_that_was_cut_is_dropped(
     model_provider.reply = lambda body: (
         '{"lexicalQueries": ["deploy"], "vectorQueries": ["how to de'
     )
+    model_provider.behaviours["chat"] = Behaviour(finish_reason="content_filter")
+    filtered = post(gateway, "expand", "an expansion that is filtered")
+    assert "cut off by the provider's filter" in filtered.json()["error"]["message"]
     model_provider.behaviours["chat"] = Behaviour(finish_reason="length")
     answer = post(gateway, "expand", "an expansion that is cut")
     assert answer.status_code == 502

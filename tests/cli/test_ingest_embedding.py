@@ -186,6 +186,8 @@ def test_a_failing_model_costs_the_vectors_only(
     assert (code, report["documents"]["added"]) == (0, 2)
     assert (report["embedded"], report["waiting"]) == (0, 2)
     assert model_provider.model in report["degraded"][0]["reason"]
+    is_key = behaviour.status in (401, 403)  # the provider's, not the gateway's token
+    assert is_key == ("the provider's key" in report["degraded"][0]["hint"])
     assert "Traceback" not in stderr
     model_provider.reset()
     assert ingest()[1]["embedded_others"] == 2

@@ -115,6 +115,21 @@ def test_own_passages_come_first_and_alone_count(
     assert "new walrus 3" in asked[0]
 
 
+def test_where_another_process_embeds_an_ingest_leaves_other_collections_to_it(
+    ingest, gateway_connection, connection, tmp_path
+):
+    for name in ("old", "new"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "0.txt").write_text(f"{name} walrus")
+    ingest(tmp_path / "old", options=["--no-embed"], collection="old")
+    (worker,) = connection.execute("SELECT pgblend._start_worker('elsewhere', 1)").fetchone()
+    for ended, others in ((False, 0), (True, 1)):
+        if ended:
+            connection.execute("SELECT pgblend._stop_worker(%s)", [worker])
+        code, report, _ = ingest(tmp_path / "new", collection="new")
+        assert (code, report["waiting"], report["embedded_others"]) == (0, 0, others)
+
+
 def test_texts_that_a_model_refuses_end_with_exit_code_4(
     ingest, gateway_connection, model_provider, tmp_path
 ):

@@ -20,8 +20,14 @@ ROUTINES = {
         "_writable_collection",
     },
     "worker": {
-        *("_fail_embeddings", "_fail_summary", "_next_embeddings", "_next_summaries"),
-        *("_note_probe", "_probe_text", "_release_embeddings", "_renew_summaries"),
+        *("_fail_embeddings", "_fail_summary", "_live_workers", "_next_embeddings"),
+        *(
+            "_next_summaries",
+            "_note_probe",
+            "_probe_text",
+            "_release_embeddings",
+            "_renew_summaries",
+        ),
         *("_seal_waiting", "_start_worker", "_stop_worker", "_store_embeddings"),
         *("_stale_tables", "_store_summary", "_store_token_counts", "_summary_counts"),
     },

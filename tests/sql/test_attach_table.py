@@ -429,6 +429,7 @@ def test_an_admin_attaches_what_it_owns_and_may_read(committed: Database, connec
     committed.rows(ARTICLES)
     error = admin.error("SELECT attach_table('articles', '{body}')")
     assert error.message_primary == f"{role} may not read public.articles"
+    assert "a member of its owner: GRANT" in str(error.message_hint)
     committed.rows(f"ALTER TABLE articles OWNER TO {role}")
     admin.rows("INSERT INTO public.articles (id, body) VALUES (1, 'A gnu.')")
     admin.rows("SELECT attach_table('articles', '{body}')")

@@ -67,6 +67,24 @@ def test_html_is_what_a_reader_sees(shop: Database) -> None:
     assert (found(shop, "zebra"), found(shop, "gnu"), found(shop, "lamp")) == ([], [], ["3"])
     error = shop.error("SELECT attach_table('products', '{body}', text_format => 'pdf')")
     assert error.message_primary == "text_format is pdf: expected plain or html"
+    assert error.message_hint == (
+        "Columns of products: id, name, body, deleted, state, stock, made."
+    )
+
+
+def test_titles_of_html(shop: Database) -> None:
+    written = {
+        "<i>Ox</i> &amp; <span class='x'>the <b>plough</b></span>": "Ox & the plough",
+        "The <canvas> element, R&D": "The <canvas> element, R&D",
+        "vector<int> <br/> a < b": "vector<int> a < b",
+    }
+    for number, title in enumerate(written, 10):
+        shop.rows("INSERT INTO products VALUES (%s, %s, '<p> </p>')", number, title)
+    shown = "SELECT title FROM lexical_search(%s, 1)"
+    assert [shop.value(shown, word) for word in ("plough", "canvas", "vector")] == [
+        *written.values()
+    ]
+    assert shop.value("SELECT content FROM lexical_search('plough')") == "Ox & the plough"
 
 
 @pytest.mark.parametrize(

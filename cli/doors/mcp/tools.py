@@ -197,8 +197,8 @@ TOOLS = (
         "search",
         "Search",
         "Find passages by words and meaning. Each has an id for `open`. `score` compares the rows "
-        "of one answer; `relevance` (0 to 1) that of any searches: near 0, a row answers nothing. "
-        "`collections` names the keys of metadata for `filter`.",
+        "of one answer; `relevance` (mostly 0 to 1) that of any searches: near 0, a row answers "
+        "nothing. `collections` names the keys of metadata for `filter`.",
         "search",
         _SEARCH,
         ["query"],
