@@ -57,6 +57,9 @@ def test_excel_s_xml_of_2003_is_read_as_shown() -> None:
         + cell("Number", "7", 'ss:Index="3"')
         + "</Row></Table></Worksheet></Workbook>"
     )
+    cut_off = parse_spreadsheet(source[: source.index("</Row><Row>") + 12].encode())
+    assert cut_off.text.startswith("Berth | Share | Day\nQuay")
+    assert "damaged" in cut_off.left_out[0].reason
     document = parse_spreadsheet(source.encode())
     assert document.text.split("\n") == [
         *("Berth | Share | Day", "Quay | 25.00% | 2026-01-05", " |  | 7"),
