@@ -41,7 +41,7 @@ from pgblend.cli.documents.parse_opendocument import (
 )
 from pgblend.cli.documents.report import read_though_hidden
 from pgblend.cli.documents.text_builder import Sheet, TextBuilder, table_document, table_parts
-from pgblend.cli.documents.xlsx_sheets import MAIN, let_go, xlsx_sheets
+from pgblend.cli.documents.xlsx_sheets import CALCULATE, MAIN, let_go, xlsx_sheets
 from pgblend.cli.documents.xml_sheets import SPREADSHEET, xml_sheets
 
 # Sheets of OpenDocument files, whose cells have the text that they show.
@@ -82,6 +82,8 @@ def ods_sheets(archive: zipfile.ZipFile, lines: Sequence[str] = ()) -> Iterator[
                     reader = _SheetReader(element.get(f"{_TABLE}name", ""), events, archive)
                     reader.is_hidden = element.get(f"{_TABLE}style-name") in hidden
                     yield Sheet(reader.name, reader.rows(), reader.add_beside)
+                    if reader.fault:
+                        break
         except etree.XMLSyntaxError as error:
             raise ParseError(f"not valid XML: {error.msg}") from None
     yield Sheet("", iter(()), partial(_add_lines, lines))
@@ -104,12 +106,22 @@ class _SheetReader:
         self._objects: list[tuple[int, str]] = []
         self.name = name
         self.is_hidden = False
+        self.fault = ""
         self._hidden_rows = 0
         self._events = events
         self._beside: list[tuple[int, str]] = []
 
     def rows(self) -> Iterator[tuple[int, list[str]]]:
-        """Yield each row's number and cells; rows and cells that are repeated come as often."""
+        """Yield each row's number and cells; rows and cells that are repeated come as often.
+
+        Of broken XML the rows before the fault are read.
+        """
+        try:
+            yield from self._rows()
+        except etree.XMLSyntaxError as error:
+            self.fault = f"damaged, read up to the fault: {error.msg}"
+
+    def _rows(self) -> Iterator[tuple[int, list[str]]]:
         number = 1
         for event, element in self._events:
             if event == "start":
@@ -156,8 +168,10 @@ class _SheetReader:
         self._objects += [(row, name) for name in names if name != "."]
 
     def add_beside(self, builder: TextBuilder) -> None:
-        """Add comments and drawings, and tell what is hidden."""
+        """Add comments and drawings, and tell what is hidden or damaged."""
         builder.warnings += read_though_hidden("sheets", [self.name] * self.is_hidden)
+        if self.fault:
+            builder.leave_out(self.name, self.fault, CALCULATE)
         rows = [f"{self._hidden_rows:,} of {self.name}"] * bool(self._hidden_rows)
         builder.warnings += read_though_hidden("rows", rows)
         for row, text in self._beside:

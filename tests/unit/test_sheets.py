@@ -191,6 +191,14 @@ def test_a_hidden_sheet_of_opendocument_is_read_and_told() -> None:
     )
 
 
+def test_of_a_damaged_sheet_of_opendocument_the_rows_before_the_fault_are_read() -> None:
+    cell = "<table:table-cell><text:p>Quay</text:p></table:table-cell>"
+    row = f"<table:table-row>{cell}</table:table-row>"
+    document = parse_spreadsheet(ods(f"<table:table table:name='T'>{row}<table:table-row x"))
+    assert document.text == "Quay"
+    assert [(each.part, each.reason[:7]) for each in document.left_out] == [("T", "damaged")]
+
+
 def test_a_formula_without_a_value_is_told() -> None:
     rows = "".join(
         f'<row r="{n}"><c r="A{n}"><f>SUM(B{n})</f></c><c r="B{n}"><v>{n}</v></c></row>'
