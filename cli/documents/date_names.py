@@ -151,18 +151,21 @@ def date_names(locale: str) -> DateNames:
 
 # Other forms of months: short ones, those of Austria, and of languages that bend them in a date.
 _FURTHER_MONTHS = (
-    "jan jän jänner janv ene gen stycznia ledna января січня ιανουαρίου tammikuuta",
-    "feb feber févr fév fev lutego února февраля лютого φεβρουαρίου helmikuuta",
-    "mar mär mrz mars mrt marca března марта березня μαρτίου maaliskuuta",
-    "apr avr abr kwietnia dubna апреля квітня απριλίου huhtikuuta",
-    "may mai mag mei maja května мая травня μαΐου toukokuuta",
-    "jun giu czerwca června июня червня ιουνίου kesäkuuta",
-    "jul juil lug lipca července июля липня ιουλίου heinäkuuta",
-    "aug aoû ago sierpnia srpna августа серпня αυγούστου elokuuta",
-    "sep sept set setiembre września září сентября вересня σεπτεμβρίου syyskuuta",
-    "oct okt ott out października října октября жовтня οκτωβρίου lokakuuta",
-    "nov listopada listopadu ноября листопада νοεμβρίου marraskuuta",
-    "dec dez déc dic grudnia prosince декабря грудня δεκεμβρίου joulukuuta",
+    "jan jän jänner janv ene gen stycznia ledna января січня ιανουαρίου tammikuuta"
+    " يناير ינואר בינואר",
+    "feb feber févr fév fev lutego února февраля лютого φεβρουαρίου helmikuuta"
+    " فبراير פברואר בפברואר",
+    "mar mär mrz mars mrt marca března марта березня μαρτίου maaliskuuta مارس מרץ במרץ",
+    "apr avr abr kwietnia dubna апреля квітня απριλίου huhtikuuta أبريل אפריל באפריל",
+    "may mai mag mei maja května мая травня μαΐου toukokuuta مايو מאי במאי",
+    "jun giu czerwca června июня червня ιουνίου kesäkuuta يونيو יוני ביוני",
+    "jul juil lug lipca července июля липня ιουλίου heinäkuuta يوليو יולי ביולי",
+    "aug aoû ago sierpnia srpna августа серпня αυγούστου elokuuta أغسطس אוגוסט באוגוסט",
+    "sep sept set setiembre września září сентября вересня σεπτεμβρίου syyskuuta"
+    " سبتمبر ספטמבר בספטמבר",
+    "oct okt ott out października října октября жовтня οκτωβρίου lokakuuta أكتوبر אוקטובר באוקטובר",
+    "nov listopada listopadu ноября листопада νοεμβρίου marraskuuta نوفمبر נובמבר בנובמבר",
+    "dec dez déc dic grudnia prosince декабря грудня δεκεμβρίου joulukuuta ديسمبر דצמבר בדצמבר",
 )
 
 

@@ -14,15 +14,38 @@ from pgblend.cli.documents.document import Document
 # Metadata that tell a document's date, the first that there is: of mail and front matter, then a
 # document's own properties. Written small, without hyphens and blanks.
 _KEYS = (
-    *("date", "datum", "fecha", "data", "дата", "日期", "published", "publishedat", "publishedon"),
+    *(
+        "date",
+        "datum",
+        "dato",
+        "dátum",
+        "fecha",
+        "data",
+        "дата",
+        "ημερομηνία",
+        "päivämäärä",
+        "tarih",
+    ),
+    *(
+        "תאריך",
+        "تاريخ",
+        "التاريخ",
+        "日期",
+        "日付",
+        "날짜",
+        "published",
+        "publishedat",
+        "publishedon",
+    ),
     *("datepublished", "pubdate", "publishdate", "publicationdate", "issued", "posted", "postedat"),
-    *("veröffentlicht", "publié", "timestamp"),
+    *("veröffentlicht", "veröffentlichtam", "publié", "timestamp", "stand"),
     *("modified", "modifiedat", "updated", "updatedat", "lastmod", "lastmodified", "lastupdated"),
     *("lastmodifiedat", "lastupdatedat", "lastupdate", "lastedited", "lasteditedtime"),
     *("lasteditedat", "modifiedon", "updatedon", "datemodified", "dateupdated", "moddate"),
-    *("revdate", "modificationdate", "geändert", "aktualisiert", "mtime"),
+    *("revdate", "modificationdate", "geändert", "geändertam", "aktualisiert", "更新日"),
+    *("aktualisiertam", "mtime"),
     *("created", "createdat", "createdon", "createdtime", "createdutc", "creationdate"),
-    *("datecreated", "erstellt", "ctime"),
+    *("datecreated", "erstellt", "erstelltam", "作成日", "ctime"),
 )
 # What programs write where they know no time: no clock of a document showed it.
 _LEAST_YEAR = 1000
@@ -36,6 +59,20 @@ def own_date(document: Document) -> datetime | None:
     by_key = {_plain(str(key)): key for key in document.metadata}
     told = ((key, document.metadata[by_key[key]]) for key in _KEYS if key in by_key)
     return next(_known(one for key, value in told for one in _each(key, value)), None)
+
+
+# How the names of daily notes, posts and minutes begin: 2024-03-16-post.md, 20240316_notes.docx.
+_NAMED = re.compile(r"((?:19|20)\d\d)([-_.]?)(\d\d)\2(\d\d)(?!\d)")
+
+
+def named_date(name: str) -> datetime | None:
+    """Return the day that a file's name begins with, in UTC; None where it begins otherwise."""
+    found = _NAMED.match(name)
+    try:
+        year, _, month, day = found.groups() if found else ("", "", "", "")
+        return datetime(int(year), int(month), int(day), tzinfo=UTC)
+    except ValueError:
+        return None
 
 
 def _plain(key: str) -> str:
@@ -143,7 +180,7 @@ _MONTH = r"(?P<month>[^\W\d_]+)\.?"
 _WRITTEN = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        r"(?P<year>\d{4})([-/.:])(?P<month>\d{1,2})\2(?P<day>\d{1,2})(?!\d)",
+        r"(?P<year>\d{4})([-/.:])\s?(?P<month>\d{1,2})\2\s?(?P<day>\d{1,2})(?!\d)",
         r"(?P<day>\d{1,2})\.\s?(?P<month>\d{1,2})\.\s?(?P<year>\d{4}|\d{2}(?!\d))(?!\d)",
         r"(?P<either>\d{1,2})([-/])(?P<other>\d{1,2})\2(?P<year>\d{4})(?!\d)",
         rf"{_ORDINAL}\s(?:de\s|of\s)?{_MONTH},?\s(?:de\s)?(?P<year>\d{{4}})(?!\d)",

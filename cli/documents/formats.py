@@ -151,10 +151,10 @@ _FORMATS = (
         "MARKDOWN",
         ".md .markdown .mdown .mkd .mkdn .rmd .qmd",
         _parse_markdown,
-        version=10,
+        version=11,
         before=TEXT,
     ),
-    Format("text/mdx", "MARKDOWN", ".mdx", _parse_mdx, version=10, before=TEXT),
+    Format("text/mdx", "MARKDOWN", ".mdx", _parse_mdx, version=11, before=TEXT),
     Format(
         "text/vtt",
         "SUBTITLES",

@@ -10,6 +10,7 @@ from typing import Any
 
 from pgblend.cli.base.extras import how_to_install, missing
 from pgblend.cli.documents.conversation import Conversation
+from pgblend.cli.documents.dates import named_date
 from pgblend.cli.documents.decode import decode
 from pgblend.cli.documents.document import (
     MOST_DEPTH,
@@ -207,8 +208,10 @@ class Sources:
         how = self._pictures_of(media_type, held[0], folder)
         if of.about:
             how += json.dumps(of.about, sort_keys=True)
-        if of.modified_at:
-            how += of.modified_at.isoformat()
+        # The text's own date, once it is read, comes before these.
+        outer_date = named_date(PurePath(of.name or of.key).name) or of.modified_at
+        if outer_date:
+            how += outer_date.isoformat()
         own_readers = _own_readers(media_type, held[0])
         if own_readers is not None:
             how += json.dumps({"readers": own_readers})
@@ -224,7 +227,7 @@ class Sources:
             source_key=of.key,
             label=of.label,
             size=size,
-            modified_at=of.modified_at or of.file.modified_at(),
+            modified_at=outer_date or of.file.modified_at(),
             parse=parse,
             file=str(of.file.path),
             readers=of.file.readers if own_readers is None else own_readers,

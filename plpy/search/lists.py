@@ -165,10 +165,12 @@ def bound_by_exact_words(corrected: ArmList, words: ArmList) -> None:
     """Let each corrected word give a passage no more than words as typed give the best one.
 
     A short text with a corrected word would outweigh a longer one with the words themselves. There
-    is no bound where more words are misspelt than not, or none as typed is found.
+    is no bound where more words are misspelt than not, or none as typed is found. Lexemes that
+    stand for the same ones are of one word (aGnzes is agnzes and gnzes).
     """
     found = corrected.found
-    misspelt = max(len(corrected_words(note)) for note in corrected.notes.values())
+    corrections = [corrected_words(note).values() for note in corrected.notes.values()]
+    misspelt = max(len(set(map(tuple, of_row))) for of_row in corrections)
     if not words.found.scores or misspelt > words.asked - misspelt:
         return
     most = words.found.scores[0] * misspelt

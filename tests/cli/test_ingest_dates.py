@@ -16,6 +16,7 @@ SPELLINGS = (
     *("date: 2024-3-16", "date: 20240316", "date: 16/03/2024", "date: 16-Mar-2024"),
     *("Datum: 16.3.24", "date: 2024-03-16 00:00:00 UTC", "date: [2024-03-16]"),
     *("published: 16 марта 2024", "date: 1710547200", "date: 2024年3月16日"),
+    *("날짜: 2024. 3. 16.", "תאריך: 16 במרץ 2024", "Stand: 16.03.2024", "dátum: 2024. március 16."),
     *(
         "last_update: {date: 2024-03-16}",
         "lastmod: March 16, 2024 at 12:00 AM",
@@ -92,6 +93,11 @@ def dated(pgblend: Any, connection: Any, tmp_path: Path, shared_data: Path) -> A
     moments["all.zip#local.txt"] = datetime(2024, 3, 20, 10).astimezone()
     moments["all.zip#unix.txt"] = datetime(2024, 3, 20, 17, tzinfo=UTC)
     moments["all.zip#told.md"] = datetime(2024, 3, 22, tzinfo=UTC)
+    for name in ("2024-03-23-post.md", "20240324_minutes.txt"):
+        (tmp_path / name).write_text("the report named by its day")
+    moments["2024-03-23-post.md"] = datetime(2024, 3, 23, tzinfo=UTC)
+    moments["20240324_minutes.txt"] = datetime(2024, 3, 24, tzinfo=UTC)
+    (tmp_path / "2024-13-40.txt").write_text("the report of no day")
     (tmp_path / "plain.txt").write_text("the report without a date")
     result = pgblend("ingest", str(tmp_path), "--collection", "c")
     assert result.exit_code == 0, result.output
@@ -107,7 +113,7 @@ def test_dates_are_those_of_the_texts(dated: dict[str, datetime], connection: An
         ).fetchall()
     )
     today = datetime.now(UTC).date()
-    for undated in ("plain.txt", "all.zip#undated.txt"):
+    for undated in ("plain.txt", "2024-13-40.txt", "all.zip#undated.txt"):
         assert found.pop(undated).date() == today
     assert found == dated
 
