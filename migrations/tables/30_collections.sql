@@ -67,6 +67,7 @@ CREATE TABLE pgblend_data.document_reader (
     CONSTRAINT document_reader_reader_check CHECK (reader <> ''),
     CONSTRAINT document_reader_role_check CHECK (is_group = (role_oid IS NULL))
 );
+CREATE INDEX document_reader_btree ON pgblend_data.document_reader (reader);
 COMMENT ON TABLE pgblend_data.document_reader IS
 'Who may read the documents of a compartment, beside those who may write to its collection. '
 'Routines of the owner write it alone.';

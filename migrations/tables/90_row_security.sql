@@ -28,16 +28,22 @@ ALTER TABLE pgblend_data.collection_grant ENABLE ROW LEVEL SECURITY;
 -- for this role, and not too long ago. The first 64 characters sign the rest, which is JSON. The
 -- role is there by its number: one that is made anew under its name holds nothing.
 CREATE VIEW pgblend_data.session_group WITH (security_barrier = true) AS
-SELECT g.name
-FROM (
+WITH given AS (
+    SELECT current_setting('pgblend.groups', true) AS value
+),
+
+signed AS MATERIALIZED (  -- checked once
     SELECT CASE
-        WHEN left(s.given, 64) = encode(sha256(
-            k.secret || sha256(k.secret || convert_to(substr(s.given, 65), 'UTF8'))
-        ), 'hex') THEN substr(s.given, 65)::jsonb
+        WHEN left(g.value, 64) = encode(sha256(
+            k.secret || sha256(k.secret || convert_to(substr(g.value, 65), 'UTF8'))
+        ), 'hex') THEN substr(g.value, 65)::jsonb
     END AS held
     FROM pgblend_data.group_secret AS k
-    CROSS JOIN (SELECT current_setting('pgblend.groups', true) AS given) AS s
-) AS p
+    CROSS JOIN given AS g
+)
+
+SELECT g.name
+FROM signed AS p
 CROSS JOIN LATERAL jsonb_array_elements_text(p.held -> 'groups') AS g (name)
 WHERE
     (p.held ->> 'role')::oid = to_regrole(quote_ident(current_user))::oid
@@ -75,25 +81,129 @@ USING ((SELECT pg_has_role('pgblend_admin', 'USAGE')));
 ALTER TABLE pgblend_data.document_reader ENABLE ROW LEVEL SECURITY;
 ALTER TABLE pgblend_data.group_secret ENABLE ROW LEVEL SECURITY;
 
--- Of a compartment the readers see its documents, where they may read its collection. Those who may
--- write to that have grants on the compartment too (_grant_follow).
-CREATE POLICY collection_read ON pgblend_data.collection FOR SELECT USING (
-    id IN (SELECT g.collection_id FROM pgblend_data.collection_grant AS g)
-    OR (
-        parent_id IN (SELECT g.collection_id FROM pgblend_data.collection_grant AS g)
-        AND id IN (SELECT r.collection_id FROM pgblend_data.document_reader AS r)
-    )
-);
+-- The collections and compartments that are granted to the caller. Of a compartment the readers see
+-- its documents, where they may read its collection. Those who may write to that have grants on the
+-- compartment too (_grant_follow). It reads as its owner, past row security, and asks for the
+-- caller's roles and groups: it tells nothing that the policies of what it reads would not.
+CREATE VIEW pgblend_data.readable_collection WITH (security_barrier = true) AS
+WITH own AS MATERIALIZED (
+    SELECT
+        r.oid,
+        r.rolname
+    FROM pg_catalog.pg_roles AS r
+    WHERE pg_has_role(r.oid, 'USAGE')
+),
+
+granted AS MATERIALIZED (
+    SELECT g.collection_id
+    FROM pgblend_data.collection_grant AS g
+    INNER JOIN own AS r ON g.role_name = r.rolname
+    WHERE
+        g.role_oid = r.oid
+        OR g.made_in <> (SELECT s.system_identifier FROM pg_control_system() AS s)
+),
+
+held AS (
+    SELECT d.collection_id
+    FROM pgblend_data.document_reader AS d
+    INNER JOIN pgblend_data.session_group AS s ON d.reader = s.name::name
+    WHERE d.is_group
+    UNION ALL
+    SELECT d.collection_id
+    FROM pgblend_data.document_reader AS d
+    INNER JOIN own AS r ON d.reader = r.rolname
+    WHERE
+        NOT d.is_group AND (
+            d.role_oid = r.oid
+            OR d.made_in <> (SELECT s.system_identifier FROM pg_control_system() AS s)
+        )
+)
+
+SELECT g.collection_id FROM granted AS g
+UNION ALL
+SELECT c.id AS collection_id
+FROM held AS h
+INNER JOIN pgblend_data.collection AS c ON h.collection_id = c.id
+INNER JOIN granted AS g ON c.parent_id = g.collection_id;
+COMMENT ON VIEW pgblend_data.readable_collection IS
+'The collections and compartments that are granted to the caller, some more than once.';
+COMMENT ON COLUMN pgblend_data.readable_collection.collection_id IS
+'A collection, or a compartment.';
+
+-- A search reads a dozen tables, and each policy would find the same collections anew. So it finds
+-- them once, as bits, and keeps them signed in a setting (_run_search, which takes it back). That
+-- counts for the same statement of the client, snapshot, role and groups. Whatever else is there
+-- proves nothing, and policies ask readable_collection. It ends with the caller's last collection,
+-- so that it does not tell how many there are.
+CREATE VIEW pgblend_data.readable_proof WITH (security_barrier = true) AS
+WITH bits AS (
+    SELECT
+        r.collection_id >> 6 AS place,
+        bit_or(1::bigint << (r.collection_id & 63)::integer) AS word
+    FROM pgblend_data.readable_collection AS r
+    GROUP BY r.collection_id >> 6
+),
+
+listed AS (
+    SELECT array_agg(coalesce(b.word, 0) ORDER BY p.place)::text AS words
+    FROM generate_series(0, (SELECT max(a.place) FROM bits AS a)) AS p (place)
+    LEFT JOIN bits AS b ON p.place = b.place
+)
+
+SELECT l.words || encode(sha256(k.secret || sha256(k.secret || convert_to(concat_ws(
+    ' ', l.words, statement_timestamp(), pg_current_snapshot(),
+    md5(coalesce(left(current_setting('pgblend.groups', true), 64), '')), current_user
+), 'UTF8'))), 'hex') AS proof
+FROM pgblend_data.group_secret AS k
+CROSS JOIN listed AS l
+WHERE (SELECT max(b.place) < 10000 FROM bits AS b);
+COMMENT ON VIEW pgblend_data.readable_proof IS
+'What the caller may read in the statement under way, signed, for the setting pgblend.readable.';
+COMMENT ON COLUMN pgblend_data.readable_proof.proof IS
+'A bigint[] as text, which has bit id % 64 of word id / 64 of each collection, and the signature.';
+
+CREATE VIEW pgblend_data.readable_words WITH (security_barrier = true) AS
+WITH given AS (
+    SELECT current_setting('pgblend.readable', true) AS proof
+)
+
+SELECT CASE
+    WHEN right(g.proof, 64) = encode(sha256(k.secret || sha256(k.secret || convert_to(concat_ws(
+        ' ', left(g.proof, -64), statement_timestamp(), pg_current_snapshot(),
+        md5(coalesce(left(current_setting('pgblend.groups', true), 64), '')), current_user
+    ), 'UTF8'))), 'hex') THEN left(g.proof, -64)::bigint[]
+END AS words
+FROM pgblend_data.group_secret AS k
+CROSS JOIN given AS g
+WHERE g.proof <> '';
+COMMENT ON VIEW pgblend_data.readable_words IS
+'What the setting pgblend.readable proves of the statement under way.';
+COMMENT ON COLUMN pgblend_data.readable_words.words IS
+'As readable_proof has them; NULL where nothing is proved.';
+
 CREATE POLICY collection_admin ON pgblend_data.collection
 USING ((SELECT pg_has_role('pgblend_admin', 'USAGE')));
 ALTER TABLE pgblend_data.collection ENABLE ROW LEVEL SECURITY;
 
 -- Rows that belong to a collection. Without one (evaluation) they are in no list: admins only.
--- Embedding tables get the same policies when made (pgblend._create_embedding_table).
+-- An edge tells that its other end exists, so both ends must be visible. Embedding tables get the
+-- same policies when made (pgblend._create_embedding_table).
 DO $do$
 DECLARE
+    -- NULL beyond the last word, which proves that it may not be read, and without a proof.
+    readable text := 'coalesce(
+        ((SELECT w.words FROM pgblend_data.readable_words AS w))[(%1$I >> 6)::integer + 1]
+            >> (%1$I & 63)::integer & 1 = 1,
+        NOT EXISTS (SELECT FROM pgblend_data.readable_words AS w WHERE w.words IS NOT NULL)
+        AND %1$I IN (SELECT r.collection_id FROM pgblend_data.readable_collection AS r))';
     secured name;
 BEGIN
+    EXECUTE format(
+        'CREATE POLICY collection_read ON pgblend_data.collection FOR SELECT USING (%s)',
+        format(readable, 'id'));
+    EXECUTE format(
+        'CREATE POLICY edge_read ON pgblend_data.edge FOR SELECT USING (%s AND %s)',
+        format(readable, 'collection_id'), format(readable, 'neighbour_collection_id'));
     FOREACH secured IN ARRAY ARRAY[
         'attached_table', 'chunk', 'collection_language', 'document', 'document_name',
         'document_summary', 'embedding_queue', 'entity', 'entity_extraction', 'evaluation_result',
@@ -101,9 +211,8 @@ BEGIN
         'lexical_failure', 'link', 'pending', 'posting', 'segment', 'tombstone', 'vocabulary']
     LOOP
         EXECUTE format(
-            'CREATE POLICY %2$I ON pgblend_data.%1$I FOR SELECT USING (
-                collection_id IN (SELECT c.id FROM pgblend_data.collection AS c))',
-            secured, secured || '_read');
+            'CREATE POLICY %2$I ON pgblend_data.%1$I FOR SELECT USING (%3$s)',
+            secured, secured || '_read', format(readable, 'collection_id'));
         EXECUTE format(
             'CREATE POLICY %2$I ON pgblend_data.%1$I
             USING ((SELECT pg_has_role(''pgblend_admin'', ''USAGE'')))',
@@ -122,11 +231,6 @@ BEGIN
 END
 $do$;
 
--- An edge tells that its other end exists, so both ends must be visible.
-CREATE POLICY edge_read ON pgblend_data.edge FOR SELECT USING (
-    collection_id IN (SELECT c.id FROM pgblend_data.collection AS c)
-    AND neighbour_collection_id IN (SELECT c.id FROM pgblend_data.collection AS c)
-);
 CREATE POLICY edge_write ON pgblend_data.edge USING (
     collection_id IN (
         SELECT g.collection_id FROM pgblend_data.collection_grant AS g

@@ -16,11 +16,8 @@ IS_COORDINATOR = text("SELECT EXISTS (SELECT FROM pgblend_data.shard)")
 SPACES = text("SELECT format('pgblend_data.%I', table_name) FROM pgblend_data.embedding_space")
 
 
-# A policy of one table reads a view of another one.
-SESSION_GROUPS = (
-    "DROP POLICY document_reader_own ON pgblend_data.document_reader;"
-    " DROP VIEW pgblend_data.session_group;"
-)
+# Policies of tables read these, which read other tables.
+READABLE = "DROP VIEW pgblend_data.session_group, pgblend_data.readable_words CASCADE;"
 
 
 def upgrade() -> None:
@@ -39,5 +36,5 @@ def downgrade() -> None:
         replace_routines(connection, None, render(of_coordinator=True))
     replace_routines(connection, None, snapshot(revision))
     tables = [*table_names(), *connection.execute(SPACES).scalars()]
-    execute_script(connection, f"{SESSION_GROUPS} DROP TABLE {', '.join(tables)};")
+    execute_script(connection, f"{READABLE} DROP TABLE {', '.join(tables)};")
     execute_script(connection, read_script("drop_rest.sql"))

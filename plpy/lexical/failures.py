@@ -46,12 +46,14 @@ _HAS_CHUNKS = """
 """
 
 
-def check_index(db: Database, collection_ids: Sequence[int], is_strict: bool) -> None:
-    """End with PB002 where a collection has chunks and no lexical index.
+def check_index(
+    db: Database, collection_ids: Sequence[int], unsealed: Sequence[int], is_strict: bool
+) -> None:
+    """End with PB002 where a collection, one of those without segments, has unindexed chunks.
 
     If strict, with PB003 where there are no chunks at all.
     """
-    for row in db.run(_UNINDEXED, ["bigint[]"], collection_ids):
+    for row in db.run(_UNINDEXED, ["bigint[]"], unsealed) if unsealed else ():
         raise UserError(
             f'collection "{row["name"]}" has no lexical index',
             "Make it: lexical_rebuild, or pgblend reindex --rebuild",

@@ -308,16 +308,21 @@ def session_cache(db: Database) -> LexicalCache:
 
 @dataclass(slots=True, eq=False, repr=False)
 class OpenIndex:
-    """The index of some collections under one snapshot; `has_read`: something was not kept."""
+    """The index of some collections under one snapshot; `has_read`: something was not kept.
+
+    `unsealed` are the collections that have no segment.
+    """
 
     view: IndexView
     live: Live
     pending: Pending | None
     has_read: bool
+    unsealed: Sequence[int]
 
 
 # Ids and versions of segments; ids of deleted chunks (8 bytes each); pending chunks with the
-# transactions that added them (12 bytes each). NULL for none.
+# transactions that added them (12 bytes each), NULL for none. The collections that
+# have no segment.
 _STATE = """
     SELECT s.segment_ids, s.versions, (
         SELECT string_agg(int8send(b.chunk_id), '')
@@ -325,11 +330,13 @@ _STATE = """
     ) AS tombstones, (
         SELECT string_agg(int8send(c.chunk_id) || xidsend(c.xmin), '')
         FROM pgblend_data.pending AS c WHERE c.collection_id = ANY($1)
-    ) AS pending
+    ) AS pending,
+    ARRAY(SELECT u.id FROM unnest($1) AS u (id) EXCEPT SELECT unnest(s.collection_ids)) AS unsealed
     FROM (
         SELECT
             coalesce(array_agg(g.id ORDER BY g.id), '{}') AS segment_ids,
-            coalesce(array_agg(g.xmin || g.dead_digest ORDER BY g.id), '{}') AS versions
+            coalesce(array_agg(g.xmin || g.dead_digest ORDER BY g.id), '{}') AS versions,
+            array_agg(g.collection_id) AS collection_ids
         FROM pgblend_data.segment AS g WHERE g.collection_id = ANY($1)
     ) AS s
 """
@@ -354,7 +361,8 @@ def open_index(
         view = lexical_view(read_segments(db, state["segment_ids"]))
         cache.views[owner] = version, view
     pending, has_read = cache.pending.update(db, state["pending"])
-    return OpenIndex(view, live_rows(view, state["tombstones"]), pending, is_new or has_read)
+    live = live_rows(view, state["tombstones"])
+    return OpenIndex(view, live, pending, is_new or has_read, state["unsealed"])
 
 
 def read_segments(db: Database, ids: Sequence[int]) -> Iterator[Segment]:

@@ -89,7 +89,9 @@ class Node:
 
     def check_index(self, collection_ids: Sequence[int], is_strict: bool) -> None:
         """End with PB002 where an index is missing; if strict, PB003 where nothing is stored."""
-        check_index(self.db, collection_ids, is_strict)
+        opened = self._opened.get(tuple(collection_ids))
+        unsealed = collection_ids if opened is None else opened.unsealed
+        check_index(self.db, collection_ids, unsealed, is_strict)
 
     def make_ready(self, collection_ids: Sequence[int]) -> bool:
         """Read what is new of the index; tell whether any was."""

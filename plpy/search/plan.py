@@ -26,16 +26,26 @@ from pgblend.plpy.base.settings import (
 # readers of their own are left out where the session asks for what all readers have in common.
 # OFFSET 0: small tables are never analyzed, and a join would read all of pg_class.
 READ_STATE = """
-WITH searched AS MATERIALIZED (
+WITH proved AS MATERIALIZED (
+    SELECT set_config('pgblend.readable', coalesce((
+        SELECT p.proof FROM pgblend_data.readable_proof AS p), ''), true) AS proof
+),
+
+searched AS MATERIALIZED (
     SELECT
-        coalesce(array_agg(c.id ORDER BY c.id), '{}') AS ids,
-        coalesce(array_agg(c.name ORDER BY c.id), '{}') AS names,
-        CASE count(DISTINCT c.name) WHEN 1 THEN min(c.settings::text) END AS of_collection
-    FROM pgblend_data.collection AS c
-    WHERE CASE WHEN $2 IS NULL THEN $1 IS NULL OR c.name = ANY($1) ELSE c.id = ANY($2) END
-        AND (
-            c.parent_id IS NULL
-            OR current_setting('pgblend.common_only', true) IS DISTINCT FROM 'on')
+        coalesce(array_agg(c.id ORDER BY c.id) FILTER (WHERE c.is_asked), '{}') AS ids,
+        coalesce(array_agg(c.name ORDER BY c.id) FILTER (WHERE c.is_asked), '{}') AS names,
+        CASE count(DISTINCT c.name) FILTER (WHERE c.is_asked)
+            WHEN 1 THEN min(c.settings::text) FILTER (WHERE c.is_asked) END AS of_collection,
+        count(*) FILTER (WHERE c.is_asked IS NOT TRUE) = 0 AS is_everywhere
+    FROM proved AS v
+    CROSS JOIN LATERAL (
+        SELECT c.id, c.name, c.settings,
+            CASE WHEN $2 IS NULL THEN $1 IS NULL OR c.name = ANY($1) ELSE c.id = ANY($2) END AND (
+                c.parent_id IS NULL
+                OR current_setting('pgblend.common_only', true) IS DISTINCT FROM 'on') AS is_asked
+        FROM pgblend_data.collection AS c
+        WHERE v.proof IS NOT NULL OFFSET 0) AS c
 ),
 
 whole AS MATERIALIZED (
@@ -54,8 +64,7 @@ SELECT
     p.settings::text AS of_profile,
     p.experiment_id AS experiment,
     n.profile,
-    NOT EXISTS (
-        SELECT FROM pgblend_data.collection AS c WHERE c.id <> ALL(s.ids)) AS is_everywhere,
+    s.is_everywhere,
     EXISTS (
         SELECT FROM pgblend_data.attached_table AS a
         WHERE a.tenant_column IS NOT NULL AND a.collection_id = ANY(s.ids)) AS has_tenants,

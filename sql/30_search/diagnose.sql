@@ -52,6 +52,7 @@ LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 SET jit = off
 SET plan_cache_mode = force_generic_plan
+SET "pgblend.readable" = ''
 AS $python$
 from pgblend.plpy.search.diagnosis import diagnosis
 from pgblend.plpy.search.diagnosis_facts import Call

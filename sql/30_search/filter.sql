@@ -221,7 +221,7 @@ WHERE
     d.metadata @> ANY(nullif(current_setting('pgblend.filter_alternatives', true), '')::jsonb[])
     AND (
         (SELECT pg_has_role('pgblend_admin', 'USAGE'))
-        OR d.collection_id IN (SELECT r.collection_id FROM pgblend._readable_collection AS r)
+        OR d.collection_id IN (SELECT r.collection_id FROM pgblend_data.readable_collection AS r)
     );
 
 -- _filter_estimate: about how many chunks of collections pass a filter, from a sample of

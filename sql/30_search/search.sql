@@ -237,7 +237,7 @@ $function$;
 -- hands on, says how often the search was begun. results are NULL-free rows, best first; trace and
 -- report are NULL where nobody asks for them. Whoever may search may call it: nothing in its
 -- arguments is trusted. The SET clauses hold for what the vector arm scans, and put back the
--- caller's values of what it sets.
+-- caller's values of what it sets: pgblend.readable proves what may be read for the search alone.
 CREATE OR REPLACE FUNCTION pgblend._run_search(
     query text,
     result_limit integer,
@@ -263,6 +263,7 @@ SET enable_sort = on
 SET enable_seqscan = on
 SET jit = off
 SET plan_cache_mode = force_generic_plan
+SET "pgblend.readable" = ''
 AS $python$
 from pgblend.plpy.search.bridge import BridgedNode
 from pgblend.plpy.search.query import Request, Tries

@@ -44,7 +44,7 @@ WHERE
     v.lexeme % current_setting('pgblend.fuzzy_lexeme', true)
     AND (
         (SELECT pg_has_role('pgblend_admin', 'USAGE'))
-        OR v.collection_id IN (SELECT r.collection_id FROM pgblend._readable_collection AS r)
+        OR v.collection_id IN (SELECT r.collection_id FROM pgblend_data.readable_collection AS r)
     );
 
 -- _words_of_lexemes: for each lexeme the first word of a text, which is as the parser gets it, that

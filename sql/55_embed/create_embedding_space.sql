@@ -237,8 +237,7 @@ BEGIN
         COMMENT ON TABLE pgblend_data.%1$I IS
         'Vectors of one embedding space; made by blend.create_embedding_space.';
         CREATE INDEX %4$I ON pgblend_data.%1$I USING btree (collection_id);
-        CREATE POLICY %5$I ON pgblend_data.%1$I FOR SELECT USING (
-            collection_id IN (SELECT c.id FROM pgblend_data.collection AS c));
+        CREATE POLICY %5$I ON pgblend_data.%1$I FOR SELECT USING (%9$s);
         CREATE POLICY %6$I ON pgblend_data.%1$I USING (
             collection_id IN (
                 SELECT g.collection_id FROM pgblend_data.collection_grant AS g
@@ -257,7 +256,10 @@ BEGIN
         made.table_name || '_chunk_fkey',
         made.table_name || '_collection_id_btree',
         made.table_name || '_read', made.table_name || '_write', made.table_name || '_admin',
-        made.table_name || '_own');
+        made.table_name || '_own',
+        -- As chunks are read.
+        (SELECT pg_get_expr(p.polqual, p.polrelid) FROM pg_catalog.pg_policy AS p
+        WHERE p.polrelid = 'pgblend_data.chunk'::regclass AND p.polname = 'chunk_read'));
     IF made.dimensions <= 4000 THEN  -- so many halves and, at most, 2000 whole numbers fit
         EXECUTE format(
             'ALTER TABLE pgblend_data.%I ALTER COLUMN embedding SET STORAGE PLAIN',

@@ -16,6 +16,7 @@ SET enable_sort = on
 SET enable_seqscan = on
 SET jit = off
 SET plan_cache_mode = force_generic_plan
+SET "pgblend.readable" = ''
 AS $python$
 from pgblend.plpy.shards.answer import answered
 

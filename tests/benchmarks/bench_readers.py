@@ -6,9 +6,12 @@ Makes a database for each number of groups on the server (kept: bench_readers_GR
 DOCUMENTS of one passage and 64-dimensional vectors. Document n is for group n modulo GROUPS; with 0
 groups none has readers. Asked as one who holds all groups, and as one who holds the first.
 Processor time of the server's process, in rounds that take turns; ratios of medians to 0 groups.
+Where there are groups enough, recall@10 of vector_search for a reader of 1 % and of .1 %. Of words
+that only hidden documents have, and words that none has, how well times tell them apart (AUC).
 """
 
 import json
+import random
 import sys
 from itertools import islice
 from pathlib import Path
@@ -18,13 +21,13 @@ import psycopg
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench_lexical_data import zipf_texts
+from bench_lexical_data import VOCABULARY, zipf_texts
 from psycopg.conninfo import make_conninfo
 from timing import backend_ms, summary
 
 from pgblend.migrations import runner
 
-DIMENSIONS, QUERIES, ROUNDS, AT_ONCE = 64, 30, 3, 500
+DIMENSIONS, QUERIES, ROUNDS, AT_ONCE, WORDS = 64, 30, 3, 500, 5000
 ROLE = "bench_readers_reader"
 FILL = """
     SELECT count(*) FROM pgblend._store_at_home(
@@ -96,6 +99,58 @@ def session(url: str, held: int) -> psycopg.Connection:
     return connection
 
 
+NEAREST = """
+    SELECT chunk_id FROM vector_search(
+        result_limit => 10, query_embedding => %s,
+        options => jsonb_build_object('vector_scan', %s::text))
+"""
+
+
+def recall(connection: psycopg.Connection, scan: str) -> float:
+    """Return the share of the nearest ten, by an exact scan, that another way to scan finds."""
+    shares = []
+    for vector in vectors(QUERIES, 3):
+        exact, found = (
+            {row[0] for row in connection.execute(NEAREST, [vector, way])}
+            for way in ("exact", scan)
+        )
+        shares.append(len(exact & found) / len(exact))
+    return float(np.mean(shares))
+
+
+VOCABULARY_OF = """
+    SELECT DISTINCT v.lexeme FROM pgblend_data.vocabulary AS v
+    INNER JOIN pgblend_data.collection AS c ON c.id = v.collection_id
+    LEFT JOIN pgblend_data.document_reader AS r ON r.collection_id = c.id
+    WHERE (coalesce(r.reader, 'g0') = 'g0') = %s
+"""
+
+
+def timed_apart(url: str, queries: int) -> float:
+    """Return how often a search for a hidden word takes longer than one for a word of nobody.
+
+    .5 is by chance: the area below the curve of who tells them apart by processor time.
+    """
+    with psycopg.connect(url, autocommit=True) as admin:
+        own, others = (
+            {row[0] for row in admin.execute(VOCABULARY_OF, [is_own])} for is_own in (True, False)
+        )
+    chosen = random.Random(5)
+    hidden = chosen.choices(sorted(others - own), k=queries)
+    unused = sorted({f"word{place}" for place in range(VOCABULARY)} - own - others)
+    nobody = chosen.choices(unused, k=queries)
+    asked = [(word, True) for word in hidden] + [(word, False) for word in nobody]
+    chosen.shuffle(asked)
+    times: dict[bool, list[float]] = {True: [], False: []}
+    with session(url, 1) as connection:
+        for word, is_hidden in asked:
+            before = backend_ms(connection)
+            connection.execute(CALLS["lexical"], {"query": word})
+            times[is_hidden].append(backend_ms(connection) - before)
+    ranks = np.array(times[True] + times[False]).argsort().argsort()[:queries]
+    return float((ranks.sum() - queries * (queries - 1) / 2) / queries**2)
+
+
 def main(url: str, documents: int, groups: list[int]) -> None:
     """Make the databases, ask, and print a line for each call and kind of reader."""
     with psycopg.connect(url, autocommit=True) as connection:
@@ -122,6 +177,12 @@ def main(url: str, documents: int, groups: list[int]) -> None:
         for one, of in times.items():
             found = summary(of)
             print(f"{name}, {one}: {found['p50']:.2f} ms, {found['p50'] / base:.2f}", flush=True)
+    for count in groups:
+        for held in [held for held in (count // 100, count // 1000) if held]:
+            with session(urls[count], held) as connection:
+                found = {scan: recall(connection, scan) for scan in ("auto", "index")}
+            print(f"recall@10, {held} of {count}: {found}", flush=True)
+        print(f"AUC, one of {count}: {timed_apart(urls[count], WORDS):.3f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -42,6 +42,7 @@ SECURITY_DEFINER = {
     "_keep_attachment": "a table of an owner that the caller may become: triggers, no row",
     "_drop_attachment": "takes triggers off a table of an owner that the caller may become",
     "_kept_attachment": "locks a row of the registry; only admins",
+    "_lock_compartments": "locks a row of a collection; for who may write to it, as it looks",
     "_locked_attachment": "locks a row of the registry, for who may read the table's rows",
     "_note_filled": "how far a table is filled, for who may read its rows",
     "_follow_partitions": "triggers of a table on its partitions, for who may read its rows",
@@ -142,8 +143,10 @@ def test_views_show_what_their_reader_may_see(catalogue: psycopg.Connection) -> 
     # Those that ask themselves what their reader may see (docs/decisions/security.md).
     assert catalogue.execute(f"{query} ORDER BY 1").fetchall() == [
         ("_document_containing", ["security_barrier=true"]),
-        ("_readable_collection", ["security_barrier=true"]),
         ("_similar_lexeme", ["security_barrier=true"]),
+        ("readable_collection", ["security_barrier=true"]),
+        ("readable_proof", ["security_barrier=true"]),
+        ("readable_words", ["security_barrier=true"]),
         ("searches", ["security_barrier=true"]),
         ("session_group", ["security_barrier=true"]),
     ]

@@ -151,6 +151,57 @@ def test_groups_count_where_they_are_signed(house: Database, roles: dict[str, st
     assert seen(house, stranger, signed(stranger)) == ALL
 
 
+def test_a_proof_of_what_may_be_read_counts_for_its_statement(
+    house: Database, roles: dict[str, str]
+) -> None:
+    """What a search finds readable shows nothing of another statement, role or by other groups."""
+    stranger, member = roles["stranger"], roles["member"]
+    house.rows("SELECT grant_document('house', 'salary.md', 'hr')")
+    house.rows("SELECT grant_document('house', 'salary.md', %s)", member)
+    held = house.value("SELECT sign_groups('{hr}', %s)", stranger)
+    prove = "SELECT set_config('pgblend.readable', proof, true) FROM pgblend_data.readable_proof"
+    count = "SELECT count(*) FROM pgblend_data.document WHERE source_key = 'salary.md'"
+    proved = (
+        f"WITH p AS MATERIALIZED ({prove}) SELECT q.words FROM p CROSS JOIN LATERAL ("
+        " SELECT w.words FROM pgblend_data.readable_words AS w"
+        " WHERE p.set_config <> '' OFFSET 0) AS q"
+    )
+    with acting(house, member):
+        words = house.value(proved)
+        assert words is not None
+        proof = house.value("SELECT proof FROM pgblend_data.readable_proof")
+        assert house.value(count) == 1
+    with acting(house, stranger, held):
+        assert house.value(proved) is not None
+        assert house.value(count) == 1
+        own = house.value("SELECT proof FROM pgblend_data.readable_proof")
+    everything = str([-1] * len(words)).replace("[", "{").replace("]", "}")
+    with acting(house, stranger):
+        for wrong in (proof, own, everything + own[-64:], everything, "{", "0" * 64):
+            # In the statement that has it, and in those after it.
+            given = f"SELECT set_config('pgblend.readable', '{wrong}', true) IS NOT NULL"
+            joined = f"WITH p AS MATERIALIZED ({given} AS p) SELECT q.count FROM p CROSS JOIN"
+            assert house.value(f"{joined} LATERAL ({count} AND p.p OFFSET 0) AS q") == 0, wrong
+            assert house.value(count) == 0, wrong
+        assert house.value(DOORS["words"]) == 0
+        assert house.value(prove)
+        assert house.value(count) == 0
+    # What a search proved ends with it: a right that is lost in the same statement is lost.
+    house.rows(
+        f"""DO $do$ BEGIN
+        EXECUTE 'SET LOCAL ROLE {member}';
+        PERFORM count(*) FROM lexical_search('zirconium');
+        EXECUTE 'RESET ROLE';
+        PERFORM set_document_readers('house', 'salary.md', '{{}}');
+        EXECUTE 'SET LOCAL ROLE {member}';
+        IF EXISTS (SELECT FROM documents WHERE source_key = 'salary.md') THEN
+            RAISE EXCEPTION 'still there';
+        END IF;
+        EXECUTE 'RESET ROLE';
+        END $do$"""
+    )
+
+
 def test_what_is_stored_again_keeps_its_readers(house: Database, roles: dict[str, str]) -> None:
     """Whoever stores it; a second one under its key is refused, and deleting takes it away."""
     house.rows("SELECT grant_document('house', 'salary.md', %s)", roles["staff"])

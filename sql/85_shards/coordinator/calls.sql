@@ -194,6 +194,7 @@ LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 SET jit = off
 SET plan_cache_mode = force_generic_plan
+SET "pgblend.readable" = ''
 AS $python$
 from pgblend.plpy.search.query import Request, Tries
 from pgblend.plpy.shards.search import search_shards
