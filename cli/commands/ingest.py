@@ -44,7 +44,8 @@ def _parse_map(ctx: click.Context, param: click.Parameter, values: tuple[str, ..
     multiple=True,
     callback=_parse_map,
     metavar="PART=FIELD,…",
-    help="Fields of JSON records: text=body,title=name,id=_id,uri=url; other fields are metadata.",
+    help="Fields of JSON records: text=body,title=name,id=_id,uri=url,readers=acl; other fields "
+    "are metadata.",
 )
 @click.option(
     "--resume",

@@ -24,6 +24,7 @@ from pgblend.cli.documents.document import (
     top_heading,
 )
 from pgblend.cli.documents.find_links import find_links
+from pgblend.cli.documents.readers import reader_names
 from pgblend.cli.documents.records import json_number
 from pgblend.cli.documents.text_builder import TableRows, with_captions
 
@@ -235,13 +236,7 @@ def front_readers(source: str) -> tuple[str, ...] | None:
             return None
     if len(found) != 1 or left_out:
         raise ParseError(f"its front matter cannot be read, and has {READERS!r}: mend it")
-    names = found[0].split(",") if isinstance(found[0], str) else found[0]
-    if not isinstance(names, list) or not all(isinstance(n, str) and n.strip() for n in names):
-        raise ParseError(
-            f"{READERS!r} in its front matter is {str(found[0])[:100]}: expected a list of names "
-            "of roles and groups, [] for nobody, or '*' for all who may read the collection"
-        )
-    return tuple(name.strip() for name in names)
+    return reader_names(found[0], f"{READERS!r} in its front matter")
 
 
 def _taken(

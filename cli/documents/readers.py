@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pgblend.cli.base.errors import UserError
+from pgblend.cli.documents.document import ParseError
 from pgblend.cli.documents.links import open_file, real_paths
 
 # Names as grant_document takes them; no names are nobody but who may write to the collection.
@@ -82,6 +83,20 @@ class ReaderRules:
                 hint=f"at most {_MOST_BYTES >> 10} KB",
             )
         return tuple(line for line in lines if line and not line.startswith("#"))
+
+
+def reader_names(value: object, place: str) -> Readers:
+    """Return names from a list or a text with commas; ParseError, with the place, for others.
+
+    A document is not for all because of a slip.
+    """
+    names = value.split(",") if isinstance(value, str) else value
+    if not isinstance(names, list) or not all(isinstance(n, str) and n.strip() for n in names):
+        raise ParseError(
+            f"{place} is {str(value)[:100]}: expected a list of names of roles and groups, [] for "
+            "nobody, or '*' for all who may read the collection"
+        )
+    return tuple(name.strip() for name in names)
 
 
 def is_sidecar(path: Path) -> bool:

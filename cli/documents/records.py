@@ -12,6 +12,7 @@ from typing import IO, Any
 from pgblend.cli.documents.decode import decode, unicode_encoding
 from pgblend.cli.documents.document import Document, ParseError, storable_text, storable_value
 from pgblend.cli.documents.find_links import find_links
+from pgblend.cli.documents.readers import Readers, reader_names
 from pgblend.cli.documents.settings import DEFAULT_FIELDS, FieldMap
 
 # A line longer than this is no record: it would fill the memory.
@@ -104,6 +105,12 @@ def record_key(record: Mapping[str, Any], fields: FieldMap, fallback: str) -> st
     return storable_text(str(value))
 
 
+def record_readers(record: Mapping[str, Any], fields: FieldMap) -> Readers | None:
+    """Return whom the field of readers names, None where no field is one; ParseError for nobody."""
+    name = fields.find("readers", record)
+    return None if name is None else reader_names(get_field(record, name), f"its field {name!r}")
+
+
 def record_document(
     record: Mapping[str, Any], fields: FieldMap, source_key: str, uri: str
 ) -> Document:
@@ -111,7 +118,8 @@ def record_document(
     names = {part: fields.find(part, record) for part in DEFAULT_FIELDS}
     text_field = names["text"]
     if text_field is None:
-        text = "\n".join(f"{key}: {plain_value(value)}" for key, value in record.items())
+        told = [(key, value) for key, value in record.items() if key != names["readers"]]
+        text = "\n".join(f"{key}: {plain_value(value)}" for key, value in told)
     else:
         text = _text_of(record, text_field)
     title = get_field(record, names["title"]) if names["title"] else None

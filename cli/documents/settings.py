@@ -13,6 +13,7 @@ DEFAULT_FIELDS = {
     "title": ("title", "name"),
     "id": ("id", "_id"),
     "uri": ("uri", "url"),
+    "readers": (),  # a field of this name may be anything
 }
 
 
@@ -27,7 +28,7 @@ class ChunkSettings:
 
 @dataclass(frozen=True)
 class FieldMap:
-    """Which fields of a record are its text, title, id and URI; the rest is metadata."""
+    """Which fields of a record are its text, title, id, URI and readers; the rest is metadata."""
 
     names: Mapping[str, str] = field(default_factory=dict)
 

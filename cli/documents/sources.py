@@ -55,6 +55,7 @@ from pgblend.cli.documents.records import (
     load_json,
     record_document,
     record_key,
+    record_readers,
     records_of,
 )
 from pgblend.cli.documents.report import SourceProblem, told
@@ -323,6 +324,7 @@ class Sources:
         value = record.value()
         place = f"{file.source_key}#{record.place}"
         key = record_key(value, self._fields, place)
+        readers = record_readers(value, self._fields)
         return Candidate(
             source_key=key,
             label=f"{file.label}:{record.place}",
@@ -330,7 +332,7 @@ class Sources:
             modified_at=file.modified_at(),
             parse=lambda: record_document(value, self._fields, key, uri),
             file=str(file.path) if key == place else "",
-            readers=file.readers,
+            readers=file.readers if readers is None else readers,
             **self._hashes(_RECORDS, how, record.digest()),
         )
 

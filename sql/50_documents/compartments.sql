@@ -74,7 +74,8 @@ $function$;
 -- collection a document is in; 42501 unless whoever asks may write to it.
 -- With `moves` the caller may change it, and nobody else stores documents there meanwhile. It comes
 -- before all locks of rows, so that sessions never wait in a circle. Who grants the collection
--- waits too, and is waited for (_grant_follow).
+-- waits too, and is waited for (_grant_follow). Before there is a compartment, those who store do
+-- not call this: then whoever makes the first waits for their documents' references.
 -- Runs with its owner's rights: writers change no collections.
 CREATE OR REPLACE FUNCTION pgblend._lock_compartments(parent bigint, moves boolean)
 RETURNS void
@@ -97,7 +98,11 @@ BEGIN
             USING ERRCODE = '42501',
             HINT = 'An admin grants it: grant_collection(collection, role, ''write'')';
     END IF;
-    IF moves THEN
+    IF moves AND NOT EXISTS (
+        SELECT FROM pgblend_data.collection AS c WHERE c.parent_id = parent)
+    THEN
+        PERFORM FROM pgblend_data.collection AS c WHERE c.id = parent FOR UPDATE;
+    ELSIF moves THEN
         PERFORM FROM pgblend_data.collection AS c WHERE c.id = parent FOR NO KEY UPDATE;
     ELSE
         PERFORM FROM pgblend_data.collection AS c WHERE c.id = parent FOR SHARE;

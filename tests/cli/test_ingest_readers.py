@@ -24,6 +24,30 @@ def rights(connection):
     return {key: [name.removeprefix("group:") for name in names] for key, names in rows}
 
 
+def test_records_name_their_readers_where_the_map_says_so(ingest, connection, tmp_path):
+    """A field that is mapped is no text and no metadata; without the map it is any field."""
+    rows = [
+        '{"id": "a", "text": "The salary.", "acl": {"read": ["hr", " audit"]}}',
+        '{"id": "b", "text": "The lunch.", "acl": {"read": "*"}}',
+        '{"id": "c", "text": "The merger.", "acl": {"read": []}}',
+    ]
+    (tmp_path / "rows.jsonl").write_text("\n".join(rows))
+    (tmp_path / "rows.jsonl.readers").write_text("sales")
+    mapped = ("--map", "readers=acl.read")
+    assert ingest()[:2] == (0, {"added": 3})
+    assert rights(connection) == {key: ["sales"] for key in "abc"}
+    assert ingest(*mapped)[0] == 0
+    assert rights(connection) == {"a": ["audit", "hr"], "c": []}
+    (tmp_path / "rows.jsonl").write_text('{"id": "d", "text": "The bonus."}\n{"acl": {"read": 7}}')
+    code, report, told = ingest(*mapped)
+    assert (code, report) == (1, {"failed": 2})
+    assert "None: expected a list of names" in told
+    (tmp_path / "rows.jsonl").write_text('{"acl": ["hr"], "pay": "much"}')
+    assert ingest("--map", "readers=acl")[0] == 0
+    text = "SELECT content FROM blend.chunks WHERE content LIKE '%much%'"
+    assert connection.execute(text).fetchall() == [("pay: much",)]
+
+
 def test_the_nearest_that_names_readers_counts(ingest, pgblend, connection, tmp_path):
     """Front matter, then FILE.readers, then .readers of the folder or one above, then --readers."""
     (tmp_path / "staff" / "board").mkdir(parents=True)

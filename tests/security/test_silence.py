@@ -273,6 +273,60 @@ def test_what_two_sessions_do_at_once(pair: tuple[Silence, Silence], name: str) 
         admin.rows("SELECT remove_collection('shed')")
 
 
+@pytest.mark.parametrize("is_hidden_first", [True, False])
+def test_a_new_key_is_there_once_while_the_first_compartment_is_made(
+    pair: tuple[Silence, Silence], is_hidden_first: bool
+) -> None:
+    """Two sessions store it, one with readers: the other one is told to store it again."""
+    admin, reader = pair[0].admin, pair[0].reader
+    admin.rows("SELECT add_collection('shed')")
+    admin.rows("SELECT grant_collection('shed', %s)", reader.connection.info.user)
+    public = "SELECT ingest_document('shed', 'new.md', 'The zirconium bonus.')"
+    hidden = f"{public[:-1]}, readers => '{{hr}}')"
+    first, second = (hidden, public) if is_hidden_first else (public, hidden)
+    try:
+        with ExitStack() as stack:
+            other = stack.enter_context(connect(admin.url))
+            late = stack.enter_context(ThreadPoolExecutor(1))
+            with admin.connection.transaction():
+                admin.rows(first)
+                done = late.submit(other.execute, second)
+                wait_for_lock(reader, other.info.backend_pid)
+            if is_hidden_first:
+                with pytest.raises(psycopg.errors.SerializationFailure):
+                    done.result(timeout=60)
+            else:
+                done.result(timeout=60)
+        admin.rows(public)
+        rights = "SELECT source_key, readers FROM document_rights WHERE collection = 'shed'"
+        assert dict(admin.rows(rights)) == {"new.md": ["group:hr"]}
+        assert admin.value("SELECT documents FROM collections WHERE name = 'shed'") == 1
+        found = "SELECT count(*) FROM lexical_search('zirconium', collections => '{shed}')"
+        assert (admin.value(found), reader.value(found)) == (1, 0)
+    finally:
+        admin.rows("SELECT remove_collection('shed')")
+
+
+def test_searches_go_on_during_a_grant(pair: tuple[Silence, Silence]) -> None:
+    """They wait for nothing, find the document until it is committed, and not a moment longer."""
+    admin, reader = pair[0].admin, pair[0].reader
+    admin.rows("SELECT add_collection('shed')")
+    admin.rows("SELECT grant_collection('shed', %s)", reader.connection.info.user)
+    found = "SELECT count(*) FROM lexical_search('zirconium', collections => '{shed}')"
+    try:
+        admin.rows("SELECT ingest_document('shed', 'a.md', 'The zirconium bonus.')")
+        reader.rows("SET lock_timeout = '10s'")
+        with admin.connection.transaction():
+            admin.rows("SELECT grant_document('shed', 'a.md', 'hr')")
+            assert reader.value(found) == 1
+            assert reader.value("SELECT documents FROM collections WHERE name = 'shed'") == 1
+        assert reader.value(found) == 0
+        assert reader.value("SELECT documents FROM collections WHERE name = 'shed'") == 0
+    finally:
+        reader.rows("RESET lock_timeout")
+        admin.rows("SELECT remove_collection('shed')")
+
+
 def wait_for_lock(db: Database, process: int) -> None:
     """Wait until a server process waits for another's lock."""
     blocked = "SELECT cardinality(pg_blocking_pids(%s))"
