@@ -85,12 +85,6 @@ BEGIN
     THEN
         RETURN QUERY SELECT s.* FROM pgblend._store_documents(
             target, documents, contents, chunks, links) AS s;
-        IF EXISTS (SELECT FROM pgblend_data.collection AS c WHERE c.parent_id = target.id) THEN
-            -- Meanwhile one of the keys may have got readers.
-            RAISE EXCEPTION 'readers of a document in "%" were named for the first time meanwhile',
-                target.name
-                USING ERRCODE = '40001', HINT = 'Store the documents again.';
-        END IF;
         RETURN;
     END IF;
     IF readers IS NOT NULL THEN

@@ -20,6 +20,8 @@ CALLS = {
     "_placed_document": "(d, 1) FROM pgblend_data.document AS d",
     "_reader_key": "('hr')",
     "_readers_of": "('c', 'key')",
+    "_readers_stay": "(1, 1, 1)",
+    "_vector_key": "('t', 'h', 'c', 'x')",
     "_check_chunk_sizes": "(pgblend._collection_settings('{}'))",
     "_check_own_profile": "('mine')",
     "_check_grant": "('pgblend_reader', 'read')",
