@@ -39,6 +39,8 @@ _MAIL_HEADERS = tuple(
 _OFFICE_NAMES = ".doc .dot .docx .ppt .pps .pptx .xls .xlt .xlsx .rtf .pdf .odt .ods .odp"
 _OFFICE_SUFFIXES = frozenset(_OFFICE_NAMES.split())
 _NEWER = {".doc": DOCX, ".dot": DOCX, ".ppt": PPTX, ".pps": PPTX}
+# A page under another name is what a server sent in place of the file: an error, a login.
+_WITH_PAGES = frozenset((".doc", ".dot", ".ppt", ".pps", ".xls", ".xlt", ".rtf"))
 _SHEETS = frozenset((".xls", ".xlt", ".xlsx"))
 _ARCHIVE_START = b"PK\x03\x04"
 XML_START = re.compile(rb"(?:\xef\xbb\xbf)?\s*<\?xml\b")
@@ -66,7 +68,7 @@ def disguised(suffix: str, head: bytes) -> str | None:
     if head.startswith(_ARCHIVE_START):
         return _NEWER.get(suffix)
     if PAGE_START.match(head):
-        return HTML
+        return HTML if suffix in _WITH_PAGES else None
     if _HEADER.match(head) and _MHT_TYPE.search(_headers(head)):
         return MHT
     if not head or is_binary(head):

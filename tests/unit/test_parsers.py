@@ -216,6 +216,7 @@ def test_letters_of_facebook_are_those_that_were_meant():
         ("a.doc", b"PK\x03\x04word/", DOCX),
         ("a.doc", b"Subject: Page\r\nContent-Type: multipart/related;\r\n b=1\r\n\r\n", MHT),
         ("a.docx", b"%PDF-1.7", PDF),
+        ("a.pdf", b"<html><title>Not found", PDF),
         ("a.xml", b'<?xml version="1.0"?><?mso-application progid="Word.Document"?>', DOCX),
         ("a.xml", b"<?xml version='1.0'?><a/>", XML),
         ("map.unknown", b"<?xml version='1.0'?><map/>", XML),
