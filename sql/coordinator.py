@@ -23,7 +23,7 @@ STORE_TABLES = (
     *("chunk", "collection_language", "document", "document_name", "document_summary", "edge"),
     *("embedding_queue", "entity", "entity_extraction", "graph_change", "index_claim"),
     *("key_reference", "lexical_failure", "link"),
-    *("pending", "posting", "segment", "tombstone", "vocabulary", "vocabulary_lock"),
+    *("pending", "posting", "segment", "tombstone", "unsettled", "vocabulary", "vocabulary_lock"),
 )
 # What shards have a copy of.
 FRONT_TABLES = ("collection", "collection_grant", "embedding_space", "profile", "setting")

@@ -8,9 +8,13 @@ the answer from the routine's own body, which `routines` reads.
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import cache
+from importlib.resources import files
+from textwrap import indent
 from typing import NamedTuple
+
+from pgblend.plpy.lexical import forms, split, words
 
 _ROUTINE = re.compile(
     r"^(CREATE OR REPLACE FUNCTION (pgblend\.\w+)\(((?:(?!^CREATE )[^$])*?)\)"
@@ -56,11 +60,16 @@ class Routine(NamedTuple):
 
     def stand_in(self) -> str:
         """Return the stand-in's body."""
-        if own := _OWN.get(self.name):
+        name = self.name.removeprefix("pgblend.")
+        own = _OWN.get(name, "")
+        if name in _WHOLE:
             return own
         parts = [f"'{self.name}'", *(_as_json(one) for one in self.inputs)]
         call = f"json_build_array({', '.join(parts)})::text, '{self._unknown()}'"
-        return _STAND_IN.format(call=call, returned="\n    ".join(self._returned()))
+        returned = "\n    ".join(self._returned())
+        if own:
+            return _STAND_IN_OR_OWN.format(call=call, returned=returned, own=indent(own, " " * 8))
+        return _STAND_IN.format(call=call, returned=returned)
 
     def _unknown(self) -> str:
         """Return what stands for an answer while calls are gathered."""
@@ -100,154 +109,85 @@ BEGIN
     {returned}
 END;
 """
-# Stand-ins of routines whose effects belong to the statement that calls them, so that only what is
-# computed is told. Chunks wait for `pgblend worker` to seal them; links to documents that come
-# later are led there by resolve_links, as pgblend ingest does at its end.
-_OWN = {
-    "pgblend._has_numpy": """\
-BEGIN
-    RETURN true;
-END;
-""",
-    "pgblend._chunk_index": """\
-DECLARE
-    told json := pgblend._told((
-        SELECT json_build_array('pgblend._chunk_index', json_agg(json_build_array(
-            c.own_position, encode(tsvectorsend(c.lexemes), 'hex')) ORDER BY c.id))::text
-        FROM new_chunk AS c), '[]');
-BEGIN
-    INSERT INTO pgblend_data.pending (
-        chunk_id, document_id, collection_id, bucket, chunk_index, text_search_config, length,
-        own_length, records)
-    SELECT c.id, c.document_id, c.collection_id, c.bucket, c.chunk_index, c.text_search_config,
-        (p.packed ->> 0)::integer, (p.packed ->> 1)::integer, decode(p.packed ->> 2, 'hex')
-    FROM (SELECT n.*, row_number() OVER (ORDER BY n.id) AS place FROM new_chunk AS n) AS c
-    INNER JOIN json_array_elements(told) WITH ORDINALITY AS p (packed, place)
-        ON p.place = c.place;
-    INSERT INTO pgblend_data.vocabulary (collection_id, text_search_config, lexeme)
-    SELECT DISTINCT c.collection_id, c.text_search_config, w.lexeme COLLATE "C"
-    FROM new_chunk AS c
-    CROSS JOIN LATERAL unnest(tsvector_to_array(c.lexemes)) AS w (lexeme)
-    WHERE NOT starts_with(w.lexeme, '==') AND (
-        NOT EXISTS (
-            SELECT FROM pgblend_data.vocabulary_lock AS k
-            WHERE current_setting('transaction_isolation') = 'read committed'
-                AND k.collection_id = c.collection_id
-            FOR KEY SHARE SKIP LOCKED)
-        OR NOT EXISTS (
-            SELECT FROM pgblend_data.vocabulary AS v
-            WHERE v.collection_id = c.collection_id
-                AND v.text_search_config = c.text_search_config AND v.lexeme = w.lexeme));
-    RETURN NULL;
-END;
-""",
-    "pgblend._insert_links": """\
+_STAND_IN_OR_OWN = """\
 #variable_conflict use_variable
 DECLARE
-    told json := pgblend._told((
-        SELECT json_build_array('pgblend._insert_links', json_agg(json_build_array(
-            d.source_key, d.uri, g.links::text) ORDER BY g.place))::text
-        FROM unnest(document_ids, links) WITH ORDINALITY AS g (id, links, place)
-        LEFT JOIN pgblend_data.document AS d ON d.id = g.id), '[]');
-    stored bigint;
+    told json;
 BEGIN
-    INSERT INTO pgblend_data.link (
-        document_id, collection_id, bucket, origin, edge_type, kind, target, name, path, line,
-        weight, metadata)
-    SELECT d.id, d.collection_id, d.bucket, origin, coalesce(l.type, 'link'), m.meant ->> 2,
-        l.target, m.meant ->> 3, m.meant ->> 4, l.line, coalesce(l.weight, 1),
-        coalesce(l.metadata, '{}')
-    FROM json_array_elements(told) WITH ORDINALITY AS m (meant, place)
-    CROSS JOIN LATERAL jsonb_to_record((m.meant ->> 1)::jsonb)
-        AS l (type text, target text, line integer, weight real, metadata jsonb)
-    INNER JOIN pgblend_data.document AS d ON d.id = document_ids[(m.meant ->> 0)::integer]
-    ORDER BY m.place;
-    GET DIAGNOSTICS stored = ROW_COUNT;
-    RETURN stored;
-END;
-""",
-    "pgblend._resolve_links": """\
-#variable_conflict use_variable
-BEGIN
-    IF names IS NOT NULL THEN
-        RETURN 0;
-    END IF;
-    RETURN (pgblend._told(
-        json_build_array('pgblend._resolve_links', collection_id, names)::text, '[0]')
-        ->> 0)::bigint;
-END;
-""",
-}
-# They would write before the statement that calls them drops what was there.
-_LACKING = """\
-BEGIN
-    RAISE EXCEPTION 'the lexical index cannot be made anew on a server without PL/Python yet'
-        USING ERRCODE = '0A000', HINT = 'Delete the collection''s documents and ingest them again.';
+    IF NOT pgblend._is_answered() THEN
+{own}    END IF;
+    told := pgblend._told({call});
+    {returned}
 END;
 """
-_OWN |= dict.fromkeys(("pgblend._seal_missing", "pgblend._load_segment"), _LACKING)
+# Those whose own way is all of the body.
+_WHOLE = frozenset(("_chunk_index", "_has_numpy", "_insert_links", "_resolve_links"))
+# Patterns of the program as PostgreSQL takes them. Of units Python finds km before km/h.
+_PATTERNS = {
+    **{name: getattr(forms, name) for name in (
+        *("APART", "COMMA", "COMMAND", "CONTROL", "CUTS", "IGNORABLE", "INNER", "JOINED_BY_AND"),
+        *("OF_WORD", "PART", "PICTURE", "SPACED", "UNIT"),
+    )},
+    **{name: getattr(words, name) for name in ("OTHER_WORD", "RUN", "SYLLABLE")},
+    **{f"LETTERS_{code}": letters for code, letters in words.LETTERS.items()},
+}  # fmt: skip
+# Python's white space: within a line, and all of it.
+_IN_LINE = r"\t\v\f\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+_BLANKS = rf"\n\r{_IN_LINE}"
+
+
+def _runs(names: Collection[str]) -> dict[str, str]:
+    """Return runs of like characters, each as a group, and how many tokens a group has."""
+    patterns, counts = [], []
+    for place, name in enumerate(names, 1):
+        run, base, rate = split.RUNS[name]
+        run = run.replace(r"[^\S\r\n]", f"[{_IN_LINE}]").replace(r"\s", f"[{_BLANKS}]")
+        patterns.append(f"({run.replace(chr(92) + 'S', f'[^{_BLANKS}]')})")
+        count = f"{base}::float8 + {rate}::float8 * length(m[{place}])"
+        counts.append(f"WHEN m[{place}] IS NOT NULL THEN {count}")
+    return {"RUNS": "|".join(patterns), "RUN_COUNTS": "\n".join(counts)}
+
+
+_ASCII = ("newlines", "spaces", "ascii", "digits", "punctuation", "other", "rest")
+_PATTERNS |= {
+    "BLANK": f"[{_BLANKS}]",
+    **_runs(split.RUNS),
+    **{f"ASCII_{name}": text for name, text in _runs(_ASCII).items()},
+}
+
+
+def _text(name: str) -> str:
+    """Return a file of SQL with the program's patterns in it."""
+    text = files(__name__.rpartition(".")[0]).joinpath(name).read_text("utf-8")
+    for one, pattern in _PATTERNS.items():
+        there = pattern.replace(r"\b", r"\m").replace("{0,4096}", "*").replace("|km/h", "")
+        text = text.replace(f"#{one}#", there.replace(r"\x00", r"\x01").replace("'", "''"))
+    return text
+
+
+# What writers call has a way of its own, in plain SQL (_is_answered): by name, a body, or
+# statements for whom the program does not answer.
+_OWN: dict[str, str] = dict(
+    re.findall(
+        r"^-- (_\w+): .*\n(?:--.*\n)*((?:(?!-- _).*\n)+)", _text("stand_ins.plpgsql"), re.MULTILINE
+    )
+)
 # Routines that write by themselves, what a statement of its own calls: they run in its transaction,
 # before it.
 EFFECTS = frozenset(
     f"pgblend.{name}"
-    for name in ("_link_entities", "_link_mentions", "_resolve_links", "_seal_batch")
+    for name in (
+        *("_link_entities", "_link_mentions", "_resolve_links"),
+        *("_load_segment", "_rebuild_segments", "_seal_batch", "_seal_missing"),
+    )
 )
-# _told: what was told for a call; PB017 with the call where nothing was, or where it may not be
-# believed: in the routines of another role than the one that could tell. While calls are gathered
-# `unknown` stands for what was not told, and an INFO says the call. An answer is for the role and
-# the groups that ask: those may come with the very statement that asks.
-TOLD = """
-CREATE OR REPLACE FUNCTION pgblend._told(call text, unknown json)
-RETURNS json
-LANGUAGE plpgsql
-STABLE PARALLEL SAFE STRICT
-SET search_path = pg_catalog, pg_temp
-AS $function$
-DECLARE
-    needed text := json_build_object('call', call::json, 'settings', json_build_object(
-        'role', current_user, 'pgblend.groups', current_setting('pgblend.groups', true),
-        'pgblend.purpose', current_setting('pgblend.purpose', true)))::text;
-    key text := md5(needed);
-    told json := nullif(current_setting('pgblend.told_' || left(key, 1), true), '')::json -> key;
-    caller text := CASE current_setting('role') WHEN 'none' THEN session_user::text
-        ELSE current_setting('role') END;
-    warning json;
-BEGIN
-    IF current_user <> caller THEN
-        RAISE EXCEPTION 'this server has no PL/Python, and % would run with the rights of %',
-            call::json ->> 0, current_user
-            USING ERRCODE = 'PB017',
-            HINT = format('Connect as %s, who may do it through a client that brings the program: '
-                'see docs/managed.md.', current_user);
-    ELSIF told IS NULL AND current_setting('pgblend.told_gathers', true) = 'on' THEN
-        RAISE INFO 'an answer is needed' USING ERRCODE = 'PB017', DETAIL = needed;
-        RETURN unknown;
-    ELSIF told IS NULL THEN
-        RAISE EXCEPTION 'this server has no PL/Python: pgblend''s program runs outside of it'
-            USING ERRCODE = 'PB017', DETAIL = needed,
-            HINT = 'Connect through pgblend door, which brings the program, or use the command '
-                'line, HTTP or Python: see docs/managed.md.';
-    END IF;
-    FOR warning IN SELECT w FROM json_array_elements(told -> 'warnings') AS w LOOP
-        IF warning ->> 1 IS NULL THEN
-            RAISE WARNING '%', warning ->> 0;
-        ELSE
-            RAISE WARNING '%', warning ->> 0 USING HINT = warning ->> 1;
-        END IF;
-    END LOOP;
-    IF told -> 'error' IS NOT NULL THEN
-        RAISE EXCEPTION '%', told -> 'error' ->> 'message' USING
-            ERRCODE = told -> 'error' ->> 'sqlstate',
-            HINT = coalesce(told -> 'error' ->> 'hint', ''),
-            DETAIL = coalesce(told -> 'error' ->> 'detail', ''),
-            TABLE = coalesce(told -> 'error' ->> 'table_name', '');
-    END IF;
-    IF told -> 'last_search' IS NOT NULL THEN
-        PERFORM set_config('pgblend.last_search', told ->> 'last_search', true);
-    END IF;
-    RETURN told -> 'value';
-END;
-$function$;
+# What only such a server has: what was told (_told), and what plain SQL makes of texts.
+_GRANTS = """
+GRANT EXECUTE ON FUNCTION
+pgblend._identifiers, pgblend._is_answered, pgblend._is_identifier, pgblend._small,
+pgblend._spaced_bigrams, pgblend._syllables, pgblend._told, pgblend._unicode_form,
+pgblend._with_one_form, pgblend._with_parts, pgblend._word_form
+TO PUBLIC;
 """
 
 
@@ -259,12 +199,14 @@ def with_stand_ins(script: str) -> str:
     def stand_in(found: re.Match[str]) -> str:
         head, options = found[1], found[5]
         body = _routine(found).stand_in()
+        if found[2].removeprefix("pgblend.") in _OWN:  # patterns mean the same in every session
+            options += "\nSET standard_conforming_strings = on"
         return f"{head}\nLANGUAGE plpgsql{options}\nAS $function$\n{body}$function$;"
 
     made = _ROUTINE.sub(stand_in, script)
     if "LANGUAGE plpython3u" in made:
         raise RuntimeError("a PL/Python routine is written in a form that has no stand-in")
-    return TOLD + _FIXED.sub("", made) + "\nGRANT EXECUTE ON FUNCTION pgblend._told TO PUBLIC;\n"
+    return f"{_FIXED.sub('', made)}\n{_text('outside.plpgsql')}{_GRANTS}"
 
 
 @cache

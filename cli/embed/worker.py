@@ -101,6 +101,11 @@ class Backoff:
 # What gives way takes nothing before there is a passage (so that the first space is made for the
 # model that is named until then), while an ingest runs, and in what came within two seconds. An
 # ingest that was silent for a minute, such as `pgblend sync` between two changes, is none.
+_MAY_SETTLE = """
+    SELECT pg_catalog.has_function_privilege(
+        pg_catalog.to_regprocedure('pgblend._settle_waiting(integer)'), 'EXECUTE')
+"""
+_SETTLE = "SELECT s.* FROM pgblend._settle_waiting(100) AS s"
 _WAITS = """
     SELECT NOT EXISTS (SELECT FROM pgblend_data.chunk)
         OR EXISTS (
@@ -398,6 +403,7 @@ class _Session:
         self._queue = queue
         self._connection: Connection = queue.connection
         self._seals = seals
+        self._settles = seals and fetch_value(queue.connection, _MAY_SETTLE)
         self._listens = False
 
     def serve(self) -> None:
@@ -405,7 +411,7 @@ class _Session:
         self._connection.execute("LISTEN pgblend_embedding")
         rests = 0
         while not self._worker.stopping.is_set():
-            if self._embed_one():
+            if (self._settles and self._settle()) or self._embed_one():
                 rests = 0
                 self._listen(False)
             elif self._is_done():
@@ -415,6 +421,14 @@ class _Session:
             else:
                 notified = self._rest(min(2.0**rests, _LONGEST_REST_SECONDS))
                 rests = 0 if notified else rests + 1
+
+    def _settle(self) -> bool:
+        """Do what plain SQL left to the program (sql/60_tables/settle.sql); tell whether any."""
+        with self._connection.transaction():
+            settled = self._connection.execute(_SETTLE).fetchall()
+            for collection_id, _ in settled:
+                self._connection.execute("SELECT pgblend._resolve_links(%s, NULL)", [collection_id])
+        return bool(settled)
 
     def _embed_one(self) -> bool:
         """Embed a batch of the first space that has one; tell whether there was one."""

@@ -57,8 +57,15 @@ _OTHER_WORDS = """
         pgblend._regconfig(c.text_search_config), d.source_key, d.title, c.heading, false,
         c.content, c.own_start, 0, c.context, c.own_headings) AS l
     WHERE l.lexemes <> c.lexemes
+        AND NOT EXISTS (SELECT FROM pgblend_data.unsettled AS u WHERE u.document_id = d.id)
     GROUP BY n.name
     ORDER BY n.name
+"""
+# The worker looks every minute: what waits for ten has none.
+_UNSETTLED = """
+    SELECT count(*) AS documents, min(u.noted_at) AS oldest,
+        min(u.noted_at) < pg_catalog.now() - interval '10 minutes' AS is_late
+    FROM pgblend_data.unsettled AS u
 """
 _INVALID_INDEXES = """
     SELECT i.indexrelid::pg_catalog.regclass::text AS name
@@ -369,6 +376,20 @@ def lexical_index(connection: Connection) -> Iterator[Check]:
         yield Check("lexical index", "ok", found)
 
 
+def unsettled(connection: Connection) -> Iterator[Check]:
+    """Name documents that plain SQL wrote and no worker has looked at, with a program outside."""
+    if not runs_outside(connection) or not fetch_value(connection, _MAY_READ_INDEX):
+        return
+    (row,) = fetch_rows(connection, _UNSETTLED)
+    if row["documents"]:
+        found = (
+            f"{row['documents']:,} wait for a worker, the first since {row['oldest']:%F %H:%M}: "
+            "they are found by their words, and lack links, vectors and a place in the index"
+        )
+        mend = "start a worker that stays, as the database's owner: pgblend worker"
+        yield Check("documents by SQL", "problem" if row["is_late"] else "warning", found, mend)
+
+
 def dictionaries(connection: Connection) -> Iterator[Check]:
     """Name Hunspell dictionaries that nothing uses, where texts are stored as they are written."""
     if not fetch_value(connection, _MAY_WANT_DICTIONARIES):
@@ -388,6 +409,7 @@ CHECKS = (
     program,
     lexical_index,
     indexed_words,
+    unsettled,
     dictionaries,
     invalid_indexes,
     collation,

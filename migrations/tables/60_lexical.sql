@@ -11,7 +11,7 @@ CREATE TABLE pgblend_data.pending (
     text_search_config text NOT NULL,
     length integer NOT NULL,
     own_length integer NOT NULL,
-    records bytea NOT NULL,
+    records bytea,
     CONSTRAINT pending_pkey PRIMARY KEY (chunk_id)
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
 -- Without chunk_id: analyzed while it is empty, both indexes would look alike to a search by ids.
@@ -25,6 +25,26 @@ COMMENT ON COLUMN pgblend_data.pending.length IS
 'Number of lexeme occurrences, without identifiers and names: the document length of BM25.';
 COMMENT ON COLUMN pgblend_data.pending.own_length IS
 'Number of those after the chunk''s own_position: what it adds to its document''s length.';
+COMMENT ON COLUMN pgblend_data.pending.records IS
+'NULL where plain SQL wrote the chunk: who reads makes them, and the lengths, of its lexemes.';
+
+CREATE TABLE pgblend_data.unsettled (
+    document_id bigint NOT NULL,
+    collection_id bigint NOT NULL,
+    content text,
+    links jsonb NOT NULL DEFAULT '[]',
+    noted_at timestamptz NOT NULL DEFAULT now(),
+    CONSTRAINT unsettled_pkey PRIMARY KEY (document_id),
+    CONSTRAINT unsettled_document_id_fkey FOREIGN KEY (document_id)
+    REFERENCES pgblend_data.document (id) ON DELETE CASCADE
+);
+COMMENT ON TABLE pgblend_data.unsettled IS
+'Documents that plain SQL wrote where the program runs outside: found by their words, until '
+'pgblend worker has looked at them.';
+COMMENT ON COLUMN pgblend_data.unsettled.content IS
+'The whole text where it is to be split anew; NULL: the chunks stay.';
+COMMENT ON COLUMN pgblend_data.unsettled.links IS
+'Links as they came: an array of {origin, links}.';
 
 CREATE TABLE pgblend_data.segment (
     id bigint GENERATED ALWAYS AS IDENTITY,
@@ -67,8 +87,8 @@ CREATE TABLE pgblend_data.index_secret (
 INSERT INTO pgblend_data.index_secret
 VALUES (sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())));
 COMMENT ON TABLE pgblend_data.index_secret IS
-'What segments are signed with: a saved one is loaded where this database wrote it. No role of ours '
-'reads it.';
+'What segments are signed with: a saved one is loaded where this database wrote it. No role of '
+'ours reads it.';
 
 CREATE TABLE pgblend_data.posting (
     segment_id bigint NOT NULL,

@@ -208,7 +208,8 @@ BEGIN
         'attached_table', 'chunk', 'collection_language', 'document', 'document_name',
         'document_summary', 'embedding_queue', 'entity', 'entity_extraction', 'evaluation_result',
         'evaluation_run', 'judged_query', 'judged_set', 'judgement', 'key_reference',
-        'lexical_failure', 'link', 'pending', 'posting', 'segment', 'tombstone', 'vocabulary']
+        'lexical_failure', 'link', 'pending', 'posting', 'segment', 'tombstone', 'unsettled',
+        'vocabulary']
     LOOP
         EXECUTE format(
             'CREATE POLICY %2$I ON pgblend_data.%1$I FOR SELECT USING (%3$s)',

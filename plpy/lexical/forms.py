@@ -22,29 +22,29 @@ Spelling = tuple[int, int, str, list[int]]
 """Where it begins and ends, its form, and where each character of that stands."""
 
 # Languages that write 3,5; those that put spaces between groups of three digits.
-_COMMA = (
+COMMA = (
     "arme|azer|bas|bulg|catal|croat|czech|dan|dutch|eston|finn|fren|german|greek|hungar|icel"
     "|indon|ital|latv|lithu|norw|polish|portug|roman|russ|serb|slov|span|swed|turk|ukrain"
 )
-_SPACED = "bulg|czech|eston|finn|fren|hungar|latv|lithu|norw|polish|portug|russ|slov|span|swed|ukr"
+SPACED = "bulg|czech|eston|finn|fren|hungar|latv|lithu|norw|polish|portug|russ|slov|span|swed|ukr"
 # Blanks that part no words: between groups of digits they go, whatever the language.
 GROUP_BLANK = r"[\u00a0\u2007\u2009\u202f](?<=\d.)(?=\d{3}(?!\d))"
-_UNIT = (
+UNIT = (
     r"[kKMGTP]?i?[bB](?:it)?(?:/s|ps)?|kbit|Mbit|Gbit|[kcdmµμn]?m|k?g|mg|µg|μg|[mcd]?l|[mMkG]?[WVA]"
     r"|[mMkG]?Wh|mAh|[kMGT]?Hz|m?s|min|h|km/h|mph|rpm|fps|dpi|px|pt|em|rem|ft|lbs?|oz|mi|[hkM]?Pa|bar"
     r"|psi|dB|k?cal|k?J|N|Nm|mol|ha|PS|hp|EUR|USD|CHF|GBP"
 )
 # Digits are taken as a whole, or each would be tried as the last one.
 _AMOUNT = r"[0-9](?<![\w.,].)[0-9]*(?:\.[0-9]+)?(?![0-9])"
-_IS_UNIT = rf" ?(?:(?:{_UNIT})|(?i:[kmgtp]i?b))(?!\w)"
-WITH_UNIT = rf"({_AMOUNT}) ?(?=[^\W\d_])((?:{_UNIT})(?!\w)|(?i:[kmgtp]i?b)(?!\w))"
+_IS_UNIT = rf" ?(?:(?:{UNIT})|(?i:[kmgtp]i?b))(?!\w)"
+WITH_UNIT = rf"({_AMOUNT}) ?(?=[^\W\d_])((?:{UNIT})(?!\w)|(?i:[kmgtp]i?b)(?!\w))"
 
 
 @lru_cache(maxsize=100)
 def _groups(config: str) -> tuple[str, bool]:
     """Return the pattern of numbers with groups in a configuration, and whether commas part it."""
     language = re.sub(r"^.*\.", "", config)
-    if not re.match(_COMMA, language):
+    if not re.match(COMMA, language):
         return r"[0-9](?<![\w.,'’].)\d{0,2}(?:(?:,\d{3})+|(?:['’]\d{3})+)(?!\d|[,'’]\d)", False
     spaced = r"|(?: \d{3})+" if has_spaced_groups(config) else ""
     whole = rf"\d{{0,2}}(?:(?:\.\d{{3}})+|(?:['’]\d{{3}})+{spaced})"
@@ -54,7 +54,7 @@ def _groups(config: str) -> tuple[str, bool]:
 @lru_cache(maxsize=100)
 def has_spaced_groups(config: str) -> bool:
     """Tell whether numbers of a configuration's language may have spaces between groups."""
-    return re.match(_SPACED, re.sub(r"^.*\.", "", config)) is not None
+    return re.match(SPACED, re.sub(r"^.*\.", "", config)) is not None
 
 
 def with_one_form(text: str, config: str) -> str:
@@ -151,10 +151,10 @@ _NAMED_VERSION = (
     r"[0-9](?<=[^\W\d_].)(?:(?<=\b[vV].)|(?=[0-9]*\.[0-9]))"
     r"[0-9]*(?:(?:\.[0-9]+)+(?:[a-z]{1,5}[0-9]+)?)?(?![0-9A-Za-z_À-ɏͰ-ԯ]|\.[0-9])"
 )
-_CUTS = f"{CUT}|{_NAMED_VERSION}"
+CUTS = f"{CUT}|{_NAMED_VERSION}"
 # Letters and digits of scripts that write spaces between words.
-_OF_WORD = r"[^\W_\u0e00-\u109f\u1780-\u17ff\u2e80-\ud7ff\uf900-\uff9f\U00020000-\U0003ffff]"
-_INNER = rf"{_OF_WORD}*(?:(?<=[0-9])(?:\.[0-9]+)+{_OF_WORD}*)?"
+OF_WORD = r"[^\W_\u0e00-\u109f\u1780-\u17ff\u2e80-\ud7ff\uf900-\uff9f\U00020000-\U0003ffff]"
+INNER = rf"{OF_WORD}*(?:(?<=[0-9])(?:\.[0-9]+)+{OF_WORD}*)?"
 LONGEST = 100
 
 
@@ -362,7 +362,7 @@ def humps(text: str) -> Iterator[tuple[int, int, list[tuple[int, int]]]]:
     if is_plain and not any(one in kinds for one in _HUMPS):
         return
     last = 0
-    is_of_word, inner, cuts = map(re.compile, (_OF_WORD, _INNER, _CUTS))
+    is_of_word, inner, cuts = map(re.compile, (OF_WORD, INNER, CUTS))
     for cut in cuts.finditer(text):
         if cut.start() < last:
             continue

@@ -1,5 +1,6 @@
 """Pending chunks: read, kept in a session, and their postings."""
 
+import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -8,6 +9,7 @@ import numpy as np
 
 from pgblend.plpy.base.session import Database, Row, keep_value
 from pgblend.plpy.lexical.failures import report_damage
+from pgblend.plpy.lexical.records import Packed, pack_chunks
 from pgblend.plpy.lexical.rows import COLUMN_TYPES, ROW, ChunkRows, Integers, Pair, stored_rows
 from pgblend.plpy.lexical.segment import Source
 
@@ -67,11 +69,44 @@ def ordinals_of(record_counts: Integers) -> Integers:
 
 
 READ_CHUNKS = """
-    SELECT int8send(c.chunk_id) || xidsend(c.xmin) AS key, c.text_search_config,
-        int8send(c.document_id) || int4send(c.chunk_index) || int4send(c.length)
-        || int4send(c.own_length) || int4send(octet_length(c.records) / 14) AS head, c.records
+    SELECT c.chunk_id, int8send(c.chunk_id) || xidsend(c.xmin) AS key, c.text_search_config,
+        int8send(c.document_id) || int4send(c.chunk_index) AS place,
+        int4send(c.length) || int4send(c.own_length) AS lengths, c.records
     FROM pgblend_data.pending AS c WHERE c.chunk_id = ANY($1)
 """
+READ_LEXEMES = "SELECT w.* FROM pgblend._chunk_words($1) AS w"
+WAITING = """
+    SELECT p.chunk_id FROM pgblend_data.pending AS p
+    WHERE p.collection_id = $1 AND p.text_search_config = $2 AND p.records IS NULL
+        AND NOT EXISTS (
+            SELECT FROM pgblend_data.unsettled AS u WHERE u.document_id = p.document_id)
+"""
+PACK = """
+    UPDATE pgblend_data.pending AS p
+    SET length = n.length, own_length = n.own_length, records = n.records
+    FROM unnest($1, $2, $3, $4) AS n (chunk_id, length, own_length, records)
+    WHERE p.chunk_id = n.chunk_id
+"""
+PACK_TYPES = ["bigint[]", "integer[]", "integer[]", "bytea[]"]
+
+
+def pack_waiting(db: Database, collection_id: int, config: str) -> None:
+    """Make the records of pending chunks that plain SQL wrote and the worker has settled."""
+    found = db.run(WAITING, ["bigint", "text"], collection_id, config)
+    if packed := packed_words(db, [row["chunk_id"] for row in found]):
+        ids, made = [*packed], [*packed.values()]
+        lengths, own = [one.length for one in made], [one.own_length for one in made]
+        db.run(PACK, PACK_TYPES, ids, lengths, own, [one.records for one in made])
+
+
+def packed_words(db: Database, chunk_ids: Sequence[int]) -> dict[int, Packed]:
+    """Return chunks' lexemes as records, by chunk."""
+    if not chunk_ids:
+        return {}
+    rows = db.run(READ_LEXEMES, ["bigint[]"], chunk_ids)
+    return {row["chunk_id"]: one for row, one in zip(rows, pack_chunks(db, rows), strict=True)}
+
+
 Chunk = tuple[str, bytes, bytes]  # configuration, head, records
 
 
@@ -106,11 +141,18 @@ class PendingCache:
             return self.pending, False
         keys = [listed[at : at + KEY_BYTES] for at in range(0, len(listed), KEY_BYTES)]
         missing = [int.from_bytes(key[:8], "big") for key in keys if key not in self.chunks]
-        for row in db.run(READ_CHUNKS, ["bigint[]"], missing) if missing else ():
-            if len(row["records"]) % RECORD_BYTES:
-                chunk_id = int.from_bytes(row["key"][:8], "big")
-                report_damage(db, "pending", chunk_id, "its records are cut off")
-            self.chunks[row["key"]] = row["text_search_config"], row["head"], row["records"]
+        rows = db.run(READ_CHUNKS, ["bigint[]"], missing) if missing else []
+        made = packed_words(db, [row["chunk_id"] for row in rows if row["records"] is None])
+        for row in rows:
+            records, lengths = row["records"], row["lengths"]
+            if (own := made.get(row["chunk_id"])) is not None:
+                records, lengths = own.records, struct.pack(">ii", own.length, own.own_length)
+            elif records is None:
+                continue  # its text is gone meanwhile
+            if len(records) % RECORD_BYTES:
+                report_damage(db, "pending", row["chunk_id"], "its records are cut off")
+            head = row["place"] + lengths + struct.pack(">i", len(records) // RECORD_BYTES)
+            self.chunks[row["key"]] = row["text_search_config"], head, records
         self.pending = join_chunks({key: self.chunks[key] for key in sorted(keys)})
         self.listed = listed
         self.named.update(keys)

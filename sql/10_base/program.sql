@@ -77,6 +77,35 @@ GD["pgblend_program"] = DIGEST
 return is_compiled
 $python$;
 
+-- _is_answered: whether the program answers what this statement calls.
+-- Where the program runs outside (sql/outside.py) it answers those who have the rights of the
+-- owner, come by a door, and do not run within another role's routine: what is told can be forged,
+-- and is stored here. Others write by plain SQL, and leave the rest to pgblend worker.
+CREATE OR REPLACE FUNCTION pgblend._is_answered()
+RETURNS boolean
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+AS $function$
+DECLARE
+    told regproc := to_regproc('pgblend._told');
+    caller text := CASE current_setting('role') WHEN 'none' THEN session_user::text
+        ELSE current_setting('role') END;
+    callers text;
+BEGIN
+    IF told IS NULL THEN
+        RETURN true;
+    ELSIF current_setting('pgblend.answers', true) IS DISTINCT FROM 'on'
+        OR current_user <> caller
+        OR NOT pg_has_role((SELECT p.proowner FROM pg_proc AS p WHERE p.oid = told), 'USAGE')
+    THEN
+        RETURN false;
+    END IF;
+    GET DIAGNOSTICS callers = PG_CONTEXT;
+    -- A write to an attached table names nothing by which a door would take it back.
+    RETURN callers !~ '[.]_(table_changed|row_changed|table_truncated)[(]';
+END;
+$function$;
+
 -- _program_code: the program compiled by the server's Python; NULL until _compile_program made it.
 -- First come the number of that Python's byte code (4 bytes) and the sha256 of the text and of
 -- what follows (32 each). Then comes each module's marshalled code by its name, marshalled. All of

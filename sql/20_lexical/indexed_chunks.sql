@@ -74,6 +74,23 @@ CREATE OR REPLACE TRIGGER chunk_40_index AFTER INSERT ON pgblend_data.chunk
 REFERENCING NEW TABLE AS new_chunk
 FOR EACH STATEMENT EXECUTE FUNCTION pgblend._chunk_index();
 
+-- _chunk_words: the lexemes of chunks as records are made of them (plpy/lexical/records.py).
+-- A tsvector's binary form is in the client's encoding.
+CREATE OR REPLACE FUNCTION pgblend._chunk_words(chunk_ids bigint[])
+RETURNS TABLE (chunk_id bigint, own_position integer, vector bytea)
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+ROWS 100
+SET client_encoding = 'UTF8'
+AS $function$
+BEGIN
+    RETURN QUERY
+    SELECT c.id, c.own_position, tsvectorsend(c.lexemes)
+    FROM pgblend_data.chunk AS c
+    WHERE c.id = ANY(chunk_ids);
+END;
+$function$;
+
 -- _chunk_seal: trigger that seals at commit, once enough chunks of a collection wait for it.
 -- Once a transaction, though every 256th chunk calls it. A seal that failed is tried again after a
 -- minute; one that a cancel ends does not take the commit along. Under REPEATABLE READ and above,

@@ -94,17 +94,7 @@ DECLARE
     chunk_count bigint;
 BEGIN
     IF action = 'rebuild' THEN
-        PERFORM pgblend._lock_segments(collection_id);
-        PERFORM pgblend._drop_segments(collection_id);
-        PERFORM pgblend._drop_pending(collection_id, NULL);
-        PERFORM pgblend._rebuild_vocabulary(collection_id);
-        SELECT coalesce(sum(pgblend._seal_missing(l.collection_id, l.text_search_config)), 0)
-        INTO missing
-        FROM (
-            SELECT DISTINCT c.collection_id, c.text_search_config
-            FROM pgblend_data.collection_language AS c
-            WHERE c.collection_id = _index_collection.collection_id
-        ) AS l;
+        missing := pgblend._rebuild_segments(collection_id);
     END IF;
     chunk_count := missing + pgblend._seal_collection(collection_id, at_least);
     DELETE FROM pgblend_data.lexical_failure AS f
@@ -116,6 +106,51 @@ EXCEPTION
     WHEN OTHERS THEN
         PERFORM pgblend._note_failure(collection_id, format('%s (%s)', SQLERRM, SQLSTATE));
         RETURN NULL;
+END;
+$function$;
+
+-- _rebuild_segments: drop a collection's segments and make them anew; returns how many chunks they
+-- have.
+CREATE OR REPLACE FUNCTION pgblend._rebuild_segments(collection_id bigint)
+RETURNS bigint
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+STRICT
+AS $function$
+BEGIN
+    PERFORM pgblend._drop_index(collection_id);
+    RETURN pgblend._seal_all_missing(collection_id);
+END;
+$function$;
+
+-- _drop_index: claim a collection's index, and drop all of it but what deletions noted.
+CREATE OR REPLACE FUNCTION pgblend._drop_index(collection_id bigint)
+RETURNS void
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+AS $function$
+BEGIN
+    PERFORM pgblend._lock_segments(collection_id);
+    PERFORM pgblend._drop_segments(collection_id);
+    PERFORM pgblend._drop_pending(collection_id, NULL);
+    PERFORM pgblend._rebuild_vocabulary(collection_id);
+END;
+$function$;
+
+-- _seal_all_missing: _seal_missing of each language of a collection.
+CREATE OR REPLACE FUNCTION pgblend._seal_all_missing(collection_id bigint)
+RETURNS bigint
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+AS $function$
+BEGIN
+    RETURN (
+        SELECT coalesce(sum(pgblend._seal_missing(l.collection_id, l.text_search_config)), 0)
+        FROM (
+            SELECT DISTINCT c.collection_id, c.text_search_config
+            FROM pgblend_data.collection_language AS c
+            WHERE c.collection_id = _seal_all_missing.collection_id
+        ) AS l);
 END;
 $function$;
 
@@ -172,7 +207,7 @@ STRICT
 SECURITY DEFINER
 AS $python$
 import numpy as np
-from pgblend.plpy.lexical.pending import unpack_pending
+from pgblend.plpy.lexical.pending import pack_waiting, unpack_pending
 from pgblend.plpy.lexical.rows import find_rows
 from pgblend.plpy.lexical.segment import (
     add_postings, choose_merge, merge_postings, unpack_segment, write_segment)
@@ -186,6 +221,7 @@ TAKE_PENDING = """
             SELECT w.ctid
             FROM pgblend_data.pending AS w
             WHERE w.collection_id = $1 AND w.text_search_config = $2
+                AND w.records IS NOT NULL
             ORDER BY w.chunk_id
             LIMIT 20000
             FOR UPDATE SKIP LOCKED
@@ -223,6 +259,7 @@ def with_postings(segment_id):
 
 db.run("SELECT pgblend._check_index_claim($1)", ["bigint"], collection_id)
 scope = (["bigint", "text"], collection_id, config_name)
+pack_waiting(db, collection_id, config_name)
 pending = unpack_pending(db.run(TAKE_PENDING, *scope)[0])
 tombstones = db.run(TAKE_TOMBSTONES, *scope)[0]["ids"]
 segments = db.run(

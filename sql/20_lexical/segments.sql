@@ -38,23 +38,53 @@ VOLATILE PARALLEL UNSAFE
 AS $function$
 DECLARE
     target pgblend_data.collection := pgblend._writable_collection(collection);
+    loaded bigint := pgblend._replace_segments(target.id, target.name);
+BEGIN
+    PERFORM pgblend._seal_collection(target.id, 1);
+    DELETE FROM pgblend_data.lexical_failure AS f WHERE f.collection_id = target.id;
+    RETURN loaded;
+END;
+$function$;
+
+-- _replace_segments: put the staged segments in place of a collection's, and make those of what
+-- they lack; returns how many chunks they have.
+CREATE OR REPLACE FUNCTION pgblend._replace_segments(target_id bigint, name text)
+RETURNS bigint
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+STRICT
+AS $function$
+DECLARE
+    alive bigint[] := pgblend._begin_loading(target_id, name);
+BEGIN
+    RETURN pgblend._load_staged(target_id, alive) + pgblend._seal_all_missing(target_id);
+END;
+$function$;
+
+-- _begin_loading: drop a collection's segments for those that are staged; returns the chunks that
+-- these are to hold.
+-- Chunks of which saved segments are not (_load_segments) are an error.
+CREATE OR REPLACE FUNCTION pgblend._begin_loading(target_id bigint, name text)
+RETURNS bigint[]
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+AS $function$
+DECLARE
     staged record;
-    loaded bigint := 0;
-    missing bigint;
 BEGIN
     IF NOT pgblend._check_can_index() THEN
         RAISE EXCEPTION 'segments cannot be loaded without numpy in the server''s Python'
             USING ERRCODE = '0A000', HINT = 'Install it there (Debian: python3-numpy).';
     END IF;
-    PERFORM pgblend._lock_segments(target.id);
+    PERFORM pgblend._lock_segments(target_id);
     -- A pending row that another session is deleting stays, and its chunk is left out below.
     PERFORM pgblend._drop_pending(
-        target.id, ARRAY(SELECT s.chunk_id FROM pg_temp.lexical_chunk_stage AS s));
+        target_id, ARRAY(SELECT s.chunk_id FROM pg_temp.lexical_chunk_stage AS s));
     -- One snapshot says which chunks there are; what is deleted after it leaves a tombstone.
     SELECT
         count(*) AS saved,
         count(c.id) AS known,
-        count(c.id) FILTER (WHERE c.collection_id <> target.id
+        count(c.id) FILTER (WHERE c.collection_id <> target_id
             OR s.digest <> decode(md5(concat_ws(' ', c.text_search_config, c.lexemes)), 'hex'))
             AS foreign_rows,
         coalesce(array_agg(s.chunk_id) FILTER (WHERE c.id IS NOT NULL AND NOT EXISTS (
@@ -64,14 +94,27 @@ BEGIN
     LEFT JOIN pgblend_data.chunk AS c ON c.id = s.chunk_id;
     IF staged.foreign_rows > 0 OR staged.known = 0 AND staged.saved > 0 THEN
         RAISE EXCEPTION 'the saved segments are not of collection "%" as it is here: % of % chunks '
-            'differ', target.name, greatest(staged.foreign_rows, staged.saved - staged.known),
+            'differ', name, greatest(staged.foreign_rows, staged.saved - staged.known),
             staged.saved
             USING ERRCODE = '22023', HINT = 'Make the index anew: lexical_rebuild.';
     END IF;
-    PERFORM pgblend._drop_segments(target.id);
+    PERFORM pgblend._drop_segments(target_id);
+    RETURN staged.alive;
+END;
+$function$;
+
+-- _load_staged: write the staged segments, with the chunks that they are to hold; returns how many.
+CREATE OR REPLACE FUNCTION pgblend._load_staged(target_id bigint, alive bigint[])
+RETURNS bigint
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+AS $function$
+DECLARE
+    loaded bigint;
+BEGIN
     SELECT coalesce(sum(pgblend._load_segment(
-        target.id,
-        row(s.id, target.id, s.text_search_config, s.n, s.total_length, s.chunk_ids,
+        target_id,
+        row(s.id, target_id, s.text_search_config, s.n, s.total_length, s.chunk_ids,
             s.document_ids, s.chunk_indexes, s.lengths, s.own_lengths, s.code_book, s.terms,
             s.document_frequencies, s.dead, NULL, 0, s.signature, NULL
         )::pgblend_data.segment,
@@ -79,31 +122,21 @@ BEGIN
             SELECT p.data FROM pg_temp.lexical_posting_stage AS p
             WHERE p.segment_id = s.id
             ORDER BY p.block),
-        staged.alive)), 0)
+        alive)), 0)
     INTO loaded
     FROM pg_temp.lexical_segment_stage AS s;
-    IF loaded <> cardinality(staged.alive) THEN
+    IF loaded <> cardinality(alive) THEN
         RAISE EXCEPTION 'the saved segments hold % chunks where % are to be', loaded,
-            cardinality(staged.alive)
+            cardinality(alive)
             USING ERRCODE = '22023', HINT = 'Save them again, or make them anew: lexical_rebuild.';
     END IF;
-    SELECT coalesce(sum(
-        pgblend._seal_missing(l.collection_id, l.text_search_config)), 0)
-    INTO missing
-    FROM (
-        SELECT DISTINCT c.collection_id, c.text_search_config
-        FROM pgblend_data.collection_language AS c
-        WHERE c.collection_id = target.id
-    ) AS l;
-    PERFORM pgblend._seal_collection(target.id, 1);
-    DELETE FROM pgblend_data.lexical_failure AS f WHERE f.collection_id = target.id;
-    RETURN loaded + missing;
+    RETURN loaded;
 END;
 $function$;
 
 -- _drop_pending: take chunks of a collection off pending, NULL: all; the caller brings them into a
 -- segment by another way.
--- Those that another transaction is deleting stay.
+-- Those that another transaction is deleting stay, and those whose words are not settled yet.
 -- Runs with its owner's rights, for a transaction that holds the collection's claim; else 42501.
 CREATE OR REPLACE FUNCTION pgblend._drop_pending(collection_id bigint, chunk_ids bigint[])
 RETURNS void
@@ -118,6 +151,8 @@ BEGIN
         SELECT w.ctid FROM pgblend_data.pending AS w
         WHERE w.collection_id = _drop_pending.collection_id
             AND (chunk_ids IS NULL OR w.chunk_id IN (SELECT n FROM unnest(chunk_ids) AS n))
+            AND NOT EXISTS (
+                SELECT FROM pgblend_data.unsettled AS u WHERE u.document_id = w.document_id)
         FOR UPDATE SKIP LOCKED));
 END;
 $function$;

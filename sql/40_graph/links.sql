@@ -58,6 +58,9 @@ BEGIN
     IF targets IS NOT NULL THEN
         PERFORM pgblend._link_edges(document_ids, targets);
     END IF;
+    UPDATE pgblend_data.unsettled AS u
+    SET links = jsonb_path_query_array(u.links, '$[*] ? (@.origin == "data")')
+    WHERE u.document_id = ANY(document_ids) AND u.links <> '[]';
     PERFORM pgblend._insert_links(
         d.collection_id, array_agg(d.id ORDER BY g.ordinality),
         array_agg(pgblend._uncontrolled_json(g.links) ORDER BY g.ordinality), 'text')
@@ -212,6 +215,13 @@ BEGIN
 
         SELECT array_agg(d.collection_id), array_agg(d.name) INTO gone_collections, gone_names
         FROM deleted AS d;
+    END IF;
+    IF NOT pgblend._is_answered() THEN
+        INSERT INTO pgblend_data.unsettled (document_id, collection_id)
+        SELECT d.id, d.collection_id FROM new_document AS d
+        WHERE renamed IS NULL OR d.id = ANY(renamed)
+        ON CONFLICT ON CONSTRAINT unsettled_pkey DO NOTHING;
+        RETURN NULL;
     END IF;
     WITH named AS (
         INSERT INTO pgblend_data.document_name (

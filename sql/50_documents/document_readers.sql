@@ -329,6 +329,7 @@ DECLARE
     chunks pgblend_data.chunk[];
     links pgblend_data.link[];
     edges pgblend_data.edge[];
+    noted pgblend_data.unsettled;
     vectors jsonb;
     new_id bigint;
 BEGIN
@@ -336,6 +337,7 @@ BEGIN
     WHERE d.id = _move_document.document_id;
     SELECT m.* INTO summed FROM pgblend_data.document_summary AS m WHERE m.document_id = moved.id;
     chunks := ARRAY(SELECT c FROM pgblend_data.chunk AS c WHERE c.document_id = moved.id);
+    SELECT u.* INTO noted FROM pgblend_data.unsettled AS u WHERE u.document_id = moved.id;
     links := ARRAY(SELECT l FROM pgblend_data.link AS l WHERE l.document_id = moved.id);
     edges := ARRAY(
         SELECT e FROM pgblend_data.edge AS e
@@ -363,6 +365,12 @@ BEGIN
     FROM unnest(chunks) AS c
     INNER JOIN pgblend_data.document AS d ON d.id = new_id
     ORDER BY c.chunk_index;
+    IF noted.document_id IS NOT NULL THEN
+        INSERT INTO pgblend_data.unsettled AS u (document_id, collection_id, content, links)
+        VALUES (new_id, target, noted.content, noted.links)
+        ON CONFLICT ON CONSTRAINT unsettled_pkey DO UPDATE
+        SET content = excluded.content, links = excluded.links;
+    END IF;
     PERFORM pgblend._give_vectors(vectors, new_id);
     IF summed.document_id IS NOT NULL THEN
         INSERT INTO pgblend_data.document_summary AS m (

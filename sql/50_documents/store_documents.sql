@@ -244,6 +244,9 @@ BEGIN
             CROSS JOIN LATERAL pgblend._split_content(n.place::integer, n.content, sizes) AS s
             WHERE n.id IS NOT NULL);
     END IF;
+    IF 'replaced' = ANY(statuses) OR NOT pgblend._is_answered() THEN
+        PERFORM pgblend._split_later(target, new_text, contents, chunks);
+    END IF;
     IF cardinality(chunks) > 0 AND statuses && '{added,replaced}' THEN
         written := pgblend._insert_chunks(new_text, chunks, 0);
         PERFORM pgblend._give_vectors(vectors, NULL);
@@ -259,6 +262,31 @@ BEGIN
     SELECT s.place, s.id, s.status, (
         SELECT count(*)::integer FROM pgblend_data.chunk AS c WHERE c.document_id = s.id)
     FROM unnest(ids, statuses) WITH ORDINALITY AS s (id, status, place);
+END;
+$function$;
+
+-- _split_later: have texts split by pgblend worker whose first split is not the program's own.
+-- Such chunks have no count of tokens (sql/stand_ins.plpgsql). What was noted of texts that these
+-- replace is forgotten.
+CREATE OR REPLACE FUNCTION pgblend._split_later(
+    target pgblend_data.collection,
+    document_ids bigint[],
+    contents text[],
+    chunks pgblend_data.given_chunk[]
+)
+RETURNS void
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+AS $function$
+BEGIN
+    UPDATE pgblend_data.unsettled AS u SET content = NULL
+    WHERE u.document_id = ANY(document_ids) AND u.content IS NOT NULL;
+    INSERT INTO pgblend_data.unsettled AS u (document_id, collection_id, content)
+    SELECT t.id, target.id, t.content
+    FROM unnest(document_ids, contents) WITH ORDINALITY AS t (id, content, place)
+    WHERE t.id IS NOT NULL AND t.content IS NOT NULL
+        AND t.place IN (SELECT c.document FROM unnest(chunks) AS c WHERE c.token_count IS NULL)
+    ON CONFLICT ON CONSTRAINT unsettled_pkey DO UPDATE SET content = excluded.content;
 END;
 $function$;
 

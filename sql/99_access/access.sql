@@ -36,7 +36,7 @@ pgblend_data.segment, pgblend_data.session_group,
 pgblend_data.setting, pgblend_data.shard, pgblend_data.shard_bucket, pgblend_data.shard_front,
 pgblend_data.shard_self,
 pgblend_data.space_bridge,
-pgblend_data.tombstone, pgblend_data.vocabulary
+pgblend_data.tombstone, pgblend_data.unsettled, pgblend_data.vocabulary
 TO pgblend_reader;
 GRANT SELECT ON
 blend.degraded_searches, blend.model_costs, blend.queries_without_results, blend.search_latency,
@@ -51,7 +51,8 @@ GRANT INSERT, UPDATE, DELETE ON
 pgblend_data.calibration, pgblend_data.collection_language, pgblend_data.document_name,
 pgblend_data.document_summary,
 pgblend_data.edge, pgblend_data.embedding_queue, pgblend_data.entity_extraction,
-pgblend_data.evaluation_result, pgblend_data.judgement, pgblend_data.lexical_failure
+pgblend_data.evaluation_result, pgblend_data.judgement, pgblend_data.lexical_failure,
+pgblend_data.unsettled
 TO pgblend_writer;
 GRANT UPDATE (transaction_id) ON pgblend_data.index_claim TO pgblend_writer;
 GRANT UPDATE, DELETE ON
@@ -185,6 +186,6 @@ pgblend._document_ids, pgblend._drop_entities, pgblend._embedding_inputs,
 pgblend._end_graph_changes, pgblend._entity_marks, pgblend._front, pgblend._graph_changes,
 pgblend._joined_nodes, pgblend._known_documents, pgblend._nodes_there, pgblend._note_orphans,
 pgblend._note_pushed, pgblend._probe_text, pgblend._references, pgblend._row_changed,
-pgblend._settle_graph, pgblend._stale_tables, pgblend._storages, pgblend._store_key_edges,
-pgblend._waiting_rows
+pgblend._settle_graph, pgblend._settle_waiting, pgblend._stale_tables, pgblend._storages,
+pgblend._store_key_edges, pgblend._waiting_rows
 TO pgblend_admin;

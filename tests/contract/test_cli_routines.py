@@ -28,7 +28,8 @@ ROUTINES = {
             "_release_embeddings",
             "_renew_summaries",
         ),
-        *("_seal_waiting", "_start_worker", "_stop_worker", "_store_embeddings"),
+        *("_resolve_links", "_seal_waiting", "_settle_waiting"),
+        *("_start_worker", "_stop_worker", "_store_embeddings"),
         *("_stale_tables", "_store_summary", "_store_token_counts", "_summary_counts"),
     },
     "program outside": {
@@ -45,7 +46,10 @@ ROUTINES = {
         "_start_run",
     },
     "eval learn": {"_known_documents"},
-    "the door of SQL clients": {"_chunk_index", "_claim_index", "_insert_links", "_seal_batch"},
+    "the door of SQL clients": {
+        *("_chunk_index", "_claim_index", "_drop_index", "_insert_links", "_rebuild_segments"),
+        *("_seal_all_missing", "_seal_batch"),
+    },
     "revisions": {"_program"},
     "the HTTP door": {"_token_groups", "_token_role"},
     "calibrate": {"_collection_sizes", "_sampled_chunks"},

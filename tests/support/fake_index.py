@@ -75,7 +75,7 @@ def lexical_answers(
         "dead_digest": lambda _: [state],
         "FROM pgblend_data.segment AS s WHERE s.collection_id": lambda _: [],
         "SELECT EXISTS (": lambda _: [{"found": True}],
-        "octet_length(c.records)": lambda ids: [rows[one] for one in ids],
+        "xidsend(c.xmin)": lambda ids: [rows[one] for one in ids],
         "v.lexeme BETWEEN": known,
         "_words_of_lexemes(": lambda _, __, lexemes: [{"words": lexemes}],
         "to_tsvector(pgblend._regconfig($1), t.text)": lambda _, texts: [
@@ -107,8 +107,10 @@ def pending_row(chunk_id: int, chunk: Chunk) -> dict[str, Any]:
         for lexeme, term in zip(lexemes, term_ids(lexemes), strict=True)
     ]
     return {
+        "chunk_id": chunk_id,
         "key": struct.pack(">qI", chunk_id, 700),
         "text_search_config": chunk.config,
-        "head": struct.pack(">q4i", chunk.document, chunk.index, length, length, len(records)),
+        "place": struct.pack(">qi", chunk.document, chunk.index),
+        "lengths": struct.pack(">ii", length, length),
         "records": b"".join(records),
     }

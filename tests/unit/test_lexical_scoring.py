@@ -53,16 +53,11 @@ def pending_row(chunk):
     """Return a pending chunk as index.py reads it."""
     records = [struct.pack(">q6B", term, *counts) for term, counts in chunk["words"].items()]
     return {
+        "chunk_id": chunk["id"],
         "key": pending_key(chunk),
         "text_search_config": config_of(chunk),
-        "head": struct.pack(
-            ">q4i",
-            chunk["document"],
-            chunk["index"],
-            length(chunk),
-            own_length(chunk),
-            len(records),
-        ),
+        "place": struct.pack(">qi", chunk["document"], chunk["index"]),
+        "lengths": struct.pack(">ii", length(chunk), own_length(chunk)),
         "records": b"".join(records),
     }
 
@@ -74,7 +69,7 @@ def pending_key(chunk):
 STATEMENTS = {
     "dead_digest": "state",
     "SELECT s.*": "segments",
-    "octet_length(c.records)": "pending",
+    "xidsend(c.xmin)": "pending",
     "AS counts": "directory",
     "c.name": "damage",
     "w.block": "blocks",
@@ -547,7 +542,7 @@ def test_chunks_that_wait_no_more_are_forgotten():
         asked.extend(ids)
         return [pending_row({**chunk, "id": one}) for one in ids]
 
-    db = FakeDatabase({"octet_length": rows})
+    db = FakeDatabase({"xidsend": rows})
     stays = pending_key({**chunk, "id": 1})
     for number in range(2, 4 * MOST_LISTS):
         kept.update(db, stays + pending_key({**chunk, "id": number}))
@@ -577,9 +572,7 @@ def test_an_id_given_anew_is_another_chunk():
     for transaction, text in ((700, 1), (701, 2)):
         key = struct.pack(">qI", chunk["id"], transaction)
         row = pending_row({**chunk, "words": {text: ONCE}}) | {"key": key}
-        pending, has_read = kept.update(
-            FakeDatabase({"octet_length": lambda _, row=row: [row]}), key
-        )
+        pending, has_read = kept.update(FakeDatabase({"xidsend": lambda _, row=row: [row]}), key)
         assert has_read
         assert pending.terms.tolist() == [text]
 

@@ -66,7 +66,10 @@ _MOST_KEPT, _LONGEST_KEPT = 1000, 1000  # statements whose names are kept, and t
 def answers_of(session: Session) -> "ProgramAnswers | None":
     """Return what answers a session's stand-ins; None where its database has none."""
     reaching = _reaching(session)
-    return None if reaching is None else ProgramAnswers(session, reaching)
+    if reaching is None:
+        return None
+    session.ask("SET pgblend.answers = on")  # _is_answered
+    return ProgramAnswers(session, reaching)
 
 
 def _reaching(session: Session) -> re.Pattern[bytes] | None:
@@ -171,7 +174,7 @@ def _value(db: SessionDatabase, name: str, arguments: list[Any]) -> Any:
     if name in _PURE:
         return _PURE[name](db, *arguments)
     routine = routines()[name]
-    given = [*map(_read, routine.inputs, arguments)]
+    given = [_read(db, *each) for each in zip(routine.inputs, arguments, strict=True)]
 
     def run() -> Any:
         return _function(name)(db, Plpy(db), db.session, {}, *given)
@@ -185,9 +188,9 @@ def _value(db: SessionDatabase, name: str, arguments: list[Any]) -> Any:
     return _told(routine, sealed)
 
 
-def _packed(db: SessionDatabase, chunks: list[tuple[int, str]]) -> list[Any]:
+def _packed(db: SessionDatabase, chunks: list[tuple[int, str]] | None) -> list[Any]:
     """Return what chunks wait as (records.py), by their own positions and lexemes."""
-    rows = [{"own_position": own, "vector": bytes.fromhex(vector)} for own, vector in chunks]
+    rows = [{"own_position": own, "vector": bytes.fromhex(vector)} for own, vector in chunks or ()]
     found = pack_chunks(db, rows)
     return [[one.length, one.own_length, one.records.hex()] for one in found]
 
@@ -206,10 +209,20 @@ def _meant(db: SessionDatabase, documents: list[tuple[str | None, str | None, st
 
 _CLAIM = "SELECT pgblend._claim_index($1)"
 _BATCH = 20_000  # chunks that _seal_batch takes at most
-# What is computed of routines whose stand-ins write by themselves (sql/outside.py).
+
+
+def _rebuilt(db: SessionDatabase, collection_id: int) -> list[Any]:
+    """Drop a collection's index and make it anew; return how many chunks that has."""
+    db.run("SELECT pgblend._drop_index($1)", ["bigint"], collection_id)
+    made = db.run("SELECT pgblend._seal_all_missing($1) AS chunks", ["bigint"], collection_id)
+    return [made[0]["chunks"]]
+
+
+# What stands in the place of routines whose stand-ins have bodies of their own (sql/outside.py).
 _PURE: dict[str, Callable[..., list[Any]]] = {
     "pgblend._chunk_index": _packed,
     "pgblend._insert_links": _meant,
+    "pgblend._rebuild_segments": _rebuilt,
 }
 
 
@@ -225,25 +238,38 @@ def _function(name: str) -> Callable[..., Any]:
     return function
 
 
-def _read(column: Column, value: Any) -> Any:
+_ATTRIBUTES = """
+    SELECT a.attname::text AS name, pg_catalog.format_type(a.atttypid, NULL) AS type
+    FROM pg_catalog.pg_attribute AS a
+    WHERE a.attrelid = pg_catalog.to_regclass($1) AND a.attnum > 0
+"""
+
+
+def _read(db: SessionDatabase, column: Column, value: Any) -> Any:
     """Return an argument as PL/Python gives it; a clock is not told (sql/outside.py)."""
     if value is None:
         return time.time() if column.name == CLOCK else None
     base, array, _ = column.type.partition("[]")
     if array:
-        return [_read(Column(column.name, base), each) for each in value]
+        return [_read(db, Column(column.name, base), each) for each in value]
     if base in ("real", "double precision"):
         return float(value)
     if base == "bytea":
         return bytes.fromhex(value.removeprefix("\\x"))
     if base in PLAIN or "." not in base:
         return value
-    return {name: _attribute(each) for name, each in value.items()}
+    known = db.kept("attributes")
+    if base not in known:
+        rows = db.run(_ATTRIBUTES, ["text"], base)
+        known[base] = {row["name"]: row["type"] for row in rows}
+    return {name: _attribute(db, known[base][name], each) for name, each in value.items()}
 
 
-def _attribute(value: Any) -> Any:
+def _attribute(db: SessionDatabase, kind: str, value: Any) -> Any:
     """Return an attribute of a composite value: JSON is a text there."""
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else value
+    if isinstance(value, dict):
+        return json.dumps(value, ensure_ascii=False)
+    return _read(db, Column("", kind), value)
 
 
 def _told(routine: Routine, value: Any) -> Any:
