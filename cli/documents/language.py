@@ -86,15 +86,15 @@ _OTHERS = {
 }
 
 
-# A code with its script and country, as browsers and systems write them: zh-Hans-CN, pt_BR.
-_TAG = re.compile(r"([A-Za-z]{2})(?:[-_](?:[A-Z]{2}|[A-Z][a-z]{3}))*")
+# A code with its script and country or region, as systems write them: zh-Hans-CN, pt_br, es-419.
+_TAG = re.compile(r"([A-Za-z]{2})(?:[-_](?:[A-Za-z]{2}|[A-Z][a-z]{3}|\d{3}))*")
 
 
 def language_finder(choice: str, available: Collection[str]) -> Callable[[str], str | None]:
     """Return what finds a text's configuration: `choice` for all, or detected where it is auto."""
     if choice == AUTO:
         return lambda text: detect_configuration(text, available)
-    configuration = configuration_named(choice)
+    configuration = choice if choice in available else configuration_named(choice)
     if configuration not in available:
         raise UserError(
             f"--lang {choice!r}: there is no such text search configuration",

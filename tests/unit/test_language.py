@@ -97,13 +97,13 @@ def test_what_the_server_lacks_is_simple() -> None:
 
 
 def test_a_choice_holds_for_all() -> None:
-    for choice in ("german", "de", "DE", "de-AT", "de_Latn_DE"):
+    for choice in ("german", "de", "DE", "de-AT", "de-at", "de-150", "de_Latn_DE"):
         assert language_finder(choice, AVAILABLE)("The quick brown fox") == "german"
     for choice in ("zh", "ZH", "zh-TW", "zh_Hans_CN"):
         assert language_finder(choice, AVAILABLE)("The quick brown fox") == "zh"
     assert language_finder("nb-NO", AVAILABLE)("The quick brown fox") == "norwegian"
-    with_own_name = language_finder("de_own", {*AVAILABLE, "de_own"})
-    assert with_own_name("The quick brown fox") == "de_own"
+    for own in ("de_own", "de_at"):
+        assert language_finder(own, {*AVAILABLE, own})("The quick brown fox") == own
     assert language_finder("auto", AVAILABLE)("x" * MIN_LETTERS) is not None
     with pytest.raises(UserError, match="klingon"):
         language_finder("klingon", AVAILABLE)
