@@ -31,7 +31,7 @@ from pgblend.plpy.lexical.corrections import (
 from pgblend.plpy.lexical.deadline import Deadline, arm_deadline
 from pgblend.plpy.lexical.query import asked_of
 from pgblend.plpy.lexical.question_words import question_words
-from pgblend.plpy.lexical.spellings import other_spellings, rare_spellings
+from pgblend.plpy.lexical.spellings import is_letter_name, other_spellings, rare_spellings
 from pgblend.plpy.lexical.terms import (
     QueryTerms,
     lexemes_of_words,
@@ -190,28 +190,40 @@ class LexicalArm:
         return self._parsed[query]
 
     def _spells_unknown(self, query: str, terms: QueryTerms) -> bool:
-        """Look for rare spellings of what no passage has; tell whether any is there."""
+        """Look for rare spellings of what no passage has; tell whether any is there.
+
+        Of a query that is nothing but a name with a letter of its own, the parts stand together.
+        """
         known = self._counted | terms.covered
         unknown = [
             [lexeme for lexeme in part.lexemes if (part.config, lexeme) not in known]
             for part in terms.parts
         ]
-        spellings = rare_spellings(asked_of(query).text, [*chain(*unknown)])
-        if spellings:
-            self._parsed[query] = self._with_spellings(terms, spellings, unknown)
-        return self._parsed[query] is not terms
+        text = asked_of(query).text
+        spellings = [*other_spellings(text), *rare_spellings(text, [*chain(*unknown)])]
+        if not spellings:
+            return False
+        bound = terms
+        if is_letter_name(query) and not any(terms.stand_ins):
+            where = self.scope.collection_ids, self.scope.language
+            bound = query_terms(self.db, self.port, f'"{query}"', *where)
+        spelt = self._with_spellings(bound, spellings, unknown, with_letters=True)
+        if spelt is not bound:
+            self._parsed[query] = spelt
+        return spelt is not bound
 
     def _with_spellings(
         self,
         terms: QueryTerms,
         spellings: Sequence[tuple[str, str]],
         wanted: Sequence[Sequence[str]],
+        with_letters: bool = False,
     ) -> QueryTerms:
         """Return a query whose names, of wanted lexemes, are spelt in other ways that are there."""
         from pgblend.plpy.lexical.synonyms import same_names  # of few searches
 
         found = [
-            same_names(self.db, spellings, part.config, of_part)
+            same_names(self.db, spellings, part.config, of_part, with_letters)
             for part, of_part in zip(terms.parts, wanted, strict=True)
         ]
         pairs = list(zip(terms.parts, found, strict=True))

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from pgblend.plpy.base.session import Database, Row, Rows
 from pgblend.plpy.lexical.forms import PICTURE, identifiers, small, whole_name
-from pgblend.plpy.lexical.spellings import spelt_anew
+from pgblend.plpy.lexical.spellings import dotted_names, spelt_anew
 from pgblend.plpy.lexical.words import RUN, SYLLABLE, indexable_text
 
 # ruff: noqa: RUF001 - signs that look like others are what this is about
@@ -287,9 +287,9 @@ def _operands(
 
 def literal_condition(db: Database, query: str, config: str) -> str:
     """Return what a query asks of bodies as a tsquery: all of its words, nothing it excludes."""
-    groups = [
-        group for text in (query, *spelt_anew(query)) for group in query_groups(text)["groups"]
-    ]
+    # Words that are one name; those that may be several are spelt so each by itself, as a phrase.
+    joined = [one for one in spelt_anew(query) if len(one.split()) < len(query.split())]
+    groups = [group for text in (query, *joined) for group in query_groups(text)["groups"]]
     asked = [
         (number, kind, text)
         for number, group in enumerate(groups, 1)
@@ -313,19 +313,23 @@ def _operand_rows(
 ) -> Rows:
     """Return texts as tsqueries under a configuration, rows of _query_operands.
 
-    Any spelling of a text's names will do (spelt_anew).
+    Any spelling of a text's names will do (spelt_anew), of a single word as a dotted name as well.
     """
     spelt = [(place, other) for place, text in enumerate(texts) for other in spelt_anew(text)]
     asked = [*texts, *(other for _, other in spelt)]
     of_words = [*is_words, *(is_words[place] for place, _ in spelt)]
     values = config, [indexable_text(text, config) for text in asked], of_words
     rows = db.run(_OPERANDS, ["text", "text[]", "boolean[]"], *values)
-    if not spelt:
-        return rows
     places = [*range(len(texts)), *(place for place, _ in spelt)]
     operands: dict[int, list[str]] = {}
     for row in rows:
-        operands.setdefault(places[row["place"]], []).append(f"({row['operand']})")
+        place, operand = row["place"], row["operand"]
+        # A spelling that loses a stop word (a 380) would be any passage with the rest.
+        if place < len(texts) or len(re.findall(_QUOTED, operand)) >= len(asked[place].split()):
+            operands.setdefault(places[place], []).append(f"({operand})")
+    for place, found in operands.items():
+        if not is_words[place]:
+            found += (f"'={name}'" for name in dotted_names(texts[place]))
     return [
         {"place": place, "operand": " | ".join(found)} for place, found in sorted(operands.items())
     ]
@@ -376,7 +380,9 @@ def check_query(db: Database, query: str) -> None:
 
 
 def _weighed(match: re.Match[str]) -> str:
-    """Return a tsquery's lexeme with the weight of bodies; single syllables are indexed with C."""
+    """Return a tsquery's lexeme with the weight of bodies; names and single syllables have C."""
+    if match[1][:1] == "=":
+        return f"{match[0]}:C"
     runs = re.fullmatch(RUN, match[1]) and re.findall(SYLLABLE, match[1])
     return f"{match[0]}:{'CD' if runs and len(runs) == 1 else 'D'}"
 

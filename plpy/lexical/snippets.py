@@ -145,7 +145,9 @@ class Marker:
         if self.pairs and may_have_runs(text):
             hits += self._pair_hits(text)
         for literal, number in self.literals.items():
-            places = re.finditer(rf"(?i)\b{re.escape(literal)}\b", text)
+            # A form has blanks for dots that part letters.
+            pattern = re.escape(literal).replace(r"\.", "[. ]")
+            places = re.finditer(rf"(?i)\b{pattern}\b", text)
             hits += [(*place.span(), number) for place in places]
         return sorted(set(hits))
 

@@ -95,7 +95,11 @@ def word_pairs(config: str, synonyms: Sequence[Synonyms]) -> Iterator[tuple[str,
 
 
 def same_names(
-    db: Database, spellings: Sequence[tuple[str, str]], config: str, known: Sequence[str]
+    db: Database,
+    spellings: Sequence[tuple[str, str]],
+    config: str,
+    known: Sequence[str],
+    with_letters: bool = False,
 ) -> list[StandIn]:
     """Return what names of a query are as well under a configuration; `known` are its lexemes."""
     texts = list(dict.fromkeys(text for pair in spellings for text in pair if text[0] != "="))
@@ -107,8 +111,8 @@ def same_names(
         # Where a space parts them each is a word: one that is a stop word belongs to no name.
         is_whole = len(words) > name.count(" ") and len(others) > other.count(" ")
         own = tuple(word for word in words if word in known)
-        # Single letters tell nothing alone: B12 is B-12, but not b and 12 anywhere.
-        is_told = len(others) == 1 if is_joined else not any(map(is_letter, others))
+        # Single letters tell little alone: B12 is B-12, but b and 12 only where no passage has B12.
+        is_told = len(others) == 1 if is_joined else with_letters or not any(map(is_letter, others))
         if own and is_whole and is_told:
             weight = _OF_NAME if other[0] == "=" else _OF_JOINED if is_joined else _OF_PARTS
             found.append(StandIn(name, own, other, others, weight, is_same=True))

@@ -144,10 +144,17 @@ class QueryTerms(NamedTuple):
 
     @property
     def meanings(self) -> dict[str, Meaning]:
-        """Return what the query looks for in each configuration, names left out."""
+        """Return what the query looks for in each configuration, names left out.
+
+        Those that are the same name in another spelling stay, without their sign.
+        """
+        same = {other for of_part in self.stand_ins for one in of_part for other in one.others}
         return {
             part.config: Meaning(
-                version, tuple(one for one in part.lexemes if not one.startswith("="))
+                version,
+                tuple(
+                    one.removeprefix("=") for one in part.lexemes if one[:1] != "=" or one in same
+                ),
             )
             for part, version in zip(self.parts, self.versions, strict=True)
         }

@@ -3,12 +3,15 @@
 import json
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from pgblend.cli.doors.tokens import make_link
+from pgblend.cli.main import cli
 from pgblend.plpy.lexical.forms import uncontrolled
 from support.agent import Agent, over_http
 from support.serve_process import token_of
@@ -55,28 +58,35 @@ def test_each_kind(door: Any, post: Any, agent: Agent, kind: str, query: str, ke
         assert key in json.dumps(answer, ensure_ascii=False)
 
 
-def test_each_kind_is_read_by_answers(door: Any, written: None, models: Any) -> None:
-    """In chats and on the page the model reads the passage that is meant."""
+def test_each_kind_is_read_by_answers(
+    door: Any, written: None, models: Any, module_url: str
+) -> None:
+    """In chats, on the page and by `pgblend ask` the model reads the passage that is meant."""
     models.reply = lambda _: "NO ANSWER"
     for name in ("expansion_model", "rerank_model"):  # which answers do without
         door.admin.rows("SELECT reset_setting(%s)", name)
     link = make_link(door.admin.connection, door.process.url, door.roles["open"], 1)
+    ask = ("--database-url", module_url, "ask", "--answer", "--collection", "written", "--")
     missed = []
     with door.client() as chat, door.process.client() as page:
         opened = page.post("/page/session", json={"link": link.partition("#open=")[2]})
         page.headers["Authorization"] = f"Page {opened.json()['key']}"
         for kind, query, key in CASES:
             chatted = {"role": "user", "content": query}
-            asked = [
-                (chat, "/v1/chat/completions", {"model": "pgblend/written", "messages": [chatted]}),
-                (page, "/page/answer", {"query": query, "collections": ["written"]}),
-            ]
+            body = {"model": "pgblend/written", "messages": [chatted]}
+            on_page = {"query": query, "collections": ["written"]}
+            asked = {
+                "chat": partial(chat.post, "/v1/chat/completions", json=body, timeout=120),
+                "page": partial(page.post, "/page/answer", json=on_page, timeout=120),
+                "ask": partial(CliRunner().invoke, cli, [*ask, query]),
+            }
             text = uncontrolled(SET["passages"][key]["text"])
-            for client, path, body in asked:
+            for place, call in asked.items():
                 models.bodies.clear()
-                answer = client.post(path, json=body, timeout=120)
-                assert answer.status_code == 200, answer.text
+                answer = call()
+                told = answer.output if place == "ask" else answer.text
+                assert (answer.exit_code == 0) if place == "ask" else answer.is_success, told
                 read = [one.get("messages", []) for one in models.bodies]
                 if text not in "".join(message["content"] for one in read for message in one):
-                    missed.append((kind, path, query))
+                    missed.append((kind, place, query))
     assert not missed

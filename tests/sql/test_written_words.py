@@ -5,22 +5,28 @@ Its words are in that passage, near misses stand beside it: by words the passage
 
 import json
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
 
 from support.database import Database
 
-SET = json.loads((Path(__file__).parent / "data" / "written_words.json").read_text())
+DATA = Path(__file__).parent / "data"
+SETS = {
+    name: json.loads((DATA / f"written_{name}.json").read_text()) for name in ("words", "names")
+}
+SET = SETS["words"]
 
 
 @pytest.fixture(scope="module")
 def library(module_connection: psycopg.Connection) -> Database:
     db = Database(module_connection)
-    db.rows("SELECT add_collection('c')")
-    ingest = "SELECT ingest_document('c', %s, %s, language => %s)"
-    for key, passage in SET["passages"].items():
-        db.rows(ingest, key, passage["text"], passage["language"])
+    ingest = "SELECT ingest_document(%s, %s, %s, language => %s)"
+    for name, of_name in SETS.items():
+        db.rows("SELECT add_collection(%s)", name)
+        for key, passage in of_name["passages"].items():
+            db.rows(ingest, name, key, passage["text"], passage["language"])
     return db
 
 
@@ -29,10 +35,11 @@ Ranked = dict[tuple[str, str], tuple[str, list[str]]]  # the best keys, by kind 
 
 def ranked(db: Database, search: str, options: str) -> Ranked:
     """Return the passage that is meant, and the ten that came."""
-    statement = f"SELECT source_key FROM {search}(%s, 10, options => %s)"
+    statement = f"SELECT source_key FROM {search}(%s, 10, %s, options => %s)"
     return {
-        (kind, query): (key, db.column(statement, query, options))
-        for kind, queries in SET["kinds"].items()
+        (kind, query): (key, db.column(statement, query, [name], options))
+        for name, of_name in SETS.items()
+        for kind, queries in of_name["kinds"].items()
         for query, key in queries
     }
 
@@ -55,3 +62,22 @@ def test_so_it_does_by_the_default_profile(library: Database) -> None:
     found = ranked(library, "hybrid_search", "{}")
     missed = {asked: came for asked, came in found.items() if came[1][:1] != [came[0]]}
     assert not missed, missed
+
+
+@pytest.mark.parametrize("name", ["e7", "h265", "fablejs", "slog4k", "OSTA", "X.Q.R.A."])
+def test_names_are_spelt_anew_in_phrases_and_exclusions(library: Database, name: str) -> None:
+    (key,) = {
+        key
+        for queries in SETS["names"]["kinds"].values()
+        for query, key in queries
+        if query == name
+    }
+    statement = "SELECT source_key, snippet FROM lexical_search(%s, 20, '{names}', options => %s)"
+
+    def found(query: str, **options: Any) -> dict[str, str]:
+        return dict(library.rows(statement, query, json.dumps({"strict": True, **options})))
+
+    assert list(found(f'"{name}"')) == [key]
+    assert list(found(name, lexical_method="ts_rank_cd")) == [key]
+    assert key not in found(f"encoder service delegates Datei -{name}")
+    assert "<mark>" in found(name)[key]
