@@ -5,22 +5,21 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pgblend.plpy.answers.quotations import (
-    LINK,
-    PICTURE,
+from pgblend.plpy.answers.addresses import (
     addresses,
-    answer_sentences,
-    best_quotation,
     code_spans,
-    find_quotation,
     has_addresses,
-    is_abstention,
-    normalized_words,
     options,
-    plain_figures,
     shown_characters,
     stands_whole,
 )
+from pgblend.plpy.answers.quotations import (
+    answer_sentences,
+    best_quotation,
+    find_quotation,
+    is_abstention,
+)
+from pgblend.plpy.answers.written_forms import LINK, PICTURE, normalized_words, plain_figures
 
 FIGURE = re.compile(r"\d+(?:[.,:]\d+)*")
 LIST_MARK = re.compile(r"^[\s>*_]*(?:\d+[.)]|[-*•+\u2013])[*_]*\s+")

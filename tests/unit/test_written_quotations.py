@@ -45,6 +45,8 @@ FOUND = [
     ("it has 1,500 rows and 2'500 words", "it has 1500 rows and 2,500 words"),
     ("it has 1\u202f500 rows and 2\u00a0500 words", "it has 1 500 rows and 2 500 words"),
     ("it takes .5 seconds", "it takes 0.5 seconds"),
+    ("Terms & conditions of R&D apply", "terms and conditions of R & D apply"),
+    ("Salt and pepper &amp; oil", "Salt & pepper and oil"),
     ("10^6 of 10<sup>7</sup> and x\u00b2", "10\u2076 of 10^7 and x2"),
     # marks
     ("O\u02bbahu and Qur\u02bcan", "O'ahu and Quran"),
