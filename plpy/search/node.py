@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 _DOCUMENT = "SELECT d.* FROM pgblend_data.document AS d WHERE d.id = c.document_id OFFSET 0"
 # Most texts stand once, which a look tells for each collection; many take longer than to read all.
 _MAY_REPEAT = """
-    cardinality($1) * cardinality($2) > 60 OR EXISTS (SELECT FROM unnest($2) AS s (id)
+    cardinality($1) * cardinality($2) > 200 OR EXISTS (SELECT FROM unnest($2) AS s (id)
     CROSS JOIN LATERAL (SELECT FROM pgblend_data.chunk AS r WHERE r.collection_id = s.id
     AND r.content_hash = c.content_hash COLLATE "C" AND r.id <> c.id OFFSET 0) AS r)"""
 # OFFSET 0 keeps each row a look-up by its key: statistics that call the tables empty, as ANALYZE

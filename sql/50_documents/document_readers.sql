@@ -141,6 +141,17 @@ BEGIN
 END;
 $function$;
 
+-- _has_own_readers: whether a document has readers of its own; false for one that is gone.
+CREATE OR REPLACE FUNCTION pgblend._has_own_readers(document_id bigint)
+RETURNS boolean
+LANGUAGE sql
+STABLE PARALLEL SAFE
+RETURN EXISTS (
+    SELECT FROM pgblend_data.document AS d
+    INNER JOIN pgblend_data.collection AS c ON d.collection_id = c.id
+    WHERE d.id = _has_own_readers.document_id AND c.parent_id IS NOT NULL
+);
+
 -- _lock_readers: until the transaction ends, nobody else changes who reads documents of a
 -- collection: what is added to the readers there are is not lost.
 CREATE OR REPLACE FUNCTION pgblend._lock_readers(collection text)

@@ -179,15 +179,13 @@ BEGIN ATOMIC
             l.searched_at,
             (r.result ->> 'chunk_id')::bigint AS chunk_id,
             CASE
-                WHEN h.parent_id IS NOT NULL THEN 0
+                WHEN pgblend._has_own_readers((r.result ->> 'document_id')::bigint) THEN 0
                 WHEN r.result -> 'profiles' = jsonb_build_array(experiment.profile) THEN -1
                 WHEN r.result -> 'profiles' = jsonb_build_array(experiment.rival) THEN 1
                 ELSE 0
             END AS side
         FROM pgblend_data.search_log AS l
         CROSS JOIN LATERAL jsonb_array_elements(l.results) AS r (result)
-        LEFT JOIN pgblend_data.document AS d ON d.id = (r.result ->> 'document_id')::bigint
-        LEFT JOIN pgblend_data.collection AS h ON d.collection_id = h.id
         WHERE
             l.purpose = 'search'
             AND l.searched_at >= experiment.started_at

@@ -21,6 +21,7 @@ CALLS = {
     "_reader_key": "('hr')",
     "_readers_of": "('c', 'key')",
     "_readers_stay": "(1, 1, 1)",
+    "_has_own_readers": "(1)",
     "_vector_key": "('t', 'h', 'c', 'x')",
     "_check_chunk_sizes": "(pgblend._collection_settings('{}'))",
     "_check_own_profile": "('mine')",

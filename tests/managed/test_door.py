@@ -305,6 +305,34 @@ def test_callers_over_http_have_the_rights_of_their_token(
     assert [one["value"] for one in facets.json()["facets"]] == ["books"]
 
 
+def test_documents_show_to_their_readers(client: Database) -> None:
+    client.rows("CREATE ROLE managed_eve IN ROLE pgblend_reader")
+    try:
+        client.rows("SELECT add_collection('house')")
+        client.rows("SELECT grant_collection('house', 'managed_eve')")
+        put = "SELECT ingest_document('house', %s, %s, readers => %s)"
+        client.rows(put, "rules.md", "The windows are closed at night.", None)
+        client.rows(put, "salary.md", "The zirconium bonus is paid in May.", ["hr"])
+        held = client.value("SELECT sign_groups('{hr}', 'managed_eve')")
+        search = "SELECT array_agg(source_key) FROM lexical_search('zirconium')"
+        read = "SELECT count(*) FROM documents"
+        client.rows("SET ROLE managed_eve")
+        assert [client.value(one) for one in (search, read)] == [None, 1]
+        client.rows("SELECT set_config('pgblend.groups', %s, false)", held)
+        assert [client.value(one) for one in (search, read)] == [["salary.md"], 2]
+        client.rows("RESET ROLE")
+        # The index cannot be made anew through the door: a right is not taken away by halves.
+        error = client.error("SELECT set_document_readers('house', 'salary.md', '{}')")
+        assert error.sqlstate == "PB003"
+        client.rows("SET ROLE managed_eve")
+        assert [client.value(one) for one in (search, read)] == [["salary.md"], 2]
+    finally:
+        client.rows("RESET ROLE")
+        client.rows("SELECT set_config('pgblend.groups', '', false)")
+        client.rows("SELECT remove_collection('house')")
+        client.rows("DROP ROLE managed_eve")
+
+
 def test_documents_are_stored_sealed_and_linked(told: dict[str, Any], tmp_path: Path) -> None:
     for number in range(3):
         text = f"# Note {number}\n\nThe wombat of part {number} digs; see [next](n{number + 1}.md)."

@@ -169,6 +169,13 @@ from pgblend.plpy.shards.relay import viewed
 return db.answer(viewed, name)
 $python$;
 
+-- _has_own_readers: false, since documents on shards have no readers of their own.
+CREATE OR REPLACE FUNCTION pgblend._has_own_readers(document_id bigint)
+RETURNS boolean
+LANGUAGE sql
+STABLE PARALLEL SAFE
+RETURN false;
+
 -- _run_search: one search as the program runs it (plpy/search/run.py), its passages on shards.
 -- Arguments are those of _search; started_at is in seconds since 1970, and tries, which _search
 -- hands on, says how often the search was begun. results are NULL-free rows, best first; trace and
