@@ -1,6 +1,9 @@
 """`pgblend psql`: psql on the database."""
 
 import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import click
@@ -20,19 +23,28 @@ from pgblend.cli.base.errors import ExitCode, UserError
 def command(database_url: str | None, arguments: tuple[str, ...]) -> None:
     """Open psql on the database; all arguments go to psql.
 
-    With --database-url before `psql` on that one, else on the private server.
+    With --database-url before `psql` on that one, else on the private server. On a server without
+    PL/Python it comes through a door of this command.
 
     \b
     Examples:
       pgblend psql
       pgblend psql -c "SELECT title FROM hybrid_search('wine')"
     """
+    from pgblend.cli.doors.wire.nearby import url_through_door
     from pgblend.cli.operate.binaries import find_psql
 
     psql = find_psql()
+    if database_url and (through := url_through_door(database_url)):
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is psql's
+        sys.exit(subprocess.call([psql, f"--dbname={through}", *arguments], preexec_fn=_interrupts))
     if database_url:
         os.execv(psql, [str(psql), f"--dbname={database_url}", *arguments])
     os.execve(psql, [str(psql), *arguments], os.environ | _private_environment())
+
+
+def _interrupts() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _private_environment() -> dict[str, str]:

@@ -34,6 +34,14 @@ LIBRARIES = {
     "pandas": ["pandas", "sqlalchemy>=2,<3", "psycopg[binary]"],
     "ODBC": ["pyodbc"],
 }
+WAYS = {
+    "psycopg": ["psycopg[binary]"],
+    "asyncpg": ["asyncpg"],
+    "sqlalchemy": ["sqlalchemy>=2,<3", "psycopg[binary]", "psycopg2-binary"],
+    "pandas": ["pandas", "sqlalchemy>=2,<3", "psycopg[binary]"],
+    "django": ["django", "psycopg[binary]"],
+    "odbc": ["pyodbc"],
+}
 Programs = Callable[[str, Path, Environment], list[str | Path]]
 
 
@@ -80,7 +88,48 @@ def test_a_client_searches(
         text=True,
     )
     assert done.returncode == 0, done.stderr
-    assert matches(shown, done.stdout), clean(done.stdout)
+    assert matches(shown, done.stdout), clean(done.stdout) + done.stderr
+
+
+DRIVERS = Path(__file__).parent / "drivers"
+
+
+@pytest.mark.parametrize(
+    "driver",
+    ["psycopg", "asyncpg", "sqlalchemy", "pandas", "django", "odbc", "node-postgres", "JDBC"],
+)
+def test_a_driver_s_ways_find_the_same_through_the_door(
+    driver: str,
+    reader: Login,
+    reader_outside: Login,
+    environment: Environment,
+    tmp_path: Path,
+) -> None:
+    command = driving(driver, tmp_path, environment)
+    shown = []
+    for login in (reader, reader_outside):
+        done = subprocess.run(
+            command,
+            cwd=tmp_path,
+            env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), **login.variables},
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr
+        shown.append(done.stdout)
+    assert "rollback.md" in shown[0]
+    assert shown[0] == shown[1]
+
+
+def driving(driver: str, folder: Path, environment: Environment) -> list[str | Path]:
+    """Return the command that searches by a driver in all its ways."""
+    if driver == "JDBC":
+        return program("JDBC", (DRIVERS / "Drivers.java").read_text(), folder, environment)
+    if driver == "node-postgres":
+        return program(driver, (DRIVERS / "node.cjs").read_text(), folder, environment)
+    if driver == "odbc":
+        needs("odbcinst", "odbc-postgresql")
+    return [environment(*WAYS[driver]), DRIVERS / "drivers.py", driver]
 
 
 def program(client: str, code: str, folder: Path, environment: Environment) -> list[str | Path]:

@@ -48,7 +48,8 @@ ROUTINES = {
     "eval learn": {"_known_documents"},
     "the door of SQL clients": {
         *("_chunk_index", "_claim_index", "_drop_index", "_insert_links", "_rebuild_segments"),
-        *("_seal_all_missing", "_seal_batch"),
+        *("_asking_role", "_report_search", "_request_model", "_seal_all_missing", "_seal_batch"),
+        "_send_report",
     },
     "revisions": {"_program"},
     "the HTTP door": {"_token_groups", "_token_role"},

@@ -179,6 +179,29 @@ def test_only_stand_ins_are_answered(client: Database) -> None:
     assert "nothing that it could answer asked for it" in str(error.message_detail)
 
 
+def test_notices_parameters_and_notifications_arrive(
+    told: dict[str, Any], client: Database
+) -> None:
+    url = make_conninfo(told["url"], port=client.connection.info.port)
+    heard: list[str | None] = []
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.add_notice_handler(lambda notice: heard.append(notice.message_primary))
+        for begins in ("SELECT 1", "BEGIN"):
+            connection.execute(begins.encode())
+            connection.execute(
+                "DO $$ BEGIN RAISE NOTICE 'first'; PERFORM blend.lexical_search('red wine');"
+                " RAISE NOTICE 'then'; END $$"
+            )
+        connection.execute("COMMIT")
+        assert heard == ["first", "then"] * 2  # once each, though it ran twice
+        connection.execute("SET application_name = 'named'")
+        assert connection.info.parameter_status("application_name") == "named"
+        connection.execute("LISTEN door")
+        client.connection.execute("NOTIFY door, 'said'")
+        connection.execute(SEARCH, ("sea wine",))
+        assert [one.payload for one in connection.notifies(timeout=60, stop_after=1)] == ["said"]
+
+
 def test_a_cancel_arrives_and_too_many_are_refused(told: dict[str, Any], client: Database) -> None:
     connection = client.connection
     timer = threading.Timer(0.5, connection.cancel_safe)
@@ -233,6 +256,15 @@ def test_the_command_listens_and_ends(told: dict[str, Any], tmp_path: Path) -> N
             with pytest.raises(psycopg.OperationalError, match="the door is closed"):
                 connection.execute("SELECT 1")
     assert found == told["prepared"]
+
+
+def test_psql_of_the_command_comes_through_a_door(told: dict[str, Any]) -> None:
+    command = [sys.executable, "-m", "pgblend.cli.main", "--database-url", told["url"], "psql"]
+    asked = "SELECT count(*) FROM blend.lexical_search('wine', 3)"
+    done = subprocess.run([*command, "-X", "-At", "-c", asked], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "3\n"), done.stderr
+    done = subprocess.run([*command, "-X", "-c", "SELECT 1 / 0"], capture_output=True, text=True)
+    assert done.returncode == 1
 
 
 @pytest.mark.parametrize(
@@ -419,6 +451,8 @@ def test_cursors_and_portals_give_rows_bit_by_bit(told: dict[str, Any], client: 
     url = make_conninfo(told["url"], port=client.connection.info.port)
     many = "SELECT g, h.chunk_id FROM generate_series(1, 9) AS g,"
     many += " LATERAL blend.lexical_search('wine ' || %s || g, 3) AS h"
+    # A search that is logged asks once more, when it is answered.
+    client.rows("SELECT set_setting('log_address', '\"127.0.0.1:9\"')")
     with psycopg.connect(url) as connection:
         expected = connection.execute(many.encode(), ("x",)).fetchall()
         with connection.cursor("bits") as cursor:
@@ -434,3 +468,23 @@ def test_cursors_and_portals_give_rows_bit_by_bit(told: dict[str, Any], client: 
             assert cursor.fetchall() == expected
         with pytest.raises(psycopg.errors.InvalidCursorName):
             connection.execute("FETCH 1 FROM bits")
+    client.rows("SELECT reset_setting('log_address')")
+
+
+def test_nothing_runs_under_a_name_that_somebody_took(
+    told: dict[str, Any], client: Database
+) -> None:
+    url = make_conninfo(told["url"], port=client.connection.info.port)
+    with psycopg.connect(url, autocommit=True) as connection:
+        for _ in range(3):
+            connection.execute(SEARCH, ("wine",))
+        taken = "SELECT name FROM pg_prepared_statements WHERE name ~ '^pgblend_' AND NOT from_sql"
+        for (name,) in connection.execute(taken.encode()).fetchall():
+            connection.execute(f"DEALLOCATE {name}".encode())
+            connection.execute(f"PREPARE {name} AS SELECT set_config('a.b', 'ran', false)".encode())
+        with pytest.raises(psycopg.Error, match="somebody prepared in SQL what the door named"):
+            connection.execute(SEARCH, ("fox",))
+        assert connection.execute("SELECT current_setting('a.b', true)").fetchone() == (None,)
+        connection.execute("DISCARD ALL")  # as session poolers send it
+        found = connection.execute(SEARCH, ("wine",)).fetchall()
+        assert found == client.rows(SEARCH, "wine")

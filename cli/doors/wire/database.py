@@ -21,6 +21,14 @@ _BEFORE = "SELECT " + ", ".join(
     f"pg_catalog.current_setting('{name}', true) AS \"{name}\""
     for name in (*SETTINGS, "search_path", "role")
 )
+# Code of others that the client called could prepare something else under a name of the door's,
+# which would run as the client. SQL alone can tell it: what the protocol prepared is not from_sql.
+_UNTOUCHED = """
+    SELECT (pg_catalog.concat('somebody prepared in SQL what the door named ', p.name))
+        ::pg_catalog.int4
+    FROM pg_catalog.pg_prepared_statement() AS p
+    WHERE p.from_sql AND pg_catalog.starts_with(p.name, 'pgblend_');
+"""
 _MOST_ROUNDS = 10  # of answers that need others
 
 
@@ -47,7 +55,7 @@ class SessionDatabase(Outside):
         self._told: list[str] = []
         self._writes = False
         self._path = ""  # the search_path that the program expects, once it is known
-        self._prepared = Prepared()
+        self._prepared = Prepared(session.stays())
         self.foreseen = Foreseen()
         super().__init__()
 
@@ -63,7 +71,8 @@ class SessionDatabase(Outside):
             self._session.post(_settings_text((*settings.items(), ("search_path", self._path))))
         else:
             try:
-                found = self._session.ask(f"{settings_of(settings).as_string()}; {_BEGUN}")
+                text = f"{_UNTOUCHED}{settings_of(settings).as_string()}; {_BEGUN}"
+                found = self._session.ask(text)
             except ServerError as error:
                 raise NotAllowedError(error) from None
             (self._path,) = read_rows(found)[-1].values()
@@ -144,7 +153,7 @@ class SessionDatabase(Outside):
 
 @lru_cache
 def _settings_text(settings: tuple[tuple[str, str], ...]) -> str:
-    return settings_of(dict(settings), _BEGUN).as_string()
+    return _UNTOUCHED + settings_of(dict(settings), _BEGUN).as_string()
 
 
 def _statement_error(fields: dict[str, str]) -> StatementError:

@@ -164,6 +164,8 @@ def log_in(session: Session) -> bool:
         for answer in wire.take_messages(server.received):
             is_request = answer[:1] == wire.AUTHENTICATION
             client.put(wire.without_binding(answer) if is_request else answer)
+            if answer[:1] == wire.PROCESS:
+                (session.announced,) = struct.unpack_from("!i", answer, 5)
             if answer[:1] == wire.READY:
                 return True
         if server.is_gone:

@@ -27,6 +27,7 @@ TERMINATE: Final = b"X"
 COPY_PARTS = frozenset((b"d", b"c", b"f"))
 
 AUTHENTICATION: Final = b"R"
+PROCESS: Final = b"K"  # and its secret, for requests to cancel
 READY: Final = b"Z"
 COLUMNS: Final = b"T"
 ROW: Final = b"D"

@@ -15,6 +15,8 @@ from typing import Any
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
+from pgblend.cli.base.database import connect
+from pgblend.cli.base.errors import UserError
 from pgblend.cli.doors.wire.listener import PostgresDoor, ServerPlace
 from pgblend.cli.doors.wire.told import answers_of
 
@@ -40,7 +42,22 @@ def url_nearby(url: str, connection: "psycopg.Connection[Any]") -> str:
         if key not in _open:
             context = _context(tls) if connection.pgconn.ssl_in_use else None
             _open[key] = _listen(ServerPlace(info.host or info.hostaddr, info.port, context))
-    there: dict[str, Any] = {**_WITHOUT, "host": str(_open[key]), "port": _PORT}
+    return _through(url, str(_open[key]))
+
+
+def url_through_door(url: str) -> str | None:
+    """Return the URL through this process's door; None where none is needed, or nobody connects."""
+    try:
+        connection = connect(url)
+    except UserError:
+        return None
+    with connection:
+        place = connection.info.host
+    return _through(url, place) if place in map(str, _open.values()) else None
+
+
+def _through(url: str, folder: str) -> str:
+    there: dict[str, Any] = {**_WITHOUT, "host": folder, "port": _PORT}
     return make_conninfo(url, **there, sslmode="disable", gssencmode="disable")
 
 

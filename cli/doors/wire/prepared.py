@@ -2,7 +2,7 @@
 
 import struct
 from collections.abc import Callable, Iterator, Sequence
-from itertools import count
+from itertools import count, repeat
 from secrets import token_hex
 from typing import Any, NamedTuple
 
@@ -17,9 +17,8 @@ from pgblend.cli.search.outside import adapt_values
 from pgblend.plpy.base.session import MOST_PLANS, Rows
 
 _NONE = struct.pack("!i", -1)
-# The client dropped all, a pooler gave another session, or a table is not as it was.
+# The client dropped all, or a table is not as it was.
 _LOST = frozenset(("26000", "0A000"))
-_MOST_LOST = 5  # times; then nothing is prepared by name
 
 _Columns = Sequence[tuple[str, Callable[[Any], Any]]]
 
@@ -43,13 +42,16 @@ class _Named(NamedTuple):
 
 
 class Prepared:
-    """What one session has prepared, by names that no other client of the server draws."""
+    """What one session has prepared, by names that its client does not draw.
 
-    def __init__(self) -> None:
-        self._names = map(f"pgblend_{token_hex(4)}_{{}}".format, count())
+    `stays`: no pooler is behind that may give each transaction to another session; else nothing is
+    named.
+    """
+
+    def __init__(self, stays: bool) -> None:
+        self._names = map(f"pgblend_{token_hex(4)}_{{}}".format, count()) if stays else repeat("")
         self._known: dict[tuple[str, tuple[int, ...]], _Named] = {}
         self._stale: list[bytes] = []  # names that are to be closed
-        self._lost = 0
 
     def rows(self, session: Session, asked: Sequence[Asked]) -> list[Rows]:
         """Run statements at once and return their rows; ServerError with the first that failed."""
@@ -59,7 +61,7 @@ class Prepared:
         sent, names = [], []
         for one in asked:
             known = self._known.get(_key(one))
-            names.append(known.name if known else self._new_name())
+            names.append(known.name if known else next(self._names).encode())
             sent.append(requests_of(one, names[-1], known is not None))
         sent[0] = b"".join(map(_closing, self._stale)) + sent[0]
         self._stale = []
@@ -77,11 +79,7 @@ class Prepared:
             return False
         self._stale += [one.name for one in self._known.values()]
         self._known.clear()
-        self._lost += 1
         return True
-
-    def _new_name(self) -> bytes:
-        return next(self._names).encode() if self._lost < _MOST_LOST else b""
 
     def _read(self, asked: Asked, name: bytes, answer: list[bytes]) -> Rows:
         known = self._known.get(_key(asked))

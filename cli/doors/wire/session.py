@@ -92,6 +92,7 @@ class Session:
         self.client, self.server = client, server
         self.both, self._there = Waiter(client, server), Waiter(server)
         self.state = wire.IDLE
+        self.announced = 0  # the server's process, as the login told it
         self._asked: deque[bytes] = deque()
         self._whole: list[bytes] = []  # a turn that was handed on at once
         self._turn: Turn | None = None
@@ -143,6 +144,11 @@ class Session:
     def ask(self, statement: str) -> list[bytes]:
         """Run a statement of the door's and return its answer; ServerError where it failed."""
         return self.exchange(wire.query(statement))
+
+    def stays(self) -> bool:
+        """Whether all its transactions run in one process: a pooler announces another than that."""
+        (*_, row, _) = self.ask("SELECT pg_catalog.pg_backend_pid()")
+        return row[11:] == str(self.announced).encode()
 
     def post(self, statement: str) -> None:
         """Have a statement run before what is sent next; who waits for that has its error."""
@@ -456,24 +462,20 @@ class Session:
         code, and need more than one answer.
         """
         turn.has_ended, is_asked_for = False, turn.need is not None
-        self._begin_again(turn)
-        self.post(telling(turn.told.values(), gathers=True))
-        gathered = [
-            call for call in self.gather(turn.again(gathers=True)) if call not in turn.calls
-        ]
-        turn.calls += gathered
-        if turn.reached:
-            keep_value(self._asking, turn.reached, bool(gathered), _MOST_KEPT)
-        if not (gathered or is_asked_for):  # it was only like one that asked
+        gathered = self._gathered(turn)
+        if not (turn.calls or is_asked_for):  # it was only like one that asked
             self._take_back(turn)
             self.server.put(turn.again())
             return
-        if not gathered:
+        if not gathered and is_asked_for:
             turn.problem = "nothing that it could answer asked for it"
         self._begin_again(turn, _SNAPSHOT)
         for call in gathered:
             if not answers.has_effects(call):
                 turn.told[call] = answers.tell(call)
+        if gathered and turn.is_bit_by_bit:  # what those answers ask for cannot be asked later
+            self._repeat(turn, answers)
+            return
         self._begin_again(turn)
         for call in turn.calls:
             if answers.has_effects(call):
@@ -484,6 +486,17 @@ class Session:
         self.server.put(turn.again())
         if turn.is_asked and turn.is_plain:
             self._put_ending(turn, wire.IN_TRANSACTION)
+
+    def _gathered(self, turn: Turn) -> list[str]:
+        """Return the calls that a turn needs further answers for."""
+        self._begin_again(turn)
+        self.post(telling(turn.told.values(), gathers=True))
+        calls = self.gather(turn.again(gathers=True))
+        gathered = [call for call in calls if call not in turn.calls]
+        turn.calls += gathered
+        if turn.reached:
+            keep_value(self._asking, turn.reached, bool(turn.calls), _MOST_KEPT)
+        return gathered
 
     def _begin_again(self, turn: Turn, begin: str = "BEGIN") -> None:
         """Take back all that was done since the turn began; be in a transaction."""

@@ -14,6 +14,8 @@ from functools import cache
 from textwrap import indent
 from typing import Any
 
+import platformdirs
+
 from pgblend.cli.doors.wire import messages as wire
 from pgblend.cli.doors.wire.database import NotAllowedError, Plpy, SessionDatabase
 from pgblend.cli.doors.wire.prepared import read_rows
@@ -207,6 +209,36 @@ def _meant(db: SessionDatabase, documents: list[tuple[str | None, str | None, st
     ]
 
 
+def _answered(
+    db: SessionDatabase, task: str, question: str, space: str | None, ms: int
+) -> list[Any]:
+    """Return what the model gateway answers to this process."""
+    sent = db.send_model(task, question, space, ms)
+    if "call" in sent:
+        sent = db.kept("calls").pop(sent["call"]).answer()
+    return [json.dumps(sent)]
+
+
+_ASKED_BY = """
+    SELECT pgblend._asking_role() AS role, blend.get_setting('log_queries') #>> '{}' AS queries,
+        blend.get_setting('log_address') #>> '{}' AS address
+"""
+
+
+def _reported(db: SessionDatabase, report: str) -> list[Any]:
+    """Have this process send a search's report to the setting log_address; it never fails."""
+    try:
+        (by,) = db.run(_ASKED_BY, [])
+    except StatementError as error:
+        _log.warning("a search is not in the log: %s", error)
+        return [None]
+    if by["address"]:
+        folder = str(platformdirs.user_state_path("pgblend"))
+        given = report, by["role"], by["queries"], by["address"], folder
+        _function("pgblend._send_report")(db, Plpy(db), db.session, {}, *given)
+    return [None]
+
+
 _CLAIM = "SELECT pgblend._claim_index($1)"
 _BATCH = 20_000  # chunks that _seal_batch takes at most
 
@@ -223,6 +255,8 @@ _PURE: dict[str, Callable[..., list[Any]]] = {
     "pgblend._chunk_index": _packed,
     "pgblend._insert_links": _meant,
     "pgblend._rebuild_segments": _rebuilt,
+    "pgblend._request_model": _answered,
+    "pgblend._report_search": _reported,
 }
 
 
