@@ -25,7 +25,7 @@ _ROUTINE = re.compile(
 # Only a superuser may fix a parameter of an unknown name. What had one runs searches, or is of a
 # shard: both refuse.
 _FIXED = re.compile(r'\nSET "pgblend\.\w+" = [^\n]+')
-_PARAMETER = re.compile(r"(OUT )?(\w+) (.+?)(?: DEFAULT .+)?", re.DOTALL)
+_PARAMETER = re.compile(r"(INOUT |OUT )?(\w+) (.+?)(?: DEFAULT .+)?", re.DOTALL)
 # Types whose values JSON has; of all others it has the text.
 PLAIN = frozenset(("text", "name", "smallint", "integer", "bigint", "boolean", "double precision"))
 CLOCK = "started_at"  # an argument's name
@@ -220,21 +220,21 @@ def routines() -> dict[str, Routine]:
 
 def _routine(found: re.Match[str]) -> Routine:
     parameters = [*_columns(found[3])]
-    outputs = tuple(column for is_out, column in parameters if is_out)
+    outputs = tuple(column for mode, column in parameters if mode)
     returns = re.sub(r"\s+", " ", (found[4] or "").removeprefix("RETURNS ")).strip()
     returns = re.sub(r" ROWS \d+$", "", returns)
     is_set = returns.startswith(("TABLE", "SETOF "))
     if returns.startswith("TABLE"):
         inner = returns.removeprefix("TABLE").strip()[1:-1]
         outputs, returns = tuple(column for _, column in _columns(inner)), ""
-    inputs = tuple(column for is_out, column in parameters if not is_out)
+    inputs = tuple(column for mode, column in parameters if mode != "OUT ")
     return Routine(found[2], inputs, outputs, returns.removeprefix("SETOF "), is_set, found[6])
 
 
-def _columns(declared: str) -> Iterator[tuple[bool, Column]]:
+def _columns(declared: str) -> Iterator[tuple[str, Column]]:
     for one in declared.split(","):
         if found := _PARAMETER.fullmatch(re.sub(r"\s+", " ", one).strip()):
-            yield bool(found[1]), Column(found[2], found[3])
+            yield found[1] or "", Column(found[2], found[3])
 
 
 def _as_json(one: Column) -> str:

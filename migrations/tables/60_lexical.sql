@@ -34,9 +34,9 @@ CREATE TABLE pgblend_data.unsettled (
     content text,
     links jsonb NOT NULL DEFAULT '[]',
     noted_at timestamptz NOT NULL DEFAULT now(),
-    CONSTRAINT unsettled_pkey PRIMARY KEY (document_id),
-    CONSTRAINT unsettled_document_id_fkey FOREIGN KEY (document_id)
-    REFERENCES pgblend_data.document (id) ON DELETE CASCADE
+    CONSTRAINT unsettled_pkey PRIMARY KEY (document_id, collection_id),
+    CONSTRAINT unsettled_document_fkey FOREIGN KEY (document_id, collection_id)
+    REFERENCES pgblend_data.document (id, collection_id) ON DELETE CASCADE
 );
 COMMENT ON TABLE pgblend_data.unsettled IS
 'Documents that plain SQL wrote where the program runs outside: found by their words, until '

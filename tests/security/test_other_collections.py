@@ -135,6 +135,12 @@ def attack(committed: Database, connect_as: Callable[..., psycopg.Connection]) -
         committed.rows(
             "INSERT INTO pgblend_data.lexical_failure VALUES (%s, 'it failed')", collection
         )
+        committed.rows(
+            "INSERT INTO pgblend_data.unsettled (document_id, collection_id)"
+            " SELECT d.id, d.collection_id FROM pgblend_data.document AS d"
+            " WHERE d.collection_id = %s AND d.source_key = 'k'",
+            collection,
+        )
     for name in ("a", "b"):  # waits for its vector
         add_documents(committed, name, [("o", "O", "an orca")])
     writer, owner = (Database(connect_as("pgblend_writer")) for _ in range(2))
