@@ -79,7 +79,7 @@ FOR EACH STATEMENT EXECUTE FUNCTION pgblend._chunk_index();
 CREATE OR REPLACE FUNCTION pgblend._chunk_words(chunk_ids bigint[])
 RETURNS TABLE (chunk_id bigint, own_position integer, vector bytea)
 LANGUAGE plpgsql
-STABLE PARALLEL SAFE
+STABLE PARALLEL UNSAFE
 ROWS 100
 SET client_encoding = 'UTF8'
 AS $function$

@@ -15,6 +15,7 @@ CALLS = {
     "_key_types": "()",
     "_nearest_names": "('k', '{b,k1}')",
     "_bucket": "(1, 'key')",
+    "_is_answered": "()",
     "_compartment_readers": "(1)",
     "_compartments": "(1)",
     "_placed_document": "(d, 1) FROM pgblend_data.document AS d",
