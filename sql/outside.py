@@ -14,7 +14,8 @@ from importlib.resources import files
 from textwrap import indent
 from typing import NamedTuple
 
-from pgblend.plpy.lexical import forms, split, words
+from pgblend.plpy.lexical import forms, words
+from pgblend.plpy.lexical import split_text as split
 
 _ROUTINE = re.compile(
     r"^(CREATE OR REPLACE FUNCTION (pgblend\.\w+)\(((?:(?!^CREATE )[^$])*?)\)"

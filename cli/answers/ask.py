@@ -15,7 +15,7 @@ from pgblend.cli.base.http_client import answer_json, gateway_client
 from pgblend.cli.operate.account import token_for
 from pgblend.cli.search.statements import PASSAGES
 from pgblend.plpy.answers.answer import ask_document
-from pgblend.plpy.models.answer import one_line, storable
+from pgblend.plpy.models.outcome import one_line, storable
 
 # A chat model's answer, piece by piece, from the model gateway.
 

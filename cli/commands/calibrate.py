@@ -9,7 +9,7 @@ from pgblend.cli.base import output
 from pgblend.cli.base.database import open_database
 from pgblend.cli.base.errors import UserError
 from pgblend.cli.base.extras import require
-from pgblend.cli.measure import options
+from pgblend.cli.measure import eval_options as options
 
 _COLUMNS = ("collection", "basis", "queries", "held_back", "error", "low", "high", "attainable")
 _BINS = ("collection", "predicted", "observed", "rows")
@@ -47,7 +47,7 @@ def command(
     """
     require("eval")
     from pgblend.cli.documents.progress import progress_bars
-    from pgblend.cli.measure.calibrate import as_json, calibrate, targets
+    from pgblend.cli.measure.calibration import as_json, calibrate, targets
     from pgblend.cli.measure.learn import learn
 
     found = []

@@ -9,8 +9,13 @@ from pgblend.cli.base import output
 from pgblend.cli.base.database import collect_warnings, fetch_value, open_database, tell_if_empty
 from pgblend.cli.base.parameters import merge_pairs, pairs_option
 from pgblend.cli.base.replica import wait_for_changes
-from pgblend.cli.search.output import place_of_part
-from pgblend.cli.search.run import SearchRequest, history_option, search_options, stage_options
+from pgblend.cli.search.search_commands import (
+    SearchRequest,
+    history_option,
+    search_options,
+    stage_options,
+)
+from pgblend.cli.search.search_output import place_of_part
 from pgblend.cli.search.statements import CONTEXT
 
 _FORMATS = {"md": "markdown", "messages": "messages"}

@@ -6,7 +6,7 @@ import click
 
 from pgblend.cli.base import output
 from pgblend.cli.base.database import call
-from pgblend.cli.search.run import SearchRequest, search_options
+from pgblend.cli.search.search_commands import SearchRequest, search_options
 from pgblend.cli.search.statements import DIAGNOSE
 
 _MARKS = {True: ("✓", "green"), False: ("✗", "red"), None: ("·", "dim")}

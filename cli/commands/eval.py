@@ -13,9 +13,10 @@ from pgblend.cli.base.errors import ExitCode, UserError
 from pgblend.cli.base.extras import require
 from pgblend.cli.base.files import writing
 from pgblend.cli.base.parameters import merge_pairs, pairs_option
-from pgblend.cli.measure import options, set_commands
-from pgblend.cli.measure.options import RELEVANCE, measurable
-from pgblend.cli.search.run import Presentation, show_search
+from pgblend.cli.measure import eval_options as options
+from pgblend.cli.measure import set_commands
+from pgblend.cli.measure.eval_options import RELEVANCE, measurable
+from pgblend.cli.search.search_commands import Presentation, show_search
 
 # `pgblend eval gate`: fail where a judged set is searched worse than required.
 
@@ -98,7 +99,7 @@ def eval_gate(
     """
     require("eval")
     from pgblend.cli.documents.progress import progress_bars
-    from pgblend.cli.measure.run import STABILITY, RunRequest, run_gate
+    from pgblend.cli.measure.evaluation import STABILITY, RunRequest, run_gate
 
     required = dict(least)
     if unmeasured := required.keys() - set(measurable(limit)):
@@ -298,7 +299,7 @@ def eval_report(
       pgblend eval report --set mine -o quality.html --explain
     """
     require("eval")
-    from pgblend.cli.measure.report import read_runs, render_report, write_explanations
+    from pgblend.cli.measure.evaluation_page import read_runs, render_report, write_explanations
 
     with open_database(database_url) as connection:
         runs = read_runs(connection, judged_set, run_id, collection)
@@ -458,7 +459,7 @@ def eval_run(
     """
     require("eval")
     from pgblend.cli.documents.progress import progress_bars
-    from pgblend.cli.measure.run import RunRequest, evaluate
+    from pgblend.cli.measure.evaluation import RunRequest, evaluate
 
     ways: list[tuple[str, str | None]] = [("hybrid", each) for each in dict.fromkeys(profile)]
     ways += [(each, None) for each in dict.fromkeys(arm)]

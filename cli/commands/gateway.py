@@ -8,8 +8,8 @@ import click
 
 from pgblend.cli.base.errors import UserError
 from pgblend.cli.base.extras import require
+from pgblend.cli.models.gateway_options import limit_options, read_connection_limits, read_policy
 from pgblend.cli.models.json_log import LOG_LEVELS
-from pgblend.cli.models.options import limit_options, read_connection_limits, read_policy
 from pgblend.cli.operate.state import data_directory, data_directory_option
 
 
@@ -117,7 +117,7 @@ def command(
     require("gateway")
     from pgblend.cli.models.access import read_env_file, read_token
     from pgblend.cli.models.json_log import log_to
-    from pgblend.cli.models.serve import is_loopback, listen_tcp, listen_unix
+    from pgblend.cli.models.served_app import is_loopback, listen_tcp, listen_unix
 
     policy = read_policy(**limits)
     if env_file:
@@ -135,9 +135,9 @@ def command(
     # Half a second, which nobody waits for whose options are wrong.
     from pgblend.cli.models.app import create_app
     from pgblend.cli.models.connection import limited_protocol
+    from pgblend.cli.models.gateway_parts import Services
     from pgblend.cli.models.search_log import open_log_socket
-    from pgblend.cli.models.serve import Service, serve
-    from pgblend.cli.models.services import Services
+    from pgblend.cli.models.served_app import Service, serve
 
     services = Services(
         policy,

@@ -19,7 +19,7 @@ from pgblend.cli.base.errors import ExitCode
 from pgblend.cli.base.files import write_file
 from pgblend.cli.base.parameters import JsonObject, shorten
 from pgblend.cli.graph.neighbourhood import find_node, read_neighbourhood
-from pgblend.cli.search.output import echo_results
+from pgblend.cli.search.search_output import echo_results
 
 _NEIGHBOURS = """
     SELECT * FROM blend.graph_neighbors(

@@ -8,11 +8,11 @@ import click
 from pgblend.cli.base import output
 from pgblend.cli.base.database import resolve_database_url
 from pgblend.cli.base.errors import ExitCode, echo_hint
-from pgblend.cli.documents.options import source_options
+from pgblend.cli.documents.ingest_options import source_options
+from pgblend.cli.documents.ingest_report import Report, named
+from pgblend.cli.documents.ingestion import IngestRequest, IngestRun, exit_code
+from pgblend.cli.documents.parse_settings import DEFAULT_FIELDS, FieldMap, Limits
 from pgblend.cli.documents.progress import progress_bars
-from pgblend.cli.documents.report import Report, named
-from pgblend.cli.documents.run import IngestRequest, IngestRun, exit_code
-from pgblend.cli.documents.settings import DEFAULT_FIELDS, FieldMap, Limits
 
 _SHOWN_PROBLEMS = 20
 

@@ -2,7 +2,7 @@
 
 import click
 
-from pgblend.cli.search.run import (
+from pgblend.cli.search.search_commands import (
     Presentation,
     SearchRequest,
     presentation_options,

@@ -10,7 +10,7 @@ from pgblend.cli.base import output
 from pgblend.cli.base.database import answering_url, connect, open_database
 from pgblend.cli.base.errors import UserError
 from pgblend.cli.base.extras import require
-from pgblend.cli.doors.options import limit_options, read_call_limits, read_connection_limits
+from pgblend.cli.doors.serve_options import limit_options, read_call_limits, read_connection_limits
 from pgblend.cli.doors.tokens import SCOPES, list_tokens, make_link, make_token, revoke_token
 from pgblend.cli.models.json_log import LOG_LEVELS
 
@@ -137,15 +137,15 @@ def command(
     if click.get_current_context().invoked_subcommand:
         return
     require("gateway")
-    from pgblend.cli.doors.app import create_app
+    from pgblend.cli.doors.connection_pool import ConnectionPool
     from pgblend.cli.doors.door import Door
     from pgblend.cli.doors.gate import LOOPBACK_NAMES
-    from pgblend.cli.doors.pool import ConnectionPool
+    from pgblend.cli.doors.http_routes import create_app
     from pgblend.cli.doors.problems import Problem
     from pgblend.cli.doors.tokens import check_login_role
     from pgblend.cli.models.connection import limited_protocol
     from pgblend.cli.models.json_log import log_to
-    from pgblend.cli.models.serve import Service, is_loopback, listen_tcp, serve
+    from pgblend.cli.models.served_app import Service, is_loopback, listen_tcp, serve
 
     if login_url is None:
         raise UserError(

@@ -122,7 +122,7 @@ def plan(
       pgblend space plan --model openai/text-embedding-3-small
       pgblend space plan --model local/all-minilm-l6-v2 --collection docs --sample 100
     """
-    from pgblend.cli.embed.plan import plan_space
+    from pgblend.cli.embed.space_plan import plan_space
 
     with open_database(database_url) as connection:
         found = plan_space(connection, model, storage, collection, sample)
@@ -216,8 +216,8 @@ def fill(database_url: str | None, name: str, output_format: str) -> None:
     Examples:
       pgblend space fill second
     """
+    from pgblend.cli.documents.document_writer import Stores, sessions
     from pgblend.cli.documents.progress import progress_bars
-    from pgblend.cli.documents.store import Stores, sessions
     from pgblend.cli.embed.step import Filled, fill_space
 
     url, filled = resolve_database_url(database_url), Filled()
@@ -371,8 +371,8 @@ def compare(
     """
     require("eval")
     from pgblend.cli.documents.progress import progress_bars
-    from pgblend.cli.measure.options import rounded
-    from pgblend.cli.measure.run import compare_spaces
+    from pgblend.cli.measure.eval_options import rounded
+    from pgblend.cli.measure.evaluation import compare_spaces
 
     with open_database(database_url) as connection, progress_bars() as start_bar:
         rows = fetch_rows(connection, _SPACES)
@@ -421,7 +421,7 @@ def switch(
     """
     if now:
         from pgblend.cli.documents.progress import progress_bars
-        from pgblend.cli.embed.bridge import switch_now
+        from pgblend.cli.embed.switch_now import switch_now
 
         tell = partial(click.echo, err=True)
         with open_database(database_url) as connection, progress_bars() as start_bar:
@@ -452,7 +452,7 @@ def tune(database_url: str | None, name: str | None, sample: int, output_format:
     Examples:
       pgblend space tune
     """
-    from pgblend.cli.measure.options import rounded
+    from pgblend.cli.measure.eval_options import rounded
 
     with changing_front(database_url) as connection:
         rows = fetch_rows(connection, _TUNE, {"name": name, "sample": sample})

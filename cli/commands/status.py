@@ -25,7 +25,7 @@ def command(ctx: click.Context, directory: Path, output_format: str) -> None:
       pgblend status
       pgblend status --json
     """
-    from pgblend.cli.operate.report import report_named_server, report_private_server
+    from pgblend.cli.operate.status_report import report_named_server, report_private_server
 
     report = report_named_server(ctx.obj) if ctx.obj else report_private_server(directory)
     if output_format == "json":

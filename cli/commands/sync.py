@@ -5,9 +5,9 @@ from pathlib import Path
 import click
 
 from pgblend.cli.commands.ingest import run_request
-from pgblend.cli.documents.options import source_options
-from pgblend.cli.documents.run import IngestRequest
-from pgblend.cli.documents.settings import Limits
+from pgblend.cli.documents.ingest_options import source_options
+from pgblend.cli.documents.ingestion import IngestRequest
+from pgblend.cli.documents.parse_settings import Limits
 
 
 @click.command()

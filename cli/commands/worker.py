@@ -22,7 +22,7 @@ from pgblend.cli.base.errors import ExitCode, UserError
 from pgblend.cli.base.files import write_ready_file
 
 if TYPE_CHECKING:
-    from pgblend.cli.embed.worker import Worker
+    from pgblend.cli.embed.worker_sessions import Worker
 
 _COLUMNS = (
     "space",
@@ -116,7 +116,7 @@ def command(
     if ctx.invoked_subcommand is None:
         if once and drain:
             raise click.UsageError("--once and --drain exclude each other")
-        from pgblend.cli.embed.worker import Until, Worker
+        from pgblend.cli.embed.worker_sessions import Until, Worker
 
         until = Until.ONCE if once else Until.DRAINED if drain else Until.STOPPED
         url = resolve_database_url(ctx.obj)

@@ -9,7 +9,7 @@ from functools import partial
 from itertools import chain, pairwise
 from typing import Any
 
-from pgblend.cli.base.tokens import count_tokens
+from pgblend.cli.base.token_count import count_tokens
 from pgblend.cli.documents.document import (
     Document,
     Heading,
@@ -20,11 +20,11 @@ from pgblend.cli.documents.document import (
     TableRow,
     storable_text,
 )
-from pgblend.cli.documents.settings import ChunkSettings
+from pgblend.cli.documents.parse_settings import ChunkSettings
 from pgblend.cli.documents.token_spans import TokenSpans, piece_tokens, token_ends
 from pgblend.plpy.lexical.headings import OwnHeading as ShownHeading
 from pgblend.plpy.lexical.headings import levelled, marked
-from pgblend.plpy.lexical.split import split_text
+from pgblend.plpy.lexical.split_text import split_text
 
 # Chunks of messages: those of one context, in order, as many as fit.
 

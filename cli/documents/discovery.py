@@ -10,7 +10,10 @@ from pathspec import PathSpec
 
 from pgblend.cli.base.errors import UserError
 from pgblend.cli.documents.document import storable_text
-from pgblend.cli.documents.links import (
+from pgblend.cli.documents.ingest_report import SourceProblem
+from pgblend.cli.documents.readers import ReaderRules, is_sidecar
+from pgblend.cli.documents.source_file import SourceFile, is_slack_export, leftover, readable
+from pgblend.cli.documents.symbolic_links import (
     NOWHERE,
     export_files,
     is_dangling,
@@ -18,9 +21,6 @@ from pgblend.cli.documents.links import (
     link_problem,
     real_paths,
 )
-from pgblend.cli.documents.readers import ReaderRules, is_sidecar
-from pgblend.cli.documents.report import SourceProblem
-from pgblend.cli.documents.source_file import SourceFile, is_slack_export, leftover, readable
 
 TAKEN = "{} and {} would both be stored as {!r}"
 USE_ROOT = "give their common folder with --root, so that keys hold the whole path below it"

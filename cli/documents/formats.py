@@ -20,6 +20,7 @@ from pgblend.cli.documents.document import (
 )
 from pgblend.cli.documents.find_links import find_links
 from pgblend.cli.documents.html_pictures import add_pictures, files_in, no_file
+from pgblend.cli.documents.json_records import load_json, plain_value
 from pgblend.cli.documents.media_types import (
     CSV,
     DOCX,
@@ -43,7 +44,6 @@ from pgblend.cli.documents.media_types import (
     of_xml,
 )
 from pgblend.cli.documents.parse_html import parse_page
-from pgblend.cli.documents.records import load_json, plain_value
 from pgblend.cli.documents.text_builder import TextBuilder
 
 # A format whose parser gives other text or context for the same bytes gets the next version: its

@@ -24,8 +24,8 @@ from pgblend.cli.documents.document import (
     top_heading,
 )
 from pgblend.cli.documents.find_links import find_links
+from pgblend.cli.documents.json_records import json_number
 from pgblend.cli.documents.readers import reader_names
-from pgblend.cli.documents.records import json_number
 from pgblend.cli.documents.text_builder import TableRows, with_captions
 
 # Markdown as it is shown: escapes, entities and tags are no part of its words; lines stay.

@@ -13,7 +13,6 @@ from typing import BinaryIO
 
 from pgblend.cli.documents.conversation import Conversation, sample_text
 from pgblend.cli.documents.document import Contents, Document, LeftOut, Message, ParseError
-from pgblend.cli.documents.links import open_file
 from pgblend.cli.documents.parse_mail import (
     MailParts,
     header,
@@ -22,6 +21,7 @@ from pgblend.cli.documents.parse_mail import (
     read_mail,
     to_message,
 )
+from pgblend.cli.documents.symbolic_links import open_file
 
 Open = Callable[[], BinaryIO]
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from pgblend.cli.documents.decode import decode
 from pgblend.cli.documents.document import Document, LeftOut, ParseError, storable_text
+from pgblend.cli.documents.json_records import load_json
 from pgblend.cli.documents.parse_html import parse_html
 from pgblend.cli.documents.parse_markdown import parse_markdown
-from pgblend.cli.documents.records import load_json
 
 # Logs of a training fill megabytes: what a reader looks at is at their beginning.
 _LONGEST_RESULT = 4000

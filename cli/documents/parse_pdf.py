@@ -297,7 +297,7 @@ def _page_picture(data: bytes, index: int) -> Callable[[int], bytes]:
     """Return what draws a page, with its longer side as long as asked for."""
 
     def load(side: int) -> bytes:
-        from pgblend.cli.documents.picture import encode  # Pillow takes its time
+        from pgblend.cli.documents.small_pictures import encode  # Pillow takes its time
 
         pdf = pdfium.PdfDocument(data)
         try:

@@ -18,8 +18,8 @@ from pgblend.cli.documents.drawing_text import (
     is_hidden,
     shape_text,
 )
+from pgblend.cli.documents.ingest_report import read_though_hidden
 from pgblend.cli.documents.office_file import Package, local_name, open_package
-from pgblend.cli.documents.report import read_though_hidden
 from pgblend.cli.documents.text_builder import (
     TableRows,
     TextBuilder,

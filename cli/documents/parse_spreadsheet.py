@@ -22,6 +22,7 @@ from pgblend.cli.documents.document import (
     Place,
     stated_title,
 )
+from pgblend.cli.documents.ingest_report import read_though_hidden
 from pgblend.cli.documents.number_format import general
 from pgblend.cli.documents.office_file import (
     OLE_MAGIC,
@@ -39,7 +40,6 @@ from pgblend.cli.documents.parse_opendocument import (
     object_words,
     running_lines,
 )
-from pgblend.cli.documents.report import read_though_hidden
 from pgblend.cli.documents.text_builder import Sheet, TextBuilder, table_document, table_parts
 from pgblend.cli.documents.xlsx_sheets import CALCULATE, MAIN, let_go, xlsx_sheets
 from pgblend.cli.documents.xml_sheets import SPREADSHEET, xml_sheets

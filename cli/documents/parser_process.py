@@ -16,7 +16,7 @@ from pgblend.cli.base.child_process import FOLDER, child_environment, python_mod
 from pgblend.cli.base.errors import UserError
 from pgblend.cli.base.framed_json import FrameBuffer, write_frame
 from pgblend.cli.documents.batch import Batch, Position, read_position, write_position
-from pgblend.cli.documents.report import SourceProblem
+from pgblend.cli.documents.ingest_report import SourceProblem
 from pgblend.cli.documents.source_file import SourceFile
 
 # The run's side of a parsing process: start it, talk to it, and tell why it died.

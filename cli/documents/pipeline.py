@@ -12,7 +12,9 @@ from typing import Any
 from pgblend.cli.base.errors import UserError
 from pgblend.cli.documents.batch import Batch
 from pgblend.cli.documents.discovery import TAKEN, USE_ROOT
-from pgblend.cli.documents.links import other_file
+from pgblend.cli.documents.document_writer import Known, StoreOutcome, Stores
+from pgblend.cli.documents.ingest_report import Report, SourceProblem
+from pgblend.cli.documents.parse_settings import ParserConfig
 from pgblend.cli.documents.parser_process import (
     Budget,
     Handlers,
@@ -23,10 +25,8 @@ from pgblend.cli.documents.parser_process import (
     make_tasks,
 )
 from pgblend.cli.documents.payload import unread_hash
-from pgblend.cli.documents.report import Report, SourceProblem
-from pgblend.cli.documents.settings import ParserConfig
 from pgblend.cli.documents.source_file import SourceFile
-from pgblend.cli.documents.store import Known, StoreOutcome, Stores
+from pgblend.cli.documents.symbolic_links import other_file
 
 # Starting a parsing process takes a quarter of a second: another one for so many bytes.
 _BYTES_PER_PROCESS = 4_000_000

@@ -11,7 +11,7 @@ from pgblend.cli.base.child_process import FOLDER, child_environment, find_progr
 from pgblend.cli.documents.document import Document, ParseError, Picture, Place, storable_text
 
 if TYPE_CHECKING:
-    from pgblend.cli.embed.client import GatewayClient
+    from pgblend.cli.embed.embedding_client import GatewayClient
 
 
 VISION, OCR = "vision", "ocr"
@@ -187,13 +187,13 @@ class Vision:
 
     @cached_property
     def _client(self) -> "GatewayClient":
-        from pgblend.cli.embed.client import GatewayClient  # HTTP takes its time
+        from pgblend.cli.embed.embedding_client import GatewayClient  # HTTP takes its time
 
         return GatewayClient(self._gateway_url)
 
     def describe(self, picture: str) -> dict[str, Any]:
         """Return {"text": …} for a JPEG in base64, {"problem": …} where the model fails."""
-        from pgblend.cli.embed.client import GatewayUnavailableError
+        from pgblend.cli.embed.embedding_client import GatewayUnavailableError
 
         content: list[dict[str, Any]] = [
             {"type": "text", "text": _PROMPT},

@@ -38,17 +38,8 @@ from pgblend.cli.documents.formats import (
     reader_of,
 )
 from pgblend.cli.documents.html_pictures import digest_of_files
-from pgblend.cli.documents.links import open_file, real_paths
-from pgblend.cli.documents.media_types import (
-    HTML,
-    IMAGE,
-    JSON,
-    JSONL,
-    SNIFFED_BYTES,
-)
-from pgblend.cli.documents.parse_linear import find_issues, is_issue, parse_linear
-from pgblend.cli.documents.parse_slack import is_export_archive, open_export, parse_slack
-from pgblend.cli.documents.records import (
+from pgblend.cli.documents.ingest_report import SourceProblem, told
+from pgblend.cli.documents.json_records import (
     RawRecord,
     bounded_lines,
     lines_of,
@@ -58,9 +49,18 @@ from pgblend.cli.documents.records import (
     record_readers,
     records_of,
 )
-from pgblend.cli.documents.report import SourceProblem, told
-from pgblend.cli.documents.settings import FieldMap
+from pgblend.cli.documents.media_types import (
+    HTML,
+    IMAGE,
+    JSON,
+    JSONL,
+    SNIFFED_BYTES,
+)
+from pgblend.cli.documents.parse_linear import find_issues, is_issue, parse_linear
+from pgblend.cli.documents.parse_settings import FieldMap
+from pgblend.cli.documents.parse_slack import is_export_archive, open_export, parse_slack
 from pgblend.cli.documents.source_file import SourceFile
+from pgblend.cli.documents.symbolic_links import open_file, real_paths
 
 # A file is parsed in memory; JSONL alone is read line by line.
 MAX_FILE_BYTES = 256 << 20

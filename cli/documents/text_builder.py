@@ -232,7 +232,7 @@ class TextBuilder:
         if missing("documents"):
             self.pictures.append(Picture(place, _cannot_be_opened, page, is_page=False))
             return
-        from pgblend.cli.documents.picture import embedded_picture  # Pillow takes its time
+        from pgblend.cli.documents.small_pictures import embedded_picture  # Pillow takes its time
 
         self.pictures += embedded_picture(data, place, page, read)
 

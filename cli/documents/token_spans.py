@@ -6,8 +6,8 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import pairwise
 
-from pgblend.cli.base.tokens import TOKENS, count_tokens, encode, token_bytes
-from pgblend.plpy.lexical.split import text_pieces
+from pgblend.cli.base.token_count import TOKENS, count_tokens, encode, token_bytes
+from pgblend.plpy.lexical.split_text import text_pieces
 
 # Where in a text its cl100k tokens end: what the splitter cuts by.
 

@@ -9,8 +9,8 @@ import xlrd
 from xlrd.biffh import XL_CELL_BOOLEAN, XL_CELL_DATE, XL_CELL_ERROR, XL_CELL_NUMBER
 
 from pgblend.cli.documents.document import Place
+from pgblend.cli.documents.ingest_report import read_though_hidden
 from pgblend.cli.documents.number_format import BUILT_IN, shown, shown_text
-from pgblend.cli.documents.report import read_though_hidden
 from pgblend.cli.documents.text_builder import Sheet, TextBuilder
 
 _OBJECT_RECORD = 0x5D

@@ -12,9 +12,9 @@ from lxml import etree
 
 from pgblend.cli.documents.document import FILE_WITHIN, SAVE_IT, ParseError, Place
 from pgblend.cli.documents.drawing_text import A, R, add_drawings, description, shape_text
+from pgblend.cli.documents.ingest_report import read_though_hidden
 from pgblend.cli.documents.number_format import BUILT_IN, shown, shown_moment, shown_text
 from pgblend.cli.documents.office_file import Package, local_name
-from pgblend.cli.documents.report import read_though_hidden
 from pgblend.cli.documents.text_builder import Sheet, TextBuilder
 
 _BESIDE = ("drawing", "legacyDrawing", "headerFooter", "dataValidation", "oleObject")

@@ -7,8 +7,8 @@ from typing import Any
 from lxml import etree
 
 from pgblend.cli.documents.document import ParseError, Place
+from pgblend.cli.documents.ingest_report import read_though_hidden
 from pgblend.cli.documents.number_format import shown, shown_moment
-from pgblend.cli.documents.report import read_though_hidden
 from pgblend.cli.documents.text_builder import Sheet, TextBuilder
 from pgblend.cli.documents.xlsx_sheets import CALCULATE, NO_VALUE, let_go
 

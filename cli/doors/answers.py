@@ -11,7 +11,7 @@ from pgblend.cli.base.errors import ModelUnavailableError
 from pgblend.cli.doors.body import search_request
 from pgblend.cli.doors.door import Caller, Door
 from pgblend.cli.doors.problems import Problem
-from pgblend.cli.search.models import ModelCall, RowsAsked
+from pgblend.cli.search.asked_models import ModelCall, RowsAsked
 from pgblend.cli.search.statements import PASSAGES, SearchRequest
 from pgblend.plpy.answers.answer import ask_document, checked_sentence, cited_sentence
 from pgblend.plpy.answers.quotations import CITATION, answer_sentences, is_abstention

@@ -19,9 +19,9 @@ from pgblend.cli.answers.ask import (
 )
 from pgblend.cli.base.http_client import AnswerTooLargeError, async_gateway_client, gateway_headers
 from pgblend.cli.base.replica import IS_REPLAYED, changes_come
-from pgblend.cli.doors.pool import ConnectionPool
+from pgblend.cli.doors.connection_pool import ConnectionPool
 from pgblend.cli.operate.account import token_for
-from pgblend.cli.search.models import (
+from pgblend.cli.search.asked_models import (
     NO_GATEWAY,
     PLAN,
     ModelCall,
@@ -31,7 +31,7 @@ from pgblend.cli.search.models import (
     model_steps,
 )
 from pgblend.cli.search.statements import SearchRequest
-from pgblend.plpy.models.answer import gateway_answer
+from pgblend.plpy.models.outcome import gateway_answer
 
 # The model gateway, asked for many callers at the same time.
 

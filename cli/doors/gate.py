@@ -11,9 +11,9 @@ from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from pgblend.cli.doors.options import CallLimits
-from pgblend.cli.doors.pool import ConnectionPool, check_scope
+from pgblend.cli.doors.connection_pool import ConnectionPool, check_scope
 from pgblend.cli.doors.problems import Problem
+from pgblend.cli.doors.serve_options import CallLimits
 from pgblend.cli.doors.tokens import joined
 
 # How much a token, or an address, may ask for: calls at a time, and calls a second.

@@ -14,7 +14,7 @@ from pgblend.cli.doors.door import Caller, Door
 from pgblend.cli.doors.problems import Problem
 from pgblend.cli.doors.schemas import DEFAULT_CONTEXT_ROWS, Schema
 from pgblend.cli.search import statements
-from pgblend.cli.search.models import ModelsAsked, RowsAsked, with_model_times
+from pgblend.cli.search.asked_models import ModelsAsked, RowsAsked, with_model_times
 
 # Documents by id, whole or a span of their lines, as `pgblend document show` shows them.
 

@@ -9,7 +9,7 @@ from starlette.responses import JSONResponse
 
 from pgblend.cli.base.database import translate
 from pgblend.cli.base.errors import ExitCode, ModelUnavailableError, UserError
-from pgblend.cli.models.errors import GatewayError
+from pgblend.cli.models.openai_errors import GatewayError
 
 MEDIA_TYPE = "application/problem+json"
 # Their clients read errors as OpenAI's API writes them.

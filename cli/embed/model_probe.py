@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from pgblend.cli.embed.client import GatewayClient, GatewayUnavailableError
+from pgblend.cli.embed.embedding_client import GatewayClient, GatewayUnavailableError
 
 _QUERY = "how do I deploy to production"
 _PASSAGES = ["Run make deploy, then wait for the tests.", "Wine is made of grapes."]

@@ -14,7 +14,7 @@ from pgvector import Vector
 
 from pgblend.cli.base.database import Connection
 from pgblend.cli.base.errors import UserError
-from pgblend.cli.embed.client import GatewayClient, GatewayUnavailableError
+from pgblend.cli.embed.embedding_client import GatewayClient, GatewayUnavailableError
 from pgblend.cli.embed.spaces import SpaceCounts
 
 _STAGE = """
@@ -88,7 +88,7 @@ class Queue:
         rows = self.connection.execute(_UNCOUNTED, [chunk_ids]).fetchall()
         if not rows:
             return 0
-        from pgblend.cli.base.tokens import count_tokens
+        from pgblend.cli.base.token_count import count_tokens
         from pgblend.cli.documents.token_spans import piece_tokens  # the tokenizer takes its time
 
         counts = [

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 from pgblend.cli.base.database import Connection, fetch_value
 from pgblend.cli.base.errors import UserError
+from pgblend.cli.documents.ingest_report import Report, named
 from pgblend.cli.documents.progress import StartBar
-from pgblend.cli.documents.report import Report, named
-from pgblend.cli.embed.client import GatewayClient, GatewayUnavailableError
-from pgblend.cli.embed.embedding import embed_waiting, ensure_first_space
+from pgblend.cli.embed.embed_waiting import embed_waiting, ensure_first_space
+from pgblend.cli.embed.embedding_client import GatewayClient, GatewayUnavailableError
 from pgblend.cli.embed.queue import Queue, QueueCounts
 from pgblend.cli.embed.spaces import SpaceCounts, get_setting, read_spaces
 from pgblend.cli.embed.summaries import count_summaries, sum_up_waiting

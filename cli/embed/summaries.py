@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pgblend.cli.base.database import Connection, fetch_rows
-from pgblend.cli.embed.client import GatewayClient, GatewayUnavailableError
+from pgblend.cli.embed.embedding_client import GatewayClient, GatewayUnavailableError
 from pgblend.cli.embed.queue import Queue
 from pgblend.cli.embed.spaces import get_setting
 

@@ -9,10 +9,10 @@ from typing import Any
 
 from pgblend.cli.base.database import Connection, connect, fetch_rows, fetch_value
 from pgblend.cli.base.errors import UserError
-from pgblend.cli.embed.client import GatewayClient, GatewayUnavailableError
+from pgblend.cli.embed.embedding_client import GatewayClient, GatewayUnavailableError
 from pgblend.cli.embed.spaces import get_setting
 from pgblend.cli.shards.places import find_places
-from pgblend.plpy.models.answer import storable
+from pgblend.plpy.models.outcome import storable
 
 _BATCH = 20
 _LONGEST_TEXT = 12_000

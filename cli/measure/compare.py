@@ -8,8 +8,8 @@ import numpy as np
 
 from pgblend.cli.base.database import Connection, fetch_rows
 from pgblend.cli.base.errors import UserError
+from pgblend.cli.measure.eval_options import RELEVANCE
 from pgblend.cli.measure.explain import explain_command
-from pgblend.cli.measure.options import RELEVANCE
 
 # Where reranking gains and where it costs: two runs of a judged set, with and without it.
 

@@ -16,10 +16,14 @@ from pgblend.cli.base.database import Connection, translate
 from pgblend.cli.base.errors import UserError
 from pgblend.cli.documents.chunking import split_document
 from pgblend.cli.documents.document import Document, storable_text, storable_value
+from pgblend.cli.documents.document_writer import (
+    CollectionInfo,
+    read_collection,
+    text_configurations,
+)
 from pgblend.cli.documents.language import detect_configuration
 from pgblend.cli.documents.progress import StartBar
-from pgblend.cli.documents.store import CollectionInfo, read_collection, text_configurations
-from pgblend.cli.embed.embedding import FIRST_SPACE
+from pgblend.cli.embed.embed_waiting import FIRST_SPACE
 from pgblend.cli.embed.spaces import SpaceCounts, get_setting, read_spaces
 from pgblend.cli.measure.judged_files import (
     JudgedFiles,

@@ -12,7 +12,7 @@ from pgblend.cli.base.database import fetch_rows, open_database
 from pgblend.cli.base.errors import UserError
 from pgblend.cli.base.extras import require
 from pgblend.cli.base.parameters import JsonObject, merge_pairs, pairs_option
-from pgblend.cli.measure import options
+from pgblend.cli.measure import eval_options as options
 
 # `pgblend eval learn`: a judged set of what people opened.
 

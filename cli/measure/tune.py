@@ -10,9 +10,9 @@ import optuna
 from pgblend.cli.base.database import Connection, fetch_value
 from pgblend.cli.base.errors import UserError
 from pgblend.cli.documents.progress import StartBar
-from pgblend.cli.measure.candidates import JudgedPool, is_tuned_on, mean_ndcg, ndcg, read_pools
+from pgblend.cli.measure.arm_candidates import JudgedPool, is_tuned_on, mean_ndcg, ndcg, read_pools
 from pgblend.cli.measure.compare import compare_paired
-from pgblend.cli.measure.run import RunRequest, evaluate
+from pgblend.cli.measure.evaluation import RunRequest, evaluate
 from pgblend.plpy.base.catalog import CATALOG, NORMALIZATION_METHODS
 
 METRIC = "nDCG@10"

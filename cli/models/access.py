@@ -9,9 +9,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from pgblend.cli.base.errors import UserError
 from pgblend.cli.doors.gate import Limiter
-from pgblend.cli.doors.options import CallLimits
 from pgblend.cli.doors.problems import Problem
-from pgblend.cli.models.errors import GatewayError
+from pgblend.cli.doors.serve_options import CallLimits
+from pgblend.cli.models.openai_errors import GatewayError
 
 _LOOPBACK_NAMES = {"127.0.0.1", "localhost", "[::1]"}
 # Of one address: as many calls at a time as it has connections.

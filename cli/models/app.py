@@ -19,13 +19,13 @@ from pgblend.cli.models.access import AccessMiddleware
 from pgblend.cli.models.chat import parse_chat_request
 from pgblend.cli.models.connection import MAX_BODY_BYTES
 from pgblend.cli.models.embeddings import parse_embeddings_request
-from pgblend.cli.models.errors import GatewayError
-from pgblend.cli.models.expansion import parse_expansion_request
+from pgblend.cli.models.expansion_calls import parse_expansion_request
+from pgblend.cli.models.gateway_parts import Services
 from pgblend.cli.models.middleware import MeasureMiddleware, read_body, while_connected
+from pgblend.cli.models.openai_errors import GatewayError
 from pgblend.cli.models.prompts import Task
-from pgblend.cli.models.rerank import parse_rerank_request
+from pgblend.cli.models.rerank_scores import parse_rerank_request
 from pgblend.cli.models.retry import CallDeadline
-from pgblend.cli.models.services import Services
 
 # The paths that ask models: read the call, ask within its deadline, answer in JSON.
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Literal
 
-from pgblend.cli.models.errors import GatewayError
 from pgblend.cli.models.metrics import CallRecord, Metrics
+from pgblend.cli.models.openai_errors import GatewayError
 
 State = Literal["closed", "open", "half_open"]
 _LONGEST_SECONDS = 300.0

@@ -7,8 +7,8 @@ from typing import ClassVar, Literal
 from starlette.responses import Response
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from pgblend.cli.models.errors import GatewayError
-from pgblend.cli.models.options import ConnectionLimits
+from pgblend.cli.models.gateway_options import ConnectionLimits
+from pgblend.cli.models.openai_errors import GatewayError
 
 MAX_BODY_BYTES = 32 * 1024 * 1024
 _MOST_HEADER_BYTES = 64 * 1024

@@ -6,11 +6,11 @@ from collections.abc import Container, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pgblend.cli.models.errors import GatewayError, bad_answer
 from pgblend.cli.models.local_weights import LocalWeights, batches, find_model, onnx_file, unfit
 from pgblend.cli.models.model_process import Given
+from pgblend.cli.models.openai_errors import GatewayError, bad_answer
 from pgblend.cli.models.retry import CallDeadline
-from pgblend.plpy.models.answer import is_numbered
+from pgblend.plpy.models.outcome import is_numbered
 
 if TYPE_CHECKING:
     from pgblend.cli.models.onnx_library import OnnxFolder

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pgblend.cli.base.extras import DEFAULT_MODEL, MULTILINGUAL_MODEL
-from pgblend.cli.models.errors import GatewayError
 from pgblend.cli.models.local_weights import (
     LocalWeights,
     batches,
@@ -26,6 +25,7 @@ from pgblend.cli.models.local_weights import (
     unfit,
 )
 from pgblend.cli.models.model_process import Given
+from pgblend.cli.models.openai_errors import GatewayError
 
 if TYPE_CHECKING:
     from pgblend.cli.models.onnx_library import OnnxFolder

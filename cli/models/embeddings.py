@@ -11,9 +11,9 @@ import numpy as np
 from pgblend.cli.models import fields
 from pgblend.cli.models.cache import EmbeddingCache
 from pgblend.cli.models.embedding_models import QUESTION_TEXTS, EmbeddingModels
-from pgblend.cli.models.errors import GatewayError
 from pgblend.cli.models.litellm_library import knows_model
 from pgblend.cli.models.local_weights import LOCAL_PREFIX
+from pgblend.cli.models.openai_errors import GatewayError
 from pgblend.cli.models.providers import Providers, vectors_of
 from pgblend.cli.models.retry import CallDeadline
 

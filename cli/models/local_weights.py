@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from pgblend.cli.base.extras import how_to_install, missing
-from pgblend.cli.models.errors import GatewayError
 from pgblend.cli.models.model_process import Given, ModelError, ModelProcess
+from pgblend.cli.models.openai_errors import GatewayError
 
 # Where models of one's own are: a folder, else Hugging Face's cache on this machine.
 

@@ -15,7 +15,7 @@ from tenacity import (
     wait_exponential_jitter,
 )
 
-from pgblend.cli.models.errors import GatewayError
+from pgblend.cli.models.openai_errors import GatewayError
 
 # How long a call may still take.
 

@@ -15,7 +15,7 @@ from pgblend.plpy.answers.render import context_of
 from pgblend.plpy.base.filters import parsed_filter
 from pgblend.plpy.base.session import Rows, UserError
 from pgblend.plpy.lexical.query import check_query
-from pgblend.plpy.models.answer import mask_secrets
+from pgblend.plpy.models.outcome import mask_secrets
 from pgblend.plpy.search.bridge import BridgedNode
 from pgblend.plpy.search.call import search as run_search
 from pgblend.plpy.search.diagnosis import diagnosis

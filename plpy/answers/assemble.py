@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
-from pgblend.plpy.lexical.split import text_pieces
+from pgblend.plpy.lexical.split_text import text_pieces
 
 # How chunks follow each other, and the text before and after one.
 

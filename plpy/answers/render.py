@@ -10,7 +10,7 @@ from typing import Any
 from pgblend.plpy.answers.assemble import assemble_context
 from pgblend.plpy.answers.parts import context_parts, passage_label
 from pgblend.plpy.base.session import Database, UserError
-from pgblend.plpy.lexical.split import approximate_tokens
+from pgblend.plpy.lexical.split_text import approximate_tokens
 
 # What asks a chat model to answer from passages.
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pgblend.plpy.base.ports import SimilarLexeme
-from pgblend.plpy.lexical.rows import Floats, Integers
+from pgblend.plpy.lexical.chunk_rows import Floats, Integers
 
 MOST_SIMILAR = 24
 MOST_ALIKE = 50

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from pgblend.plpy.base.session import Database
+from pgblend.plpy.lexical.chunk_rows import ROW, ChunkRows, Floats, Integers, Mask, Pair, join_rows
 from pgblend.plpy.lexical.index import IndexView, OpenIndex
 from pgblend.plpy.lexical.pending import Pending, pending_postings
 from pgblend.plpy.lexical.postings import view_postings
-from pgblend.plpy.lexical.rows import ROW, ChunkRows, Floats, Integers, Mask, Pair, join_rows
 from pgblend.plpy.lexical.segment import SealedRows
 
 

@@ -10,9 +10,9 @@ import numpy as np
 from pgblend.plpy.base.catalog import LEXICAL_CACHE_BYTES
 from pgblend.plpy.base.ports import SimilarLexeme
 from pgblend.plpy.base.session import Database
+from pgblend.plpy.lexical.chunk_rows import ROW, Floats, Integers, Mask, Pair, find_rows
 from pgblend.plpy.lexical.failures import report_damage
 from pgblend.plpy.lexical.pending import Pending, PendingCache
-from pgblend.plpy.lexical.rows import ROW, Floats, Integers, Mask, Pair, find_rows
 from pgblend.plpy.lexical.segment import (
     SealedRows,
     Segment,

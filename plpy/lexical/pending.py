@@ -8,9 +8,16 @@ from itertools import groupby
 import numpy as np
 
 from pgblend.plpy.base.session import Database, Row, keep_value
+from pgblend.plpy.lexical.chunk_rows import (
+    COLUMN_TYPES,
+    ROW,
+    ChunkRows,
+    Integers,
+    Pair,
+    stored_rows,
+)
 from pgblend.plpy.lexical.failures import report_damage
 from pgblend.plpy.lexical.records import Packed, pack_chunks
-from pgblend.plpy.lexical.rows import COLUMN_TYPES, ROW, ChunkRows, Integers, Pair, stored_rows
 from pgblend.plpy.lexical.segment import Source
 
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pgblend.plpy.base.session import Database, Row, keep_value
+from pgblend.plpy.lexical.chunk_rows import ROW, Floats, Integers, Pair
 from pgblend.plpy.lexical.failures import report_damage
 from pgblend.plpy.lexical.index import (
     BLOCK_TERMS,
@@ -15,7 +16,6 @@ from pgblend.plpy.lexical.index import (
     session_cache,
     term_bytes,
 )
-from pgblend.plpy.lexical.rows import ROW, Floats, Integers, Pair
 from pgblend.plpy.lexical.segment import block_size, read_block
 
 Span = tuple[int, int, int, int]

@@ -9,7 +9,8 @@ import numpy as np
 
 from pgblend.plpy.base.ports import Formula, Operand
 from pgblend.plpy.base.session import Database
-from pgblend.plpy.lexical.candidates import CandidateFilter
+from pgblend.plpy.lexical.chunk_rows import ChunkRows, Floats, Integers, Pair, find_rows
+from pgblend.plpy.lexical.conditions import CandidateFilter
 from pgblend.plpy.lexical.documents import document_places
 from pgblend.plpy.lexical.index import IndexView, Live, Norms, OpenIndex, view_rows
 from pgblend.plpy.lexical.pending import Pending, pending_postings
@@ -20,7 +21,6 @@ from pgblend.plpy.lexical.postings import (
     weighed_postings,
 )
 from pgblend.plpy.lexical.records import term_ids
-from pgblend.plpy.lexical.rows import ChunkRows, Floats, Integers, Pair, find_rows
 from pgblend.plpy.lexical.segment import SealedRows
 
 # The rows that may be among the best, by sums in single precision.

@@ -10,7 +10,7 @@ from mmap import mmap
 import numpy as np
 
 from pgblend.plpy.base.session import Database, Row
-from pgblend.plpy.lexical.rows import (
+from pgblend.plpy.lexical.chunk_rows import (
     COLUMN_TYPES,
     ChunkRows,
     Integers,

@@ -4,7 +4,7 @@ import hmac
 from collections.abc import Sequence
 
 from pgblend.plpy.base.session import Database, Row
-from pgblend.plpy.lexical.rows import COLUMN_TYPES
+from pgblend.plpy.lexical.chunk_rows import COLUMN_TYPES
 
 _SIGNED = (*COLUMN_TYPES, "code_book", "terms", "document_frequencies")
 

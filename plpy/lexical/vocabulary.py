@@ -7,13 +7,13 @@ import numpy as np
 
 from pgblend.plpy.base.ports import KnownRequest, SimilarLexeme, SimilarRequest
 from pgblend.plpy.base.session import Database, keep_value
+from pgblend.plpy.lexical.chunk_rows import Integers, Mask
 from pgblend.plpy.lexical.corrections import lexeme_costs, single_edits
 from pgblend.plpy.lexical.documents import count_documents, joined_rows
 from pgblend.plpy.lexical.index import IndexView, OpenIndex
 from pgblend.plpy.lexical.pending import pending_postings
 from pgblend.plpy.lexical.postings import view_postings, view_spans
 from pgblend.plpy.lexical.records import term_digests
-from pgblend.plpy.lexical.rows import Integers, Mask
 
 
 def count_chunks(

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from pgblend.plpy.models.answer import mask_secrets
-from pgblend.plpy.models.stages import problem
+from pgblend.plpy.models.model_calls import problem
+from pgblend.plpy.models.outcome import mask_secrets
 
 FOLDER = "pgblend_model_calls"
 STEP_MS = 20

@@ -206,7 +206,7 @@ class StoreNode:
     def arm(self, scope: "ListScope", cache_bytes: int) -> "LexicalArm":
         """Return the lexical arm over this database's index."""
         from pgblend.plpy.lexical.arm import LexicalArm  # other searches go without numpy
-        from pgblend.plpy.lexical.node import Node
+        from pgblend.plpy.lexical.own_index import Node
 
         return LexicalArm(self.db, Node(self.db, cache_bytes), scope)
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from pgblend.plpy.base.catalog import SearchSettings
 from pgblend.plpy.base.ports import Space
 from pgblend.plpy.base.session import Database
-from pgblend.plpy.models.stages import ModelStages
+from pgblend.plpy.models.model_calls import ModelStages
 from pgblend.plpy.search.plan import Plan, State, arm_depth, of_arm, read_state, search_plan
 
 # What a search is asked, and how often it was tried.

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from pgblend.plpy.base.session import Json
 from pgblend.plpy.lexical.words import cut_at_word
-from pgblend.plpy.models.answer import mask_secrets
+from pgblend.plpy.models.outcome import mask_secrets
 
 if TYPE_CHECKING:
     from pgblend.plpy.search.log import Log

@@ -11,8 +11,8 @@ from time import monotonic
 from typing import Any, TypeVar
 
 from pgblend.plpy.base.session import Database
+from pgblend.plpy.shards.coordinator import ShardStore
 from pgblend.plpy.shards.routines import COLLECTIONS_AT, VIEWS
-from pgblend.plpy.shards.store import ShardStore
 from pgblend.plpy.shards.trips import LONG_MS, Changed, ShardLeftOut
 
 # Ids of collections, which each shard numbers for itself, by their names.

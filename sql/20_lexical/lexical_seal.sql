@@ -208,7 +208,7 @@ SECURITY DEFINER
 AS $python$
 import numpy as np
 from pgblend.plpy.lexical.pending import pack_waiting, unpack_pending
-from pgblend.plpy.lexical.rows import find_rows
+from pgblend.plpy.lexical.chunk_rows import find_rows
 from pgblend.plpy.lexical.segment import (
     add_postings, choose_merge, merge_postings, unpack_segment, write_segment)
 

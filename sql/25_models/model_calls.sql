@@ -168,7 +168,7 @@ LANGUAGE plpython3u
 IMMUTABLE PARALLEL UNSAFE
 STRICT
 AS $python$
-from pgblend.plpy.models.answer import mask_secrets
+from pgblend.plpy.models.outcome import mask_secrets
 
 return mask_secrets(message)
 $python$;

@@ -1,9 +1,8 @@
 -- _store_staged: store the documents of the temporary tables document_stage and chunk_stage; a row
 -- for each, by its place, with its status and how many chunks it has.
--- The client fills them by COPY (cli/documents/store.py). A document with an expected_hash gets its
--- chunks beside those that it has (appended, or unchanged without new ones). Where it has another
--- content hash by now, somebody else appended meanwhile: that is an error, as an unknown document
--- is.
+-- The client fills them by COPY (cli/documents/document_writer.py). A document with an
+-- expected_hash gets its chunks beside those that it has (appended, or unchanged without new ones).
+-- Where its content hash is another by now, somebody else appended: an error, as is an unknown one.
 CREATE OR REPLACE FUNCTION pgblend._store_staged(collection text)
 RETURNS TABLE (place integer, document_id bigint, status text, chunk_count integer)
 LANGUAGE plpgsql
@@ -302,8 +301,8 @@ ROWS 10
 AS $python$
 import json
 from pgblend.plpy.lexical.headings import markdown_headings, marked
-from pgblend.plpy.lexical.split import split_text
-from pgblend.plpy.lexical.split import approximate_tokens
+from pgblend.plpy.lexical.split_text import split_text
+from pgblend.plpy.lexical.split_text import approximate_tokens
 
 sizes = json.loads(settings)
 chunks = split_text(
@@ -402,7 +401,7 @@ LANGUAGE plpython3u
 IMMUTABLE PARALLEL UNSAFE
 STRICT
 AS $python$
-from pgblend.plpy.lexical.split import approximate_tokens
+from pgblend.plpy.lexical.split_text import approximate_tokens
 
 return approximate_tokens(content)
 $python$;

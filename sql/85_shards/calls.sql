@@ -1,7 +1,7 @@
 -- _answer_shards: what this database, as a shard, answers to trips of a coordinator.
 -- A row for each number as given: the answer to the trip, and to further calls of that shard
--- (plpy/shards/answer.py). Rows are those that the caller may see; nothing in the arguments is
--- trusted. The SET clauses are those of _run_search.
+-- (plpy/shards/shard_answers.py). Rows are those that the caller may see; nothing in the arguments
+-- is trusted. The SET clauses are those of _run_search.
 CREATE OR REPLACE FUNCTION pgblend._answer_shards(
     shards integer[], calls text[], trip text
 )
@@ -18,7 +18,7 @@ SET jit = off
 SET plan_cache_mode = force_generic_plan
 SET "pgblend.readable" = ''
 AS $python$
-from pgblend.plpy.shards.answer import answered
+from pgblend.plpy.shards.shard_answers import answered
 
 db.run("SELECT pgblend._check_addressed($1)", ["integer[]"], shards)
 return [

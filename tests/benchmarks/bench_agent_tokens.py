@@ -23,7 +23,7 @@ from sys import path
 path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from pgblend.cli.base.database import resolve_database_url
-from pgblend.cli.base.tokens import count_tokens
+from pgblend.cli.base.token_count import count_tokens
 from support.agent import Agent, over_stdio
 
 COLLECTION = "postgresql_sql"

@@ -37,8 +37,8 @@ from timing import backend_ms, milliseconds, summary
 from pgblend.cli.base.database import Connection, connect
 from pgblend.cli.base.framed_json import encode_json
 from pgblend.cli.documents.batch import Batch
+from pgblend.cli.documents.document_writer import store
 from pgblend.cli.documents.payload import chunk_row, document_row
-from pgblend.cli.documents.store import store
 from pgblend.cli.operate.cluster import Cluster
 from pgblend.migrations import runner
 from support.server import temporary_cluster

@@ -27,7 +27,7 @@ SIZES = (5_000, 100_000)
 CONNECTIONS = 15
 BARE = f"SELECT e.chunk_id FROM pgblend_data.embedding_{SPACE} AS e ORDER BY e.embedding <=> %s"
 PYTHON = "DO LANGUAGE plpython3u $$ {} $$"
-MODULES = "import pgblend.plpy.search.run, pgblend.plpy.lexical.arm, pgblend.plpy.lexical.node"
+MODULES = "import pgblend.plpy.search.run, pgblend.plpy.lexical.arm, pgblend.plpy.lexical.own_index"
 VIEW = """
 from pgblend.plpy.lexical.index import open_index
 from pgblend.plpy.base.session import Backend

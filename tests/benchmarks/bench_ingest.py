@@ -22,11 +22,11 @@ from pgblend.cli.documents.batch import Batch
 from pgblend.cli.documents.chunking import split_document
 from pgblend.cli.documents.discovery import discover
 from pgblend.cli.documents.document import ParseError
+from pgblend.cli.documents.document_writer import store, text_configurations
 from pgblend.cli.documents.language import language_finder
+from pgblend.cli.documents.parse_settings import ChunkSettings, FieldMap
 from pgblend.cli.documents.payload import document_payload
-from pgblend.cli.documents.settings import ChunkSettings, FieldMap
 from pgblend.cli.documents.sources import Sources
-from pgblend.cli.documents.store import store, text_configurations
 
 COLLECTION = "bench_ingest"
 BATCH = 200

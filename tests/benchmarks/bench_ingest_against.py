@@ -32,7 +32,7 @@ from bench_ingest import batch_of, payloads_of
 from timing import backend_ms
 
 from pgblend.cli.base.database import Connection, connect
-from pgblend.cli.documents.store import store
+from pgblend.cli.documents.document_writer import store
 from support.server import throwaway_server
 
 ROOT = Path(__file__).resolve().parents[2]

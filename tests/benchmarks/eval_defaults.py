@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from pgblend.cli.base.database import connect
-from pgblend.cli.measure.candidates import JudgedPool, fuse_again, ndcg, read_pools
+from pgblend.cli.measure.arm_candidates import JudgedPool, fuse_again, ndcg, read_pools
 
 QUERIES = 300  # of one set, at most
 DEPTH = 100

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from PIL import Image
 
-from pgblend.cli.measure.options import ALL
-from pgblend.cli.measure.report import Run, render_report
+from pgblend.cli.measure.eval_options import ALL
+from pgblend.cli.measure.evaluation_page import Run, render_report
 from support.browser import Browser
 
 

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from click.testing import Result
 
-from pgblend.cli.base.tokens import count_tokens
+from pgblend.cli.base.token_count import count_tokens
 
 Pgblend = Callable[..., Result]
 ParseValid = Callable[[Result, str], Any]

@@ -11,7 +11,7 @@ import psycopg
 import pytest
 from click.testing import Result
 
-from pgblend.cli.measure.candidates import fuse_again, is_tuned_on, ndcg, read_pools
+from pgblend.cli.measure.arm_candidates import fuse_again, is_tuned_on, ndcg, read_pools
 from support.database import Database
 
 Pgblend = Callable[..., Result]

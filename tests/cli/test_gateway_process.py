@@ -15,7 +15,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from pgblend.cli.models.serve import listen_tcp
+from pgblend.cli.models.served_app import listen_tcp
 from support.model_provider import Behaviour, GatewayProcess, ModelProvider
 
 TOKEN = "0123456789abcdef"

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from pgblend.cli.models.cross_encoders import ScoreReader, logit_models, sigmoid
-from pgblend.cli.models.errors import GatewayError
+from pgblend.cli.models.openai_errors import GatewayError
 from support.model_provider import Behaviour, GatewayProcess, ModelProvider
 
 DOCUMENTS = ["the sea", "red wine and white wine", "red and blue", "the sea"]

@@ -179,7 +179,7 @@ def test_a_space_whose_model_fails_stops_no_other(ingest, gateway_connection, mo
 def test_a_failing_model_costs_the_vectors_only(
     ingest, gateway_connection, model_provider, behaviour, monkeypatch
 ):
-    monkeypatch.setattr("pgblend.cli.embed.client.time.sleep", lambda seconds: None)
+    monkeypatch.setattr("pgblend.cli.embed.embedding_client.time.sleep", lambda seconds: None)
     ingest("first walrus")
     model_provider.behaviour = behaviour
     code, report, stderr = ingest("second walrus", "third walrus")

@@ -13,8 +13,8 @@ import psutil
 import pytest
 from xlsxwriter import Workbook
 
-from pgblend.cli.documents.run import IngestRequest, IngestRun
-from pgblend.cli.documents.settings import Limits
+from pgblend.cli.documents.ingestion import IngestRequest, IngestRun
+from pgblend.cli.documents.parse_settings import Limits
 from support.waiting import wait_until
 
 MEGABYTE = 1 << 20

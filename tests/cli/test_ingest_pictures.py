@@ -124,7 +124,7 @@ def test_a_model_that_fails_costs_its_pictures_only(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("pgblend.cli.embed.client.time.sleep", lambda seconds: None)
+    monkeypatch.setattr("pgblend.cli.embed.embedding_client.time.sleep", lambda seconds: None)
     save(tmp_path / "a.png")
     (tmp_path / "b.txt").write_text("a walrus")
     # A model of its own: the gateway leaves one alone that failed often.

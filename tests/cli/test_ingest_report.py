@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pgblend.cli.documents.report import named
-from pgblend.cli.documents.store import read_collection
+from pgblend.cli.documents.document_writer import read_collection
+from pgblend.cli.documents.ingest_report import named
 
 WILD = Path(__file__).parents[1] / "wild"
 

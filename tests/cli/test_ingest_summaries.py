@@ -26,7 +26,7 @@ def ingest(
     monkeypatch: pytest.MonkeyPatch,
 ) -> Ingest:
     """Two files, a collection with summaries, and a model that makes them; returns the report."""
-    monkeypatch.setattr("pgblend.cli.embed.client.time.sleep", lambda seconds: None)
+    monkeypatch.setattr("pgblend.cli.embed.embedding_client.time.sleep", lambda seconds: None)
     (tmp_path / "a.txt").write_text("The walrus swims in the north. {title}")
     (tmp_path / "b.txt").write_text("The seal swims in the south.")
     (tmp_path / "mail.eml").write_text("Subject: hello\nFrom: a@b.c\n\nA mail about nothing.")

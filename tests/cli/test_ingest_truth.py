@@ -180,8 +180,8 @@ def test_a_dry_run_tells_hours_and_what_models_cost(
 def test_before_much_is_read_a_sample_tells_what_it_takes(
     ingest, gateway_connection, model_provider, monkeypatch, tmp_path
 ):
-    monkeypatch.setattr("pgblend.cli.documents.run._LARGE_BYTES", 20_000)
-    monkeypatch.setattr("pgblend.cli.documents.run._SAMPLED_BYTES", 8_000)
+    monkeypatch.setattr("pgblend.cli.documents.ingestion._LARGE_BYTES", 20_000)
+    monkeypatch.setattr("pgblend.cli.documents.ingestion._SAMPLED_BYTES", 8_000)
     for number in range(40):
         (tmp_path / f"{number}.txt").write_text(f"walrus {number} " * 100)
     dry = ingest(tmp_path, options=["--dry-run"])[1]

@@ -7,7 +7,7 @@ import psycopg
 import pytest
 from click.testing import Result
 
-from pgblend.cli.embed import plan as prices
+from pgblend.cli.embed import space_plan as prices
 from support.model_provider import Behaviour, ModelProvider
 
 Pgblend = Callable[..., Result]

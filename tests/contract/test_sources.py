@@ -187,7 +187,7 @@ def test_the_rules_of_plpy(name: str) -> None:
 TYPED_ROOMS = ("lexical", "base.ports")  # the rest follows
 # What they tell or cut is JSON of any shape.
 UNTYPED = {
-    *("lexical.query", "lexical.split"),
+    *("lexical.query", "lexical.split_text"),
     *("search.choose", "search.diagnosis", "search.diagnosis_facts", "lexical.filter"),
     "search.rerank",
 }

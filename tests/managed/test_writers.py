@@ -13,7 +13,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from pgblend.cli.base.database import connect
 from pgblend.cli.main import cli
-from pgblend.plpy.lexical.split import approximate_tokens
+from pgblend.plpy.lexical.split_text import approximate_tokens
 from pgblend.plpy.lexical.words import index_parts, script_language
 from support.database import Database
 from support.judged import read_judged

@@ -8,7 +8,7 @@ import pytest
 from psycopg.types.json import Jsonb
 
 from pgblend.plpy.lexical.query import query_groups
-from pgblend.plpy.lexical.split import approximate_tokens, split_text
+from pgblend.plpy.lexical.split_text import approximate_tokens, split_text
 from support.program import loading
 
 QUERY_GROUPS = """

@@ -9,8 +9,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from pgblend.plpy.models.answer import gateway_answer
 from pgblend.plpy.models.gateway import gateway_token
+from pgblend.plpy.models.outcome import gateway_answer
 from support.program import loading
 
 TOKEN = """
@@ -37,7 +37,7 @@ ANSWER = """
 CREATE FUNCTION pg_temp.answer(status integer, body text) RETURNS jsonb
 LANGUAGE plpython3u AS $python$
 import json
-from pgblend.plpy.models.answer import gateway_answer
+from pgblend.plpy.models.outcome import gateway_answer
 return json.dumps(gateway_answer("http://x", 10, lambda: (status, body)))
 $python$;
 """

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from pgblend.cli.base.database import connect
 from pgblend.cli.main import cli
-from pgblend.cli.measure.calibrate import (
+from pgblend.cli.measure.calibration import (
     calibration_error,
     coverage_thresholds,
     first_gain,

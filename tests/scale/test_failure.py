@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from pgblend.cli.base.database import connect
-from pgblend.plpy.shards.answer import answered
+from pgblend.plpy.shards.shard_answers import answered
 from pgblend.plpy.shards.wire import WIRE
 from support.client_database import ClientDatabase
 from support.database import Database

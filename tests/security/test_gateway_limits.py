@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from pgblend.cli.models.connection import MAX_BODY_BYTES
-from pgblend.cli.models.options import ConnectionLimits
+from pgblend.cli.models.gateway_options import ConnectionLimits
 from support.gateway_process import GatewayProcess
 
 CONNECTIONS = 6

@@ -7,9 +7,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from pgblend.cli.embed.client import GatewayClient, GatewayUnavailableError
-from pgblend.plpy.models.answer import mask_secrets
+from pgblend.cli.embed.embedding_client import GatewayClient, GatewayUnavailableError
 from pgblend.plpy.models.gateway import GatewayCall
+from pgblend.plpy.models.outcome import mask_secrets
 from support.database import SPACE, Database, add_documents, add_space
 from support.fake_database import FakeDatabase
 from support.raw_server import RawServer, http_answer

@@ -18,7 +18,7 @@ from conftest import Server
 from jsonschema import Draft202012Validator
 from mcp.shared.exceptions import MCPError
 
-from pgblend.cli.base.tokens import count_tokens
+from pgblend.cli.base.token_count import count_tokens
 from support.agent import MODES, Agent, over_http, over_stdio
 from support.database import add_documents, embed_waiting
 from support.hidden_extras import environment_without

@@ -7,7 +7,7 @@ import pytest
 
 from pgblend.plpy.lexical import query as parse
 from pgblend.plpy.lexical.arm import LexicalArm, ListScope
-from pgblend.plpy.lexical.node import Node
+from pgblend.plpy.lexical.own_index import Node
 from pgblend.plpy.lexical.terms import query_terms
 from support.database import Database, add_space, embed_waiting
 from support.served_database import ServedDatabase

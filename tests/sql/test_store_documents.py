@@ -9,9 +9,9 @@ import pytest
 from pgblend.cli.base.database import connect
 from pgblend.cli.base.framed_json import encode_json
 from pgblend.cli.documents.batch import Batch as CopyBatch
+from pgblend.cli.documents.document_writer import StoreOutcome
+from pgblend.cli.documents.document_writer import store as store_batch
 from pgblend.cli.documents.payload import chunk_row, document_row
-from pgblend.cli.documents.store import StoreOutcome
-from pgblend.cli.documents.store import store as store_batch
 from support.database import Database
 
 STORE = """

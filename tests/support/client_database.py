@@ -9,7 +9,7 @@ from psycopg.rows import dict_row
 from psycopg.types.string import TextLoader
 
 from pgblend.plpy.base.session import UserError, sent_by_server
-from pgblend.plpy.shards.answer import answered
+from pgblend.plpy.shards.shard_answers import answered
 from support.shards import Scale
 
 _AS_TEXT = ("json", "jsonb", "uuid", "timestamptz")  # as PL/Python has them

@@ -20,7 +20,7 @@ from psycopg.types.json import Jsonb
 from pgblend.cli.documents import parse_code
 from pgblend.cli.documents.chunking import split_document
 from pgblend.cli.documents.document import Document
-from pgblend.cli.documents.settings import ChunkSettings
+from pgblend.cli.documents.parse_settings import ChunkSettings
 from support.judged import plain, read_judged
 
 _OF_A_MODULE = 25

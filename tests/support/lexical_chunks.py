@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
+from pgblend.plpy.lexical.chunk_rows import ChunkRows
 from pgblend.plpy.lexical.pending import Pending
-from pgblend.plpy.lexical.rows import ChunkRows
 from pgblend.plpy.lexical.segment import Source
 
 OWN = st.tuples(st.integers(0, 2), st.integers(0, 2), st.integers(0, 40))

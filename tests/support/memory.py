@@ -9,7 +9,7 @@ import re, sys
 from pathlib import Path
 from pgblend.cli.documents.chunking import iterate_chunks
 from pgblend.cli.documents.formats import media_type_of, parse_file
-from pgblend.cli.documents.settings import ChunkSettings
+from pgblend.cli.documents.parse_settings import ChunkSettings
 path = Path(sys.argv[1])
 held = [path.read_bytes()]
 kind = media_type_of(path, held[0])

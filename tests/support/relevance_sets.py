@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pgblend.cli.base.database import Connection, fetch_rows
-from pgblend.cli.measure.calibrate import (
+from pgblend.cli.measure.calibration import (
     JudgedSearch,
     calibration_error,
     coverage_thresholds,

@@ -9,8 +9,8 @@ import httpx
 import pytest
 
 from pgblend.cli.models.app import create_app
-from pgblend.cli.models.options import Policy
-from pgblend.cli.models.services import Services
+from pgblend.cli.models.gateway_options import Policy
+from pgblend.cli.models.gateway_parts import Services
 
 NEEDS_TORCH = [
     pytest.mark.local_model,

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from pgblend.cli.models.serve import listen_tcp, url_of
+from pgblend.cli.models.served_app import listen_tcp, url_of
 
 
 class TokenProxy:

@@ -59,7 +59,7 @@ CREATE OR REPLACE FUNCTION public.lexical_counts(
     OUT language_n bigint[], OUT language_df bigint[]
 ) LANGUAGE plpython3u STABLE AS $python$
 from math import inf
-from pgblend.plpy.lexical.node import Node
+from pgblend.plpy.lexical.own_index import Node
 from pgblend.plpy.base.ports import CountRequest
 from pgblend.plpy.base.session import Backend
 

@@ -5,7 +5,7 @@ from contextlib import ExitStack
 import pytest
 
 from pgblend.cli.base.http_client import authorities, gateway_client
-from pgblend.cli.embed.client import GatewayClient
+from pgblend.cli.embed.embedding_client import GatewayClient
 
 
 @pytest.mark.parametrize("url", ["http://localhost:1", "unix:/nowhere"])

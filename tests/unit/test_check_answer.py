@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgblend.cli.base.tokens import count_tokens
+from pgblend.cli.base.token_count import count_tokens
 from pgblend.plpy.answers.answer import ask_document, check_answer
 from pgblend.plpy.answers.quotations import answer_sentences, best_quotation, find_quotation
 from pgblend.plpy.answers.render import answer_messages, answer_rules

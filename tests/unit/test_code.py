@@ -8,7 +8,7 @@ from pgblend.cli.documents.chunking import split_document
 from pgblend.cli.documents.document import Document
 from pgblend.cli.documents.formats import media_type_of, parse_file
 from pgblend.cli.documents.parse_code import parse_code
-from pgblend.cli.documents.settings import ChunkSettings
+from pgblend.cli.documents.parse_settings import ChunkSettings
 
 
 def parse(source: str, name: str) -> Document:

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pgblend.cli.base.tokens import count_tokens
+from pgblend.cli.base.token_count import count_tokens
 from pgblend.cli.documents.chunking import split_document
 from pgblend.cli.documents.document import Document
-from pgblend.cli.documents.settings import ChunkSettings
+from pgblend.cli.documents.parse_settings import ChunkSettings
 from pgblend.cli.documents.token_spans import piece_tokens
 from pgblend.plpy.answers.render import context_document
 from pgblend.plpy.base.session import UserError
-from pgblend.plpy.lexical.split import text_pieces
+from pgblend.plpy.lexical.split_text import text_pieces
 
 ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=300)
 WORDS = st.sampled_from(

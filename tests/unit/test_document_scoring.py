@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pgblend.plpy.lexical.chunk_rows import ChunkRows
 from pgblend.plpy.lexical.documents import (
     DocumentRows,
     chunks_of_documents,
@@ -13,7 +14,6 @@ from pgblend.plpy.lexical.documents import (
     score_documents,
 )
 from pgblend.plpy.lexical.index import lexical_view
-from pgblend.plpy.lexical.rows import ChunkRows
 from pgblend.plpy.lexical.segment import seal_rows
 from support.lexical_chunks import CHUNKS, as_pending, own_length, rows_of, with_ids
 

@@ -9,7 +9,7 @@ import pytest
 
 from pgblend.cli.models import embedding_models
 from pgblend.cli.models.embedding_models import MOST_CHARACTERS, E5Model, cannot_run
-from pgblend.cli.models.errors import GatewayError
+from pgblend.cli.models.openai_errors import GatewayError
 
 
 @pytest.mark.parametrize(

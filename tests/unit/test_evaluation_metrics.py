@@ -5,8 +5,8 @@ import pytrec_eval
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgblend.cli.measure.options import RELEVANCE
-from pgblend.cli.measure.run import mean_metrics, relevance_metrics
+from pgblend.cli.measure.eval_options import RELEVANCE
+from pgblend.cli.measure.evaluation import mean_metrics, relevance_metrics
 
 TREC = {
     "nDCG@5": "ndcg_cut_5",

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgblend.cli.models import expansion as guard
+from pgblend.cli.models import expansion_calls as guard
 
 
 @pytest.mark.parametrize(

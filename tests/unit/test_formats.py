@@ -17,8 +17,8 @@ from pgblend.cli.documents.chunking import split_document
 from pgblend.cli.documents.document import ParseError
 from pgblend.cli.documents.formats import media_type_of, parse_file
 from pgblend.cli.documents.office_file import open_archive, parse_xml, read_member
+from pgblend.cli.documents.parse_settings import ChunkSettings
 from pgblend.cli.documents.read_pictures import PictureReader
-from pgblend.cli.documents.settings import ChunkSettings
 
 
 def parse(data, name):

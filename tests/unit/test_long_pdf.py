@@ -7,7 +7,7 @@ import pytest
 
 from pgblend.cli.documents.chunking import split_document
 from pgblend.cli.documents.parse_pdf import parse_pdf
-from pgblend.cli.documents.settings import ChunkSettings
+from pgblend.cli.documents.parse_settings import ChunkSettings
 from support.memory import peak_megabytes
 from support.written_pdf import Print, written_pdf
 

@@ -10,19 +10,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pgblend.cli.base.tokens import count_tokens
+from pgblend.cli.base.token_count import count_tokens
 from pgblend.cli.documents.chunking import group_messages, message_text, split_document
 from pgblend.cli.documents.document import Document, Message, ParseError
 from pgblend.cli.documents.parse_linear import find_issues, parse_linear
 from pgblend.cli.documents.parse_mail import contents, parse_mail
 from pgblend.cli.documents.parse_mbox import parse_mbox
+from pgblend.cli.documents.parse_settings import ChunkSettings
 from pgblend.cli.documents.parse_slack import (
     is_export_archive,
     open_export,
     parse_slack,
     plain_text,
 )
-from pgblend.cli.documents.settings import ChunkSettings
 
 TIME = "2024-05-01T10:00:00+00:00"
 

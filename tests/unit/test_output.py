@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from rich.text import Text
 
 from pgblend.cli.base import output
-from pgblend.cli.search.output import place, reasons
+from pgblend.cli.search.search_output import place, reasons
 
 
 @click.command()

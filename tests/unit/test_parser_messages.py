@@ -8,7 +8,7 @@ import pytest
 
 from pgblend.cli.base.framed_json import read_frame, write_frame
 from pgblend.cli.documents import parser
-from pgblend.cli.documents.settings import ChunkSettings, ParserConfig
+from pgblend.cli.documents.parse_settings import ChunkSettings, ParserConfig
 
 
 def answers_for(path: Path, dry_run: bool) -> list[dict]:

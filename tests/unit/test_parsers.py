@@ -21,6 +21,14 @@ from pgblend.cli.documents.document import (
     storable_value,
 )
 from pgblend.cli.documents.formats import media_type_of, parse_file
+from pgblend.cli.documents.json_records import (
+    RawRecord,
+    lines_of,
+    load_json,
+    record_document,
+    record_key,
+    records_of,
+)
 from pgblend.cli.documents.media_types import (
     CSV,
     DOCX,
@@ -36,15 +44,7 @@ from pgblend.cli.documents.media_types import (
 )
 from pgblend.cli.documents.parse_html import parse_html
 from pgblend.cli.documents.parse_markdown import parse_markdown
-from pgblend.cli.documents.records import (
-    RawRecord,
-    lines_of,
-    load_json,
-    record_document,
-    record_key,
-    records_of,
-)
-from pgblend.cli.documents.settings import ChunkSettings, FieldMap
+from pgblend.cli.documents.parse_settings import ChunkSettings, FieldMap
 
 # --- decoding
 

@@ -25,11 +25,11 @@ from pgblend.cli.documents.parse_docx import parse_docx
 from pgblend.cli.documents.parse_epub import parse_epub
 from pgblend.cli.documents.parse_html import parse_page
 from pgblend.cli.documents.parse_opendocument import parse_opendocument
+from pgblend.cli.documents.parse_settings import ChunkSettings
 from pgblend.cli.documents.parse_slides import parse_slides
 from pgblend.cli.documents.parse_spreadsheet import parse_spreadsheet
-from pgblend.cli.documents.picture import encode, parse_picture
 from pgblend.cli.documents.read_pictures import MAX_PICTURES, PictureReader, insert_texts
-from pgblend.cli.documents.settings import ChunkSettings
+from pgblend.cli.documents.small_pictures import encode, parse_picture
 from pgblend.cli.documents.text_builder import TextBuilder
 
 

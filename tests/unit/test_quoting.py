@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgblend.cli.base.tokens import count_tokens
+from pgblend.cli.base.token_count import count_tokens
 from pgblend.cli.doors.mcp.writing import (
     LEAST_TOKENS,
     AnswerPiece,

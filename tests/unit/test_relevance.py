@@ -6,7 +6,7 @@ from math import nan
 import numpy as np
 import pytest
 
-from pgblend.cli.measure.calibrate import (
+from pgblend.cli.measure.calibration import (
     JudgedSearch,
     calibration_error,
     coverage_thresholds,

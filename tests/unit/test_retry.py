@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgblend.cli.models.errors import GatewayError
+from pgblend.cli.models.openai_errors import GatewayError
 from pgblend.cli.models.retry import CallDeadline, ask_again, first_answer, seconds_of
 
 

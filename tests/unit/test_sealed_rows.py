@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgblend.plpy.lexical.rows import ChunkRows, join_rows
+from pgblend.plpy.lexical.chunk_rows import ChunkRows, join_rows
 from pgblend.plpy.lexical.segment import (
     SealedRows,
     apart,

@@ -14,8 +14,8 @@ from pgblend.cli.documents.chunking import split_document
 from pgblend.cli.documents.document import Document, ParseError
 from pgblend.cli.documents.number_format import general, shown, shown_moment, shown_text
 from pgblend.cli.documents.parse_csv import parse_csv
+from pgblend.cli.documents.parse_settings import ChunkSettings
 from pgblend.cli.documents.parse_spreadsheet import parse_spreadsheet
-from pgblend.cli.documents.settings import ChunkSettings
 from pgblend.cli.documents.text_builder import TextBuilder
 from pgblend.cli.documents.xls_sheets import _tell_drawings
 from support.memory import peak_megabytes

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pgblend.cli.base.tokens import count_tokens, encode
+from pgblend.cli.base.token_count import count_tokens, encode
 from pgblend.cli.documents.token_spans import token_ends
-from pgblend.plpy.lexical.split import approximate_tokens, split_text
+from pgblend.plpy.lexical.split_text import approximate_tokens, split_text
 
 COUNTERS = {
     "cl100k": (count_tokens, token_ends),

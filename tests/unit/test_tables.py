@@ -12,9 +12,9 @@ from pptx import Presentation
 from pgblend.cli.documents.chunking import split_document
 from pgblend.cli.documents.document import Document, Picture, Table, TableRow
 from pgblend.cli.documents.formats import media_type_of, parse_file
+from pgblend.cli.documents.parse_settings import ChunkSettings
 from pgblend.cli.documents.pdf_layout import find_tables
 from pgblend.cli.documents.read_pictures import PictureReader
-from pgblend.cli.documents.settings import ChunkSettings
 from support.table_documents import KINDS, questions, write_reports
 from support.written_pdf import Print, written_pdf
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pgblend.cli.base.tokens import count_tokens, encode, token_bytes
+from pgblend.cli.base.token_count import count_tokens, encode, token_bytes
 from pgblend.cli.documents import token_spans
 from pgblend.cli.documents.token_spans import TokenSpans, piece_tokens
 

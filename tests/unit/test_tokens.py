@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgblend.cli.base.tokens import count_tokens, decode, encode
+from pgblend.cli.base.token_count import count_tokens, decode, encode
 
 
 def test_tokens_are_those_of_cl100k_base() -> None:
@@ -57,7 +57,7 @@ def test_neither_a_network_nor_litellm_nor_the_callers_cache_folder_is_used() ->
         "import os, socket, sys\n"
         "def refuse(*_): raise AssertionError('network')\n"
         "socket.socket.connect = refuse; socket.getaddrinfo = refuse\n"
-        "from pgblend.cli.base.tokens import count_tokens\n"
+        "from pgblend.cli.base.token_count import count_tokens\n"
         "assert count_tokens('hello world') == 2\n"
         "assert 'litellm' not in sys.modules\n"
         "assert os.environ['TIKTOKEN_CACHE_DIR'] == '/nowhere'\n"

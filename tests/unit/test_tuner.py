@@ -9,7 +9,7 @@ import pytest
 
 from pgblend.cli.doors.page import tuning
 from pgblend.cli.doors.page.tuning import Tuner
-from pgblend.cli.measure.candidates import is_tuned_on
+from pgblend.cli.measure.arm_candidates import is_tuned_on
 
 SETTINGS = {
     "weights": {"lexical": 1.0, "vector": 2.0, "fuzzy": 3.0},

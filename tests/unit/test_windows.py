@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from pgblend.cli.documents import chunking
 from pgblend.cli.documents.chunking import split_document, split_windows
 from pgblend.cli.documents.document import Document
-from pgblend.cli.documents.settings import ChunkSettings
+from pgblend.cli.documents.parse_settings import ChunkSettings
 
 SIZES = ChunkSettings(60, 12, 6)
 

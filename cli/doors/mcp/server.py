@@ -23,14 +23,14 @@ from starlette.responses import Response
 from starlette.types import Message
 
 from pgblend.cli.base.output import one_line
+from pgblend.cli.doors.connection_pool import ConnectionPool
 from pgblend.cli.doors.door import Caller, Door, Rows
 from pgblend.cli.doors.gate import Admitted
 from pgblend.cli.doors.mcp import tools
 from pgblend.cli.doors.mcp.tools import BY_NAME, TOOLS, Tool
 from pgblend.cli.doors.mcp.writing import DEFAULT_TOKENS, ToolAnswer, WrittenAnswer, quoted, write
-from pgblend.cli.doors.pool import ConnectionPool
 from pgblend.cli.doors.problems import Problem, any_problem
-from pgblend.cli.search.models import RowsAsked
+from pgblend.cli.search.asked_models import RowsAsked
 from pgblend.plpy.base.nearest import nearest_told
 
 Context: TypeAlias = ServerRequestContext[Any, Any]

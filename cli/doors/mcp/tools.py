@@ -26,7 +26,7 @@ from pgblend.cli.doors.mcp.writing import (
 from pgblend.cli.doors.operations import document
 from pgblend.cli.doors.problems import Problem
 from pgblend.cli.doors.schemas import Schema, closed_object
-from pgblend.cli.search.models import RowsAsked
+from pgblend.cli.search.asked_models import RowsAsked
 
 # Documents as resources of the protocol: listed by pages, read as `open` reads them.
 

@@ -10,11 +10,11 @@ from pgblend.cli.doors.page.tuning import Tuner
 from pgblend.cli.doors.schemas import closed_object
 from pgblend.cli.graph.neighbourhood import AROUND, BETWEEN, SELF, edges_of, nodes_of
 from pgblend.cli.graph.picture import radial_layout
-from pgblend.cli.measure.candidates import ARMS
+from pgblend.cli.measure.arm_candidates import ARMS
 from pgblend.cli.search import explain_flow, explain_page
+from pgblend.cli.search.asked_models import RowsAsked
 from pgblend.cli.search.explain_text import ScoreRow, score_rows
 from pgblend.cli.search.explain_trace import Trace, milliseconds
-from pgblend.cli.search.models import RowsAsked
 
 # What the page can offer: collections, profiles, judged sets, and what the caller may do.
 

@@ -13,7 +13,7 @@ from starlette.routing import Route
 
 from pgblend.cli.doors.answers import answer_events, ask_parameters
 from pgblend.cli.doors.body import reader
-from pgblend.cli.doors.chat import sse
+from pgblend.cli.doors.chat_answers import sse
 from pgblend.cli.doors.door import Caller, Door
 from pgblend.cli.doors.gate import TokenGate, cookie_name
 from pgblend.cli.doors.problems import Problem

@@ -11,7 +11,7 @@ from typing import Any, LiteralString
 import numpy as np
 
 from pgblend.cli.doors.door import Caller, Door
-from pgblend.cli.measure.candidates import (
+from pgblend.cli.measure.arm_candidates import (
     ARMS,
     FOUND,
     VECTORS,
@@ -22,7 +22,7 @@ from pgblend.cli.measure.candidates import (
     join_pool,
     mean_ndcg,
 )
-from pgblend.cli.search.models import RowsAsked
+from pgblend.cli.search.asked_models import RowsAsked
 from pgblend.cli.search.statements import SearchRequest
 
 _SHARE, _SEED = 0.5, 0  # half of the questions are held back, always the same

@@ -22,8 +22,8 @@ from pgblend.cli.doors.wire.prepared import read_rows
 from pgblend.cli.doors.wire.session import GoneError, Session
 from pgblend.cli.search.outside import StatementError, literal
 from pgblend.plpy.base.session import UserError, keep_value
-from pgblend.plpy.graph.links import link_target
-from pgblend.plpy.graph.store import checked_links
+from pgblend.plpy.graph.link_rows import checked_links
+from pgblend.plpy.graph.link_targets import link_target
 from pgblend.plpy.lexical.records import pack_chunks
 from pgblend.sql.outside import CLOCK, EFFECTS, PLAIN, Column, Routine, routines
 

@@ -10,8 +10,8 @@ from sqlalchemy.exc import DBAPIError
 
 from pgblend.cli.base.database import Connection, connect
 from pgblend.cli.documents.batch import Batch
+from pgblend.cli.documents.document_writer import store
 from pgblend.cli.documents.payload import chunk_row, document_row
-from pgblend.cli.documents.store import store
 from pgblend.migrations import runner
 from systems import ROWS
 from systems.server_database import database_name, filled_database

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from pgblend.cli.models.options import ConnectionLimits
+from pgblend.cli.models.gateway_options import ConnectionLimits
 
 # How much the door lets a caller take.
 

@@ -22,7 +22,7 @@ from pgblend.cli.base.errors import UserError
 from pgblend.cli.doors.exchange import exchange
 from pgblend.cli.doors.problems import Problem, database_away, problem_of
 from pgblend.cli.doors.tokens import digest_of
-from pgblend.cli.search.models import RowsAsked
+from pgblend.cli.search.asked_models import RowsAsked
 
 # Connections among tokens: none has all of them, and who has fewest is next.
 

@@ -15,24 +15,24 @@ from pgblend.cli.base.database import Connection, fetch_value
 from pgblend.cli.base.errors import ExitCode, UserError
 from pgblend.cli.base.extras import how_to_install, missing
 from pgblend.cli.documents.discovery import discover
-from pgblend.cli.documents.language import AUTO, language_finder
-from pgblend.cli.documents.links import file_of, leads_out, real_paths
-from pgblend.cli.documents.pipeline import Pipeline
-from pgblend.cli.documents.progress import BYTES, StartBar
-from pgblend.cli.documents.read_pictures import Vision, how_to_read
-from pgblend.cli.documents.readers import ReaderRules
-from pgblend.cli.documents.report import Report
-from pgblend.cli.documents.settings import FieldMap, Limits, ParserConfig
-from pgblend.cli.documents.source_file import SourceFile
-from pgblend.cli.documents.store import (
+from pgblend.cli.documents.document_writer import (
     CollectionInfo,
     Stores,
     read_collection,
     sessions,
     text_configurations,
 )
-from pgblend.cli.embed.models import HINT, Unknown, told, unknown_languages
+from pgblend.cli.documents.ingest_report import Report
+from pgblend.cli.documents.language import AUTO, language_finder
+from pgblend.cli.documents.parse_settings import FieldMap, Limits, ParserConfig
+from pgblend.cli.documents.pipeline import Pipeline
+from pgblend.cli.documents.progress import BYTES, StartBar
+from pgblend.cli.documents.read_pictures import Vision, how_to_read
+from pgblend.cli.documents.readers import ReaderRules
+from pgblend.cli.documents.source_file import SourceFile
+from pgblend.cli.documents.symbolic_links import file_of, leads_out, real_paths
 from pgblend.cli.embed.spaces import get_setting, needs_vectors
+from pgblend.cli.embed.task_models import HINT, Unknown, told, unknown_languages
 from pgblend.cli.shards.places import push_changes
 
 # Documents whose file has vanished.
@@ -205,7 +205,7 @@ class IngestRun:
 
     def _forecast(self, connection: Connection, report: Report, summaries: bool) -> None:
         """Put down what a run that was counted only would cost and take."""
-        from pgblend.cli.embed.plan import forecast  # HTTP takes its time
+        from pgblend.cli.embed.space_plan import forecast  # HTTP takes its time
 
         found = forecast(connection, report, summaries, embeds=self._request.embed)
         report.cost_usd, report.hours = found.embedding_usd, found.hours

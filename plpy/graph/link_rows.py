@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pgblend.plpy.base.session import Database, Rows, UserError
-from pgblend.plpy.graph.links import link_target, meant_by
+from pgblend.plpy.graph.link_targets import link_target, meant_by
 
 KINDS = ("path", "wiki", "uri", "key", "name")
 MOST_TYPE_BYTES = 200

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from math import ceil
 
 from pgblend.cli.base.database import Connection, connect, fetch_value
-from pgblend.cli.embed.client import GatewayClient
+from pgblend.cli.embed.embedding_client import GatewayClient
 from pgblend.cli.embed.queue import Queue, QueueCounts, embed_batch
 from pgblend.cli.embed.spaces import HAS_SPACE, SpaceCounts, get_setting
 from pgblend.cli.shards.places import push_changes

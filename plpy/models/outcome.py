@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from math import isinf
 from typing import Any
 
-from pgblend.plpy.models.stages import IS_IT, problem
+from pgblend.plpy.models.model_calls import IS_IT, problem
 
 # Keys and tokens are taken out of messages.
 

@@ -21,8 +21,8 @@ from pgblend.cli.base.database import (
 )
 from pgblend.cli.base.errors import ExitCode, UserError
 from pgblend.cli.base.extras import missing, require
-from pgblend.cli.embed.client import GatewayClient, GatewayUnavailableError
-from pgblend.cli.embed.embedding import ensure_first_space
+from pgblend.cli.embed.embed_waiting import ensure_first_space
+from pgblend.cli.embed.embedding_client import GatewayClient, GatewayUnavailableError
 from pgblend.cli.embed.queue import Queue, QueueCounts, embed_batch
 from pgblend.cli.embed.spaces import SpaceCounts, get_setting
 from pgblend.cli.embed.summaries import sum_up_batch
@@ -357,7 +357,7 @@ class Worker:
             return
         self._calibrates_at = now + _CALIBRATE_SECONDS
         require("eval")
-        from pgblend.cli.measure.calibrate import refresh, told_fit
+        from pgblend.cli.measure.calibration import refresh, told_fit
 
         try:
             for one in refresh(connection):

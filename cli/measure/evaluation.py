@@ -14,7 +14,7 @@ from pgblend.cli.base.database import Connection, fetch_rows, fetch_value
 from pgblend.cli.base.errors import UserError
 from pgblend.cli.documents.progress import StartBar
 from pgblend.cli.measure.compare import compare
-from pgblend.cli.measure.options import PASSAGE, RELEVANCE, measurable
+from pgblend.cli.measure.eval_options import PASSAGE, RELEVANCE, measurable
 
 # Metrics of ranked documents, by ir-measures, and their means.
 

@@ -19,7 +19,7 @@ from pgblend.plpy.base.ports import (
     SimilarRequest,
 )
 from pgblend.plpy.base.session import Database, Rows
-from pgblend.plpy.lexical.candidates import CandidateFilter, Ids, candidate_filter
+from pgblend.plpy.lexical.conditions import CandidateFilter, Ids, candidate_filter
 from pgblend.plpy.lexical.deadline import Deadline
 from pgblend.plpy.lexical.documents import (
     DocumentRows,

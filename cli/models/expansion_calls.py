@@ -13,12 +13,12 @@ from pgblend.cli.documents.language import likely_language
 from pgblend.cli.models import fields
 from pgblend.cli.models.cache import AnswerCache
 from pgblend.cli.models.chat import Chat, ChatRequest
-from pgblend.cli.models.errors import bad_answer
+from pgblend.cli.models.openai_errors import bad_answer
 from pgblend.cli.models.prompts import Prompt, Task, joined_prompt, prompt_for, read_prompt
 from pgblend.cli.models.providers import Providers
 from pgblend.cli.models.retry import CallDeadline, first_answer
 from pgblend.plpy.lexical.forms import identifiers
-from pgblend.plpy.models.answer import storable
+from pgblend.plpy.models.outcome import storable
 
 # The language of a query.
 

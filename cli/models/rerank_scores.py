@@ -19,7 +19,7 @@ from pgblend.cli.models.cross_encoders import (
     is_rerank_model,
     logit_models,
 )
-from pgblend.cli.models.errors import GatewayError, bad_answer
+from pgblend.cli.models.openai_errors import GatewayError, bad_answer
 from pgblend.cli.models.prompts import read_prompt
 from pgblend.cli.models.providers import Providers
 from pgblend.cli.models.retry import CallDeadline, first_answer

@@ -23,7 +23,7 @@ from pgblend.plpy.search.arms import LIKE_A_NAME
 from pgblend.plpy.search.call import search
 from pgblend.plpy.search.query import Request
 from pgblend.plpy.search.rows import Answer
-from pgblend.plpy.shards.store import ShardStore
+from pgblend.plpy.shards.coordinator import ShardStore
 from pgblend.plpy.shards.trips import Changed, ShardLeftOut
 
 # The lexical arm of a coordinator: statistics are summed, lists and lexemes merged.

@@ -14,7 +14,7 @@ from pgvector import Vector
 from pgblend.cli.base.http_client import answer_json, gateway_client
 from pgblend.cli.operate.account import TOKEN_VARIABLE, token_for
 from pgblend.cli.operate.state import DATA_DIRECTORY_VARIABLE
-from pgblend.plpy.models.answer import (
+from pgblend.plpy.models.outcome import (
     is_numbered,
     mask_secrets,
     numbered_vectors,

@@ -16,11 +16,11 @@ from pgblend.cli.models.cross_encoders import CrossEncoders
 from pgblend.cli.models.database_writer import DatabaseWriter
 from pgblend.cli.models.embedding_models import EmbeddingModels
 from pgblend.cli.models.embeddings import Embedder
-from pgblend.cli.models.expansion import Expander
+from pgblend.cli.models.expansion_calls import Expander
+from pgblend.cli.models.gateway_options import Policy
 from pgblend.cli.models.metrics import Metrics
-from pgblend.cli.models.options import Policy
 from pgblend.cli.models.providers import Providers
-from pgblend.cli.models.rerank import ChatReranker, Reranker
+from pgblend.cli.models.rerank_scores import ChatReranker, Reranker
 from pgblend.cli.models.search_log import SearchLog
 
 _MEBIBYTE = 1024 * 1024

@@ -22,8 +22,8 @@ from pgblend.cli.base.parameters import (
 )
 from pgblend.cli.base.replica import wait_for_changes
 from pgblend.cli.documents.language import configuration_named
-from pgblend.cli.search.models import ask_models, with_model_times
-from pgblend.cli.search.output import echo_results
+from pgblend.cli.search.asked_models import ask_models, with_model_times
+from pgblend.cli.search.search_output import echo_results
 from pgblend.cli.search.statements import SearchRequest as SearchRequest
 from pgblend.plpy.lexical.query import excluded_texts
 

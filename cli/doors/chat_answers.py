@@ -11,13 +11,13 @@ import uuid
 from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
 
-from pgblend.cli.answers.output import place_of_citation, unanswered
-from pgblend.cli.base.tokens import count_tokens
+from pgblend.cli.answers.answer_output import place_of_citation, unanswered
+from pgblend.cli.base.token_count import count_tokens
 from pgblend.cli.doors.answers import Question, answer_events
 from pgblend.cli.doors.door import Caller, Door
 from pgblend.cli.doors.problems import Problem
 from pgblend.cli.doors.schemas import DEFAULT_ROWS, MOST_MESSAGES, MOST_SAID
-from pgblend.cli.search.models import RowsAsked
+from pgblend.cli.search.asked_models import RowsAsked
 from pgblend.cli.search.statements import SearchRequest
 
 # Server-sent events.

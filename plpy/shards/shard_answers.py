@@ -43,7 +43,7 @@ from pgblend.plpy.base.session import (
     error_state,
 )
 from pgblend.plpy.lexical.configuration import Meaning, config_version
-from pgblend.plpy.lexical.node import Node
+from pgblend.plpy.lexical.own_index import Node
 from pgblend.plpy.lexical.snippets import Sought
 from pgblend.plpy.search.node import StoreNode
 from pgblend.plpy.search.plan import read_state

@@ -31,7 +31,7 @@ from pgblend.plpy.base.ports import (
 )
 from pgblend.plpy.base.session import Database, Rows
 from pgblend.plpy.lexical.query import binding_conditions
-from pgblend.plpy.shards.lists import cut_short, merged_lists, share_of
+from pgblend.plpy.shards.merged_lists import cut_short, merged_lists, share_of
 from pgblend.plpy.shards.trips import Call, Trips
 from pgblend.plpy.shards.wire import Step, unpacked, unpacked_list
 
@@ -85,7 +85,7 @@ class ShardStore:
 
     def arm(self, scope: "ListScope", cache_bytes: int) -> "LexicalArm":
         """Return the lexical arm over the shards' indexes; each shard keeps what it is set to."""
-        from pgblend.plpy.shards.search import ShardArm, ShardIndex
+        from pgblend.plpy.shards.coordinator_search import ShardArm, ShardIndex
 
         return ShardArm(self.db, ShardIndex(self), scope)
 

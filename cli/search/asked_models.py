@@ -19,9 +19,9 @@ from pgblend.cli.base.errors import ModelUnavailableError
 from pgblend.cli.base.http_client import AnswerTooLargeError, gateway_client
 from pgblend.cli.operate.account import token_for
 from pgblend.cli.search.statements import SearchRequest
-from pgblend.plpy.models.answer import gateway_answer
 from pgblend.plpy.models.embedding import checked_vectors
 from pgblend.plpy.models.expansion import checked_expansion, expansion_question
+from pgblend.plpy.models.outcome import gateway_answer
 from pgblend.plpy.search.rerank import checked_scores
 
 PLAN: LiteralString = """
