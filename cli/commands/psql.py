@@ -37,7 +37,10 @@ def command(database_url: str | None, arguments: tuple[str, ...]) -> None:
     psql = find_psql()
     if database_url and (through := url_through_door(database_url)):
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is psql's
-        sys.exit(subprocess.call([psql, f"--dbname={through}", *arguments], preexec_fn=_interrupts))
+        told = [str(psql), f"--dbname={through}", *arguments]
+        # Its folder and variables are the user's, as without a door.
+        done = subprocess.call(told, cwd=Path.cwd(), env=os.environ, preexec_fn=_interrupts)
+        sys.exit(done)
     if database_url:
         os.execv(psql, [str(psql), f"--dbname={database_url}", *arguments])
     os.execve(psql, [str(psql), *arguments], os.environ | _private_environment())

@@ -278,7 +278,7 @@ _FORMATS = (
         IMAGE,
         "IMAGE",
         ".png .jpg .jpeg .gif .webp .bmp .tif .tiff",
-        _lazy("picture", "parse_picture"),
+        _lazy("small_pictures", "parse_picture"),
         extra="documents",
         version=FIRST_VERSION + 1,
     ),

@@ -355,7 +355,7 @@ def test_documents_show_to_their_readers(client: Database) -> None:
         client.rows("RESET ROLE")
         # The index cannot be made anew through the door: a right is not taken away by halves.
         error = client.error("SELECT set_document_readers('house', 'salary.md', '{}')")
-        assert error.sqlstate == "PB003"
+        assert error.sqlstate == "PB017"
         client.rows("SET ROLE managed_eve")
         assert [client.value(one) for one in (search, read)] == [["salary.md"], 2]
     finally:

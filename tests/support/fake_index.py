@@ -39,6 +39,7 @@ def lexical_answers(
         "versions": [],
         "tombstones": None,
         "pending": b"".join(row["key"] for row in rows.values()) or None,
+        "unsealed": [],
     }
 
     def known(_: object, of: Sequence[str], lexemes: Sequence[str]) -> list[dict[str, Any]]:

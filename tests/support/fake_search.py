@@ -89,7 +89,7 @@ def state(space: dict[str, Any] | None = SPACE, **of_database: Any) -> dict[str,
         "is_everywhere": True, "has_tenants": False, "spaces": [json.dumps(space)] if space else [],
         "calibrations": [],
     }  # fmt: skip
-    return {"WITH searched": lambda *_: [row]}
+    return {"WITH proved": lambda *_: [row]}
 
 
 def asked(

@@ -15,7 +15,7 @@ def answers_for(path: Path, dry_run: bool) -> list[dict]:
     """Have a worker read one file and want its document; return what it says."""
     config = ParserConfig(ChunkSettings(10, 0, 0), "english", ["english"], dry_run=dry_run)
     requests, answers = io.BytesIO(), io.BytesIO()
-    file = [str(path), path.name, True, path.stat().st_size, path.stat().st_mtime]
+    file = [str(path), path.name, True, path.stat().st_size, path.stat().st_mtime, None]
     write_frame(requests, {"files": [file], "skip": [], "seconds": 60})
     write_frame(requests, {"wanted": [[0, None]]})
     requests.seek(0)
