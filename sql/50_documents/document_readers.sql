@@ -257,7 +257,12 @@ BEGIN
     WHERE c.collection_id = ANY(lost)
     ORDER BY c.collection_id
     FOR UPDATE;
-    IF cardinality(lost) > 0 AND pgblend._check_can_index() AND EXISTS (
+    IF cardinality(lost) > 0 AND to_regproc('pgblend._told') IS NOT NULL THEN
+        -- A door would have it made before the statement, from what is to be hidden.
+        RAISE EXCEPTION 'no right to read is taken away on a server without PL/Python: the lexical '
+            'index of collection "%" cannot be made anew there within a statement', target.name
+            USING ERRCODE = 'PB003', HINT = 'Delete the document, and store it with its readers.';
+    ELSIF cardinality(lost) > 0 AND pgblend._check_can_index() AND EXISTS (
         SELECT FROM (SELECT DISTINCT l.id FROM unnest(lost) AS l (id) ORDER BY l.id) AS l
         WHERE pgblend._index_collection(l.id, 'rebuild', 1) IS NULL)
     THEN

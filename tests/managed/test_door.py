@@ -354,8 +354,13 @@ def test_documents_show_to_their_readers(client: Database) -> None:
         assert [client.value(one) for one in (search, read)] == [["salary.md"], 2]
         client.rows("RESET ROLE")
         # The index cannot be made anew through the door: a right is not taken away by halves.
-        error = client.error("SELECT set_document_readers('house', 'salary.md', '{}')")
-        assert error.sqlstate == "PB017"
+        for change in (
+            "set_document_readers('house', 'salary.md', '{}')",
+            "grant_document('house', 'rules.md', 'hr')",
+        ):
+            error = client.error(f"SELECT {change}")
+            assert error.sqlstate == "PB003"
+            assert "no right to read is taken away" in str(error.message_primary)
         client.rows("SET ROLE managed_eve")
         assert [client.value(one) for one in (search, read)] == [["salary.md"], 2]
     finally:
