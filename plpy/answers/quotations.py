@@ -4,6 +4,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 from pgblend.plpy.answers.addresses import has_addresses, without_code
@@ -18,10 +19,21 @@ from pgblend.plpy.answers.written_forms import (
 
 # What stands for words left out, also in brackets.
 ELLIPSIS = re.compile(r"[\[(]?(?:…|\.{3,}|(?:\. ){2}\.)[\])]?")
-# So many words stand on each side of it.
+# So many words stand at the quotation's ends, and of a lone word between two of them so few away.
 LEAST_AROUND = 2
+MOST_LEFT_OUT = 12
+# What is left out neither begins nor ends with one of these, or the rest would say the contrary.
+NEGATIONS = (
+    "no|not|never|nor|neither|without|cannot|hardly|nicht|kein|keine|keinen|keinem|keiner|nie"
+    "|niemals|ohne|ne|pas|jamais|sans|nunca|sin|non|mai|senza|não|nem|sem|niet|geen|не|без"
+)
+NOT_BEFORE = rf"(?! (?:(?:in|under|by|at|on) )?(?:{NEGATIONS})(?= ))"
+NOT_BEHIND = "".join(rf"(?<! {word} )" for word in NEGATIONS.split("|"))
 # Right before or after a quotation these would tear a word or a figure.
 TORN = rf"(?:{IN_WORD}|[{MINUS}.,:'])"
+# Without these a compound says the contrary.
+PREFIXES = "".join(rf"(?<!{word}{JOINT})" for word in ("non", "un", "no", "not", "anti"))
+SUFFIXES = rf"(?!{JOINT}(?:free|less|frei|los)(?!{IN_WORD}))"
 # From here on scripts write words without spaces.
 FIRST_UNSPACED = "\u0e00"
 SPACED_WORD = rf"(?:(?![{FIRST_UNSPACED}-\U0010ffff]){IN_WORD}|[{MINUS}.,:'])"
@@ -31,8 +43,9 @@ def find_quotation(quotation: str, text: str) -> tuple[int, int] | None:
     """Return the first and last line (from 0) of the text that have the quotation; None: nowhere.
 
     Both are compared as written_form writes them, in the same one of read_forms. The quotation must
-    be of whole words and figures. Around an ellipsis at least two words each must stand there in
-    this order. Addresses in it must stand in the text whole.
+    be of whole words and figures. What is around an ellipsis must stand there in this order: at
+    least two words at the quotation's ends, one between two of them if at most 12 words are left
+    out. These neither begin nor end with a negation. Addresses in it must stand in the text whole.
     """
     if not has_addresses(quotation, [text]):
         return None
@@ -72,8 +85,12 @@ def _pattern(quotation: str) -> re.Pattern[str] | None:
         return None
     found = _words(whole)
     pieces = [piece for piece in map(written_form, ELLIPSIS.split(quotation)) if piece]
-    if len(pieces) > 1 and all(len(WORD.findall(piece)) >= LEAST_AROUND for piece in pieces):
-        found += "|" + ".*?".join(map(_words, pieces))
+    lone = [len(WORD.findall(piece)) < LEAST_AROUND for piece in pieces]
+    if len(pieces) > 1 and not (lone[0] or lone[-1] or (True, True) in pairwise(lone)):
+        found += f"|{_words(pieces[0])}"
+        for (before, is_lone), piece in zip(pairwise(lone), pieces[1:], strict=True):
+            left_out = rf" (?:\S+ ){{0,{MOST_LEFT_OUT}}}?" if before or is_lone else ".*?"
+            found += f"{NOT_BEFORE}{left_out}{NOT_BEHIND}{_words(piece)}"
     return re.compile(found)
 
 
@@ -89,7 +106,7 @@ def _words(piece: str) -> str:
             pattern.append(f"{JOINT}?")
     before = TORN if piece[0].isascii() else SPACED_WORD
     behind = TORN if piece[-1] < FIRST_UNSPACED else rf"(?:(?=[\x00-\x7f]){TORN})"
-    return rf"(?<!{before}){''.join(pattern)}(?!{behind})"
+    return rf"(?<!{before}){PREFIXES}{''.join(pattern)}(?!{behind}){SUFFIXES}"
 
 
 SENTENCE_BREAK = re.compile(r"(?<=[.!?])\s+|(?<=[。\uff01\uff1f])|\n\s*\n")

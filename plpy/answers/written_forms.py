@@ -35,7 +35,9 @@ RANGE = "~"
 NO_WORD = rf" \n'.,:\-{JOINT}{MINUS}{RANGE}{re.escape(SIGNS)}"
 IN_WORD = rf"[^{NO_WORD}]"
 BROKEN_WORD = re.compile(rf"(?<={IN_WORD})-[ \t]*\n\s*(?={IN_WORD})")
-RANGE_OF_FIGURES = re.compile(r"(?<=\d)\s*-+\s*(?=\d)")
+# 10-20, 10 to 20, $5-$10, 10 °C to 20 °C; the words of some languages.
+TO = r"\s*-+\s*|\s+(?:to|through|bis|\u00e0|a|tot|till?|до)\s+"
+RANGE_OF_FIGURES = re.compile(rf"(?:(?<=[\d%‰°$£€])|(?<=°[cf]))(?:{TO})(?=[$£€]?\d)")
 TIMES = re.compile(r"(?<=\d)x(?![^\W\d_])")
 MINUS_SIGN = re.compile(rf"(?:(?<=[\s{re.escape(SIGNS)}])|^)-(?=\d)", re.MULTILINE)
 WITHIN_WORD = re.compile(rf"(?<={IN_WORD})(?:(?<!\d)['.\-]+|['.\-]+(?!\d))(?={IN_WORD})")
@@ -105,6 +107,7 @@ INLINE = re.compile(
     r"|strike|strong|su[bp]|tt|u|var|wbr)(?:\s[^<>]*)?/?>",
     re.IGNORECASE,
 )
+POWER_OF_PANDOC = re.compile(r"(?<!\^)\^([^\s^]+)\^(?!\^)")
 POWER = re.compile(r"(?<=\d)<sup>(?=[-\u2212]?\d)", re.IGNORECASE)
 AUTOLINK = re.compile(r"<((?:[A-Za-z][A-Za-z0-9+.-]*:|[^\s<>@]+@)[^\s<>]+)>")
 # Formulas, highlights and ASCII's quotation marks, around words.
@@ -113,13 +116,24 @@ TARGET = r"\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)"
 PICTURE = re.compile(rf"!\[([^\[\]\n]*)\](?:{TARGET}|\[[^\[\]\n]*\])")
 LINK = re.compile(rf"\[([^\[\]]+)\](?:{TARGET}|\[[^\[\]\n]*\])")
 WIKI_LINK = re.compile(r"!?\[\[(?:[^\[\]|\n]*\|)?([^\[\]|\n]+)\]\]")
+# Of reStructuredText: :role:`words <target>`, `words <target>`_; lines of labels.
+ROLE = re.compile(
+    r"(?<![\w:]):[A-Za-z][\w:+.-]*:`([^`<>\n]+?)(?:\s*<[^`<>\n]+>)?`|`([^`<>\n]+?)\s*<[^`<>\n]+>`__?"
+)
+LABEL_LINE = re.compile(r"^[ \t]*\.\. _[^\n]*$", re.MULTILINE)
 FOOTNOTE = re.compile(r"\[\^[^\[\]\s]+\]")
+# Notes of an encyclopedia's editors.
+EDITORIAL = (
+    r"\[(?:(?:(?:better|full|additional|original) )?(?:citation|clarification|verification|source"
+    r"|page|date|example)s? needed|sic!?|who\?|whom\?|when\?|where\?|which\?|why\?|how\?"
+    r"|(?:according )?(?:to|by) whom\?|dubious(?: [-\u2013] discuss)?|(?:note|nb) \d+)\]"
+)
 # Numbers of notes and references: [1], [2, 3], and raised ones behind a mark or a longer word.
 NOTES = r"\[\d{1,3}(?:\s*[-,;\u2013]\s*\d{1,3})*\]"
 MARKED = r"[.,;:!?)\]\"”\u2019»]"
 RAISED_NOTE = rf"(?:(?<={MARKED}<sup>)|(?<=[^\W\d_]{{4}}<sup>))\d{{1,3}}"
 REFERENCE = re.compile(
-    rf"<sup>(?:{NOTES}|{RAISED_NOTE})</sup>|{NOTES}"
+    rf"<sup>(?:{NOTES}|{EDITORIAL}|{RAISED_NOTE})</sup>|{NOTES}|{EDITORIAL}"
     rf"|(?:(?<={MARKED})|(?<=[^\W\d_]{{4}})){RAISED}+",
     re.IGNORECASE,
 )
@@ -133,8 +147,9 @@ def read_forms(text: str, *, is_quotation: bool = False) -> Iterator[str]:
     and so do numbers of lists. A quotation keeps these, for it may begin with a day or a year, and
     its references.
     """
-    told = text if is_quotation else LINE_START.sub("", text)
-    told = COMMENT.sub("", ESCAPED.sub("", html.unescape(RULE.sub("", told))))
+    told = text if is_quotation else LINE_START.sub("", LABEL_LINE.sub("", text))
+    told = ROLE.sub(r"\1\2", POWER_OF_PANDOC.sub(r"<sup>\1</sup>", RULE.sub("", told)))
+    told = COMMENT.sub("", ESCAPED.sub("", html.unescape(told)))
     told = AROUND.sub(r"\1\2\3", AUTOLINK.sub(r"\1", POWER.sub("^", told)))
     yield _shown(told, r"\1")
     yield _shown(told, "")
