@@ -149,3 +149,28 @@ def test_a_role_that_cannot_create_plpython_is_told(new_database: Callable[..., 
 
 def test_an_unknown_option() -> None:
     assert "unknown option --chekc" in refused(run("--chekc"))
+
+
+def test_an_older_pgvector_is_told_in_one_line(tmp_path: Path) -> None:
+    # What installs, without what decides to: no newer source builds, apt has 0.8.0.
+    installing, _, _ = (SCRIPTS / "provision.sh").read_text().partition("# --- what to do")
+    script = tmp_path / "provision.sh"
+    script.write_text(f"{installing}\nvector_of() {{ echo 0.8.0; }}\ninstall_vector 15\n")
+    shutil.copy(SCRIPTS / "common.sh", tmp_path)
+    for name, does in (
+        ("build_pgvector.sh", "exit 1"),
+        ("apt-cache", "echo '  Candidate: 0.8.0-1'"),
+        ("apt-get", f"echo $* >{tmp_path}/installed"),
+    ):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{does}\n")
+        (tmp_path / name).chmod(0o755)
+    result = run(script=script, PATH=f"{tmp_path}:{os.environ['PATH']}")
+    assert result.returncode == 0, result.stderr
+    assert (tmp_path / "installed").read_text().endswith(" postgresql-15-pgvector\n")
+    *_, line = result.stdout.splitlines()
+    assert line.startswith(
+        "provision: pgvector 0.8.0 is installed, since no source of 0.8.4 or newer"
+    )
+    assert (
+        "parallel HNSW builds overrun a buffer, so pgblend lets one process build an index" in line
+    )

@@ -31,6 +31,8 @@ from support.release_root import (
 )
 
 FOLDERS = tuple(f"tests/{name}" for name in ("sql", "parity", "contract", "upgrade", "security"))
+# pytest's exit codes of a run that came to its end: all passed, some failed.
+WHOLE = (0, 1)
 RESULTS = REPOSITORY / "build" / "versions"
 # In the server's Python: what a session would load.
 LIBRARIES = "import platform, numpy; print(platform.python_version(), numpy.__version__)"
@@ -49,6 +51,8 @@ class Outcome:
     skipped: int
     failed: int
     minutes: float
+    # "all" of the folders, "a part" where pytest's arguments were given, or "broken off".
+    ran: str
 
 
 class Here:
@@ -73,13 +77,18 @@ def run_tests(major: int, place: Place, arguments: Sequence[str]) -> Outcome:
         *(arguments or ("-m", "not slow", "--numprocesses", "2", "--dist", "loadfile", *FOLDERS)),
     )
     started = time.monotonic()
-    subprocess.run(tests, cwd=REPOSITORY, check=False)
+    ended = subprocess.run(tests, cwd=REPOSITORY, check=False).returncode
     minutes = (time.monotonic() - started) / 60
-    counts = counted(report)
-    return Outcome(**facts(major, place), **counts, minutes=round(minutes, 1))
+    is_whole = ended in WHOLE
+    return Outcome(
+        **facts(major, place),
+        **counted(report, is_whole=is_whole),
+        minutes=round(minutes, 1),
+        ran=("a part" if arguments else "all") if is_whole else "broken off",
+    )
 
 
-def counted(report: Path) -> dict[str, int]:
+def counted(report: Path, *, is_whole: bool) -> dict[str, int]:
     """Read how many tests passed, were skipped and failed; a run that broke off is one failure."""
     if not report.exists():
         return {"passed": 0, "skipped": 0, "failed": 1}
@@ -90,7 +99,7 @@ def counted(report: Path) -> dict[str, int]:
     return {
         "passed": total - failed - broken - skipped,
         "skipped": skipped,
-        "failed": failed + broken,
+        "failed": failed + broken + (not is_whole),
     }
 
 
@@ -130,12 +139,13 @@ def run_version(major: int, arguments: Sequence[str]) -> Outcome | str:
 def table(outcomes: dict[str, Outcome | str]) -> str:
     """Write the outcomes as Markdown."""
     lines = [
-        "| PostgreSQL | system | Python | numpy | pgvector | passed | skipped | failed | minutes |",
-        "|---|---|---|---|---|---|---|---|---|",
+        "| PostgreSQL | system | Python | numpy | pgvector "
+        "| passed | skipped | failed | minutes | ran |",
+        "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for major, outcome in sorted(outcomes.items()):
         if isinstance(outcome, str):
-            lines.append(f"| {major} | not run: {outcome} | | | | | | | |")
+            lines.append(f"| {major} | not run: {outcome} | | | | | | | | |")
         else:
             lines.append(f"| {' | '.join(str(value) for value in asdict(outcome).values())} |")
     return "\n".join(lines)
