@@ -19,6 +19,7 @@ _COLUMNS = (
     "title_column",
     "metadata_columns",
     "tenant_column",
+    "rights_column",
     "row_filter",
     "text_format",
     "embedding_column",
@@ -33,7 +34,7 @@ _ATTACH = """
         %(collection)s::text, %(key)s::text[], %(uri)s::text, %(modified)s::text,
         %(row_level)s::boolean, %(row_filter)s::text, %(text_format)s::text,
         %(tenant)s::text, %(embedding_column)s::text, %(embedding_model)s::text,
-        %(embed_long_rows)s::boolean, %(probe)s::boolean)
+        %(embed_long_rows)s::boolean, %(probe)s::boolean, %(rights)s::text)
 """
 _IS_VIEW = """
     SELECT a.is_view FROM pgblend_data.attached_table AS a
@@ -93,6 +94,9 @@ def command() -> None:
 @click.option("--modified", metavar="COLUMN", help="Column of the date.")
 @click.option(
     "--tenant", metavar="COLUMN", help="Column of tenants: a search finds the rows of one alone."
+)
+@click.option(
+    "--rights", metavar="COLUMN", help="Column of who may read a row: roles and groups, or one."
 )
 @click.option(
     "--where",

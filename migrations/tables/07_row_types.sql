@@ -3,14 +3,15 @@
 
 CREATE TYPE pgblend_data.attached_row AS (
     key text,
-    parts text[],
+    parts text ARRAY,
     title text,
     content text,
     metadata jsonb,
     uri text,
     modified_at timestamptz,
     targets jsonb,
-    embedding real[]
+    embedding real ARRAY,
+    readers text ARRAY
 );
 COMMENT ON TYPE pgblend_data.attached_row IS
 'A row of an attached table as a document; of some only key and parts are read.';
@@ -24,6 +25,8 @@ COMMENT ON COLUMN pgblend_data.attached_row.modified_at IS 'Date of the source.'
 COMMENT ON COLUMN pgblend_data.attached_row.targets IS
 'Object of foreign key: source key of what it references.';
 COMMENT ON COLUMN pgblend_data.attached_row.embedding IS 'Numbers of its vector.';
+COMMENT ON COLUMN pgblend_data.attached_row.readers IS
+'Who may read it, as grant_document takes them; NULL: all who may read its collection.';
 
 CREATE TYPE pgblend_data.given_chunk AS (
     document integer,
@@ -35,9 +38,9 @@ CREATE TYPE pgblend_data.given_chunk AS (
     end_offset integer,
     start_line integer,
     end_line integer,
-    pages integer[],
+    pages integer ARRAY,
     token_count integer,
-    piece_tokens smallint[],
+    piece_tokens smallint ARRAY,
     metadata jsonb,
     context text,
     own_headings text

@@ -15,6 +15,7 @@ CREATE TABLE pgblend_data.attached_table (
     uri_column text,
     modified_column text,
     tenant_column text,
+    rights_column text,
     row_filter text,
     filter_columns text[] NOT NULL DEFAULT '{}',
     text_format text NOT NULL DEFAULT 'plain',
@@ -51,8 +52,11 @@ COMMENT ON TABLE pgblend_data.attached_table IS
 'Users'' tables whose rows are the documents of a collection, kept up by triggers on them.';
 COMMENT ON COLUMN pgblend_data.attached_table.tenant_column IS
 'Column of whom a row belongs to: searches find the rows of one tenant alone; NULL: of all.';
+COMMENT ON COLUMN pgblend_data.attached_table.rights_column IS
+'Column of who may read a row beside the collection''s writers; NULL: all who may read that.';
 COMMENT ON COLUMN pgblend_data.attached_table.row_filter IS
-'Condition of the rows that are documents; NULL: all. Evaluated with the rights of table_owner alone.';
+'Condition of the rows that are documents; NULL: all. Evaluated with the rights of table_owner '
+'alone.';
 COMMENT ON COLUMN pgblend_data.attached_table.filter_columns IS
 'Columns that row_filter reads.';
 COMMENT ON COLUMN pgblend_data.attached_table.embedding_column IS

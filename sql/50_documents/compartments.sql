@@ -1,4 +1,5 @@
--- _compartment_of: the compartment of a collection for readers as grant_document takes them.
+-- _compartment_of: the compartment of a collection for readers as grant_document takes them; it is
+-- made where there is none.
 -- Wrong names are errors, and so is a collection whose documents can have no readers of their own.
 CREATE OR REPLACE FUNCTION pgblend._compartment_of(
     target pgblend_data.collection,
@@ -8,32 +9,53 @@ RETURNS bigint
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 AS $function$
+DECLARE
+    keys text[];
 BEGIN
     PERFORM pgblend._check_size('readers', cardinality(readers), 'items', 'array_items');
     IF EXISTS (
-        SELECT FROM pgblend_data.attached_table AS a WHERE a.collection_id = target.id)
+        SELECT FROM pgblend_data.attached_table AS a
+        WHERE a.collection_id = target.id AND a.rights_column IS NULL)
         OR EXISTS (SELECT FROM pgblend_data.shard)
         OR EXISTS (SELECT FROM pgblend_data.shard_self)
     THEN
         RAISE EXCEPTION 'documents of "%" have no readers of their own: it follows a table, or the '
             'database has shards', target.name
             USING ERRCODE = '0A000',
-            HINT = 'Put them into a collection of their own, and grant that: grant_collection.';
+            HINT = 'Name the readers of rows in a column: attach_table(…, rights_column => …). Or put '
+                'the documents into a collection of their own, and grant that: grant_collection.';
     END IF;
-    RETURN pgblend._compartment(target.id, ARRAY(
+    keys := ARRAY(
         SELECT DISTINCT pgblend._reader_key(r.name) AS key FROM unnest(readers) AS r (name)
-        ORDER BY key));
+        ORDER BY key);
+    IF pgblend._acts_as_owner() THEN
+        RETURN pgblend._make_compartment(target.id, keys);
+    END IF;
+    RETURN pgblend._compartment(target.id, keys);
 END;
 $function$;
 
--- _compartment: the compartment of a collection that has these readers (_reader_key), in ascending
--- order; it is made where there is none. 42501 unless whoever asks may write to the collection.
+-- _compartment: _make_compartment for whoever may write to the collection, else 42501.
 -- Runs with its owner's rights: writers make no collections and grants.
 CREATE OR REPLACE FUNCTION pgblend._compartment(parent bigint, readers text[])
 RETURNS bigint
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 SECURITY DEFINER
+AS $function$
+BEGIN
+    PERFORM pgblend._check_may_place(parent);
+    RETURN pgblend._make_compartment(parent, readers);
+END;
+$function$;
+
+-- _make_compartment: the compartment of a collection that has these readers (_reader_key), in
+-- ascending order; it is made where there is none, and then the others are locked.
+-- For the owner alone.
+CREATE OR REPLACE FUNCTION pgblend._make_compartment(parent bigint, readers text[])
+RETURNS bigint
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
 AS $function$
 DECLARE
     -- With the secret: who reads the digest cannot try names of other readers.
@@ -42,7 +64,12 @@ DECLARE
         FROM pgblend_data.group_secret AS k);
     found_id bigint;
 BEGIN
-    PERFORM pgblend._lock_compartments(parent, true);
+    SELECT c.id INTO found_id FROM pgblend_data.collection AS c
+    WHERE c.parent_id = parent AND c.readers_digest = digest;
+    IF FOUND THEN
+        RETURN found_id;
+    END IF;
+    PERFORM pgblend._hold_compartments(parent, true);
     SELECT c.id INTO found_id FROM pgblend_data.collection AS c
     WHERE c.parent_id = parent AND c.readers_digest = digest;
     IF FOUND THEN
@@ -76,12 +103,39 @@ $function$;
 -- before all locks of rows, so that sessions never wait in a circle. Who grants the collection
 -- waits too, and is waited for (_grant_follow). Before there is a compartment, those who store do
 -- not call this: then whoever makes the first waits for their documents' references.
--- Runs with its owner's rights: writers change no collections.
 CREATE OR REPLACE FUNCTION pgblend._lock_compartments(parent bigint, moves boolean)
 RETURNS void
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
+AS $function$
+BEGIN
+    IF pgblend._acts_as_owner() THEN
+        PERFORM pgblend._hold_compartments(parent, moves);
+    ELSE
+        PERFORM pgblend._lock_as_writer(parent, moves);
+    END IF;
+END;
+$function$;
+
+-- _lock_as_writer: _hold_compartments for whoever may write to the collection, else 42501.
+-- Runs with its owner's rights: writers change no collections.
+CREATE OR REPLACE FUNCTION pgblend._lock_as_writer(parent bigint, moves boolean)
+RETURNS void
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
 SECURITY DEFINER
+AS $function$
+BEGIN
+    PERFORM pgblend._check_may_place(parent);
+    PERFORM pgblend._hold_compartments(parent, moves);
+END;
+$function$;
+
+-- _check_may_place: raise unless whoever asks may write to a collection.
+CREATE OR REPLACE FUNCTION pgblend._check_may_place(parent bigint)
+RETURNS void
+LANGUAGE plpgsql
+STABLE PARALLEL UNSAFE
 AS $function$
 DECLARE
     who name := pgblend._asking_role();
@@ -98,6 +152,24 @@ BEGIN
             USING ERRCODE = '42501',
             HINT = 'An admin grants it: grant_collection(collection, role, ''write'')';
     END IF;
+END;
+$function$;
+
+-- _acts_as_owner: whether the rights in force are those of the owner: for triggers on attached
+-- tables, whose writers need have no rights here.
+CREATE OR REPLACE FUNCTION pgblend._acts_as_owner()
+RETURNS boolean
+LANGUAGE sql
+VOLATILE PARALLEL UNSAFE
+RETURN has_function_privilege('pgblend._hold_compartments(bigint, boolean)', 'EXECUTE');
+
+-- _hold_compartments: take the lock that _lock_compartments promises. For the owner alone.
+CREATE OR REPLACE FUNCTION pgblend._hold_compartments(parent bigint, moves boolean)
+RETURNS void
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+AS $function$
+BEGIN
     IF moves AND NOT EXISTS (
         SELECT FROM pgblend_data.collection AS c WHERE c.parent_id = parent)
     THEN

@@ -59,8 +59,8 @@ $function$;
 -- to it. It holds in this transaction at once. Nothing is embedded anew. The document has a new
 -- document_id, and its passages have new numbers. Where somebody loses the right, the lexical index
 -- that they see is made anew, so that no word of the document stays there: in a large collection
--- that takes minutes. An unknown document is an error, and so is one of an attached table or of a
--- database with shards, which have no readers of their own yet.
+-- that takes minutes. An unknown document is an error. So is one of an attached table, whose row
+-- names its readers (attach_table, rights_column), and one of a database with shards.
 CREATE OR REPLACE FUNCTION blend.set_document_readers(
     collection text,
     source_key text,
@@ -180,7 +180,16 @@ AS $function$
 DECLARE
     target pgblend_data.collection := pgblend._writable_collection(collection);
     stored_key text;
+    followed record;
 BEGIN
+    SELECT a.relation::text AS relation, a.rights_column INTO followed
+    FROM pgblend_data.attached_table AS a
+    WHERE a.collection_id = target.id AND a.rights_column IS NOT NULL;
+    IF FOUND THEN
+        RAISE EXCEPTION 'readers of a document of "%" are those that its row has in column % of %',
+            target.name, followed.rights_column, followed.relation
+            USING ERRCODE = '55000', HINT = 'Update the row.';
+    END IF;
     PERFORM pgblend._lock_compartments(target.id, true);
     IF readers IS NOT NULL THEN
         PERFORM pgblend._compartment_of(target, readers);  -- what is wrong with them comes first
@@ -219,16 +228,7 @@ DECLARE
     lost bigint[] := '{}';
 BEGIN
     PERFORM pgblend._lock_compartments(target.id, true);
-    WITH home AS MATERIALIZED (
-        SELECT n.names, CASE WHEN n.names <> 'null' THEN
-            pgblend._compartment_of(target, ARRAY(SELECT jsonb_array_elements_text(n.names)))
-            ELSE target.id END AS id
-        FROM (SELECT DISTINCT r.names FROM unnest(readers) AS r (names)) AS n
-        WHERE n.names IS NOT NULL
-    )
-    SELECT array_agg(h.id ORDER BY n.place) INTO places
-    FROM unnest(readers) WITH ORDINALITY AS n (names, place)
-    LEFT JOIN home AS h ON n.names = h.names;
+    places := pgblend._homes(target, readers);
     FOR moved IN
         SELECT d.id, d.collection_id, k.home
         FROM unnest(source_keys, places) AS k (source_key, home)
@@ -270,6 +270,28 @@ BEGIN
             USING ERRCODE = 'PB003', HINT = 'The warning says why. Mend it and call again.';
     END IF;
     RETURN places;
+END;
+$function$;
+
+-- _homes: the compartments for sets of readers, as _place_documents takes and returns them; those
+-- that are not there are made.
+CREATE OR REPLACE FUNCTION pgblend._homes(target pgblend_data.collection, readers jsonb[])
+RETURNS bigint[]
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+AS $function$
+BEGIN
+    RETURN (
+        WITH home AS MATERIALIZED (
+            SELECT n.names, CASE WHEN n.names <> 'null' THEN
+                pgblend._compartment_of(target, ARRAY(SELECT jsonb_array_elements_text(n.names)))
+                ELSE target.id END AS id
+            FROM (SELECT DISTINCT r.names FROM unnest(readers) AS r (names)) AS n
+            WHERE n.names IS NOT NULL
+        )
+        SELECT array_agg(h.id ORDER BY n.place)
+        FROM unnest(readers) WITH ORDINALITY AS n (names, place)
+        LEFT JOIN home AS h ON n.names = h.names);
 END;
 $function$;
 

@@ -74,30 +74,56 @@ LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 AS $function$
 DECLARE
+    places bigint[];
+BEGIN
+    IF readers IS NOT NULL THEN
+        places := pgblend._place_documents(
+            target, ARRAY(
+                SELECT g.source_key FROM unnest(documents) WITH ORDINALITY AS g
+                ORDER BY g.ordinality),
+            readers);
+    END IF;
+    IF readers IS NOT NULL
+        OR EXISTS (SELECT FROM pgblend_data.collection AS c WHERE c.parent_id = target.id)
+    THEN
+        PERFORM pgblend._lock_compartments(target.id, false);
+    END IF;
+    RETURN QUERY
+    SELECT s.* FROM pgblend._store_placed(target, documents, contents, chunks, links, places) AS s;
+END;
+$function$;
+
+-- _store_placed: _store_documents, each in the compartment that places has for it, or NULL: in that
+-- where it is, or else the collection.
+-- Where there are compartments, they are locked before (_lock_compartments).
+CREATE OR REPLACE FUNCTION pgblend._store_placed(
+    target pgblend_data.collection,
+    documents pgblend_data.document[],
+    contents text[],
+    chunks pgblend_data.given_chunk[],
+    links jsonb[],
+    places bigint[]
+)
+RETURNS TABLE (place bigint, document_id bigint, status text, chunk_count integer)
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+AS $function$
+DECLARE
     homes bigint[];
-    wanted bigint[];
     home record;
     own pgblend_data.collection;
 BEGIN
-    IF readers IS NULL
+    IF places IS NULL
         AND NOT EXISTS (SELECT FROM pgblend_data.collection AS c WHERE c.parent_id = target.id)
     THEN
         RETURN QUERY SELECT s.* FROM pgblend._store_documents(
             target, documents, contents, chunks, links) AS s;
         RETURN;
     END IF;
-    IF readers IS NOT NULL THEN
-        wanted := pgblend._place_documents(
-            target, ARRAY(
-                SELECT g.source_key FROM unnest(documents) WITH ORDINALITY AS g
-                ORDER BY g.ordinality),
-            readers);
-    END IF;
-    PERFORM pgblend._lock_compartments(target.id, false);
     homes := pgblend._compartments(target.id);
     FOR home IN
         SELECT
-            coalesce(wanted[g.ordinality], d.collection_id, target.id) AS id,
+            coalesce(places[g.ordinality], d.collection_id, target.id) AS id,
             array_agg(g.ordinality ORDER BY g.ordinality) AS places
         FROM unnest(documents) WITH ORDINALITY AS g
         LEFT JOIN pgblend_data.document AS d

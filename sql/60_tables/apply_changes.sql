@@ -55,7 +55,8 @@ $function$;
 -- _store_rows: bring the documents of some keys of a collection up to date with the rows of its
 -- attached table.
 -- rows are those of keys that are there: they are stored (split only where the text changed), and
--- documents of the other keys deleted. Metadata, URI and date alone change no chunk.
+-- documents of the other keys deleted. Metadata, URI and date alone change no chunk, and readers
+-- nothing but the document's compartment.
 CREATE OR REPLACE FUNCTION pgblend._store_rows(
     target pgblend_data.collection,
     keys text[],
@@ -65,11 +66,18 @@ RETURNS void
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 AS $function$
+DECLARE
+    homes bigint[];
 BEGIN
+    IF EXISTS (SELECT FROM unnest(rows) AS r WHERE num_nulls(r.readers) = 0)
+        OR EXISTS (SELECT FROM pgblend_data.collection AS c WHERE c.parent_id = target.id)
+    THEN
+        homes := pgblend._place_rows(target, rows);
+    END IF;
     WITH stored AS MATERIALIZED (
         SELECT d.id, d.source_key
         FROM pgblend_data.document AS d
-        WHERE d.collection_id = target.id AND d.source_key = ANY(keys)
+        WHERE d.collection_id = ANY(pgblend._compartments(target.id)) AND d.source_key = ANY(keys)
         ORDER BY d.source_key COLLATE "C"
         FOR UPDATE
     )
@@ -77,7 +85,7 @@ BEGIN
     USING stored AS s
     WHERE d.id = s.id AND s.source_key <> ALL(ARRAY(SELECT r.key FROM unnest(rows) AS r));
     IF cardinality(rows) > 0 THEN
-        PERFORM pgblend._store_documents(
+        PERFORM pgblend._store_placed(
             target,
             ARRAY(
                 SELECT ROW(
@@ -88,8 +96,41 @@ BEGIN
                     encode(sha256(convert_to(r.content, 'UTF8')), 'hex'), r.modified_at,
                     NULL)::pgblend_data.document
                 FROM unnest(rows) AS r),
-            ARRAY(SELECT r.content FROM unnest(rows) AS r), NULL, NULL);
+            ARRAY(SELECT r.content FROM unnest(rows) AS r), NULL, NULL, homes);
     END IF;
+END;
+$function$;
+
+-- _place_rows: put the documents of an attached table's rows into the compartments of their
+-- readers; returns the compartment of each row.
+-- Writers wait for each other only where a document moves, or a set of readers is new. Two
+-- transactions never store one key: the table's rows are locked before.
+CREATE OR REPLACE FUNCTION pgblend._place_rows(
+    target pgblend_data.collection,
+    rows pgblend_data.attached_row[]
+)
+RETURNS bigint[]
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+AS $function$
+DECLARE
+    keys text[] := ARRAY(SELECT r.key FROM unnest(rows) AS r);
+    readers jsonb[] := ARRAY(
+        SELECT CASE WHEN r.readers IS NULL THEN 'null'
+            ELSE to_jsonb(ARRAY(SELECT n.name FROM unnest(r.readers) AS n (name))) END
+        FROM unnest(rows) AS r);
+    homes bigint[] := pgblend._homes(target, readers);
+BEGIN
+    IF EXISTS (
+        SELECT FROM unnest(keys, homes) AS k (source_key, home)
+        INNER JOIN pgblend_data.document AS d
+            ON d.collection_id = ANY(pgblend._compartments(target.id))
+            AND k.source_key = d.source_key AND k.home <> d.collection_id)
+    THEN
+        RETURN pgblend._place_documents(target, keys, readers);
+    END IF;
+    PERFORM pgblend._lock_compartments(target.id, false);
+    RETURN homes;
 END;
 $function$;
 
@@ -165,7 +206,8 @@ BEGIN
         SELECT d.id, d.collection_id, d.bucket, s.targets
         FROM unnest(keys, targets) AS s (source_key, targets)
         INNER JOIN pgblend_data.document AS d
-            ON d.collection_id = attached.collection_id AND d.source_key = s.source_key
+            ON d.collection_id = ANY(pgblend._compartments(attached.collection_id))
+            AND d.source_key = s.source_key
     ), wanted AS MATERIALIZED (
         SELECT s.id, s.collection_id, s.bucket, f.constraint_name, f.target, f.target_columns,
             t.value AS target_key
@@ -205,7 +247,7 @@ BEGIN
             SELECT k.*
             FROM pgblend_data.key_reference AS k
             INNER JOIN pgblend_data.document AS d ON d.id = k.document_id
-            WHERE d.collection_id = attached.collection_id
+            WHERE d.collection_id = ANY(pgblend._compartments(attached.collection_id))
                 AND d.source_key = ANY(keys)
             UNION
             SELECT k.*
@@ -214,8 +256,9 @@ BEGIN
         ) AS r
         INNER JOIN pgblend_data.attached_table AS a
             ON a.relation = r.target AND a.key_columns = r.target_columns
+        CROSS JOIN LATERAL unnest(pgblend._compartments(a.collection_id)) AS h (id)
         INNER JOIN pgblend_data.document AS d
-            ON d.collection_id = a.collection_id AND d.source_key = r.target_key
+            ON d.collection_id = h.id AND d.source_key = r.target_key
         WHERE d.id <> r.document_id
         GROUP BY r.document_id, d.id));
 END;

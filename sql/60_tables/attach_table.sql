@@ -24,8 +24,11 @@
 -- model, which is made where there is none. The first passage of a row has its vector; further
 -- ones wait for the model with embed_long_rows alone. Rows without a vector that the space holds
 -- are told (attached_vectors). The model is asked for the vectors of twenty rows, and where these
--- are others, that is an error; probe => false asks nothing. For members of pgblend_admin who own
--- the table.
+-- are others, that is an error; probe => false asks nothing. rights_column says who may read a row:
+-- an array of roles and groups, or one, as set_document_readers takes them. A change of it holds in
+-- its transaction, which embeds nothing anew. Once rows are in, it can be neither named nor left
+-- out. It stands neither beside embedding_column nor on a coordinator. The table's own row security
+-- is not copied. For members of pgblend_admin who own the table.
 CREATE OR REPLACE FUNCTION blend.attach_table(
     table_name text,
     text_columns text[],
@@ -42,7 +45,8 @@ CREATE OR REPLACE FUNCTION blend.attach_table(
     embedding_column text DEFAULT NULL,
     embedding_model text DEFAULT NULL,
     embed_long_rows boolean DEFAULT false,
-    probe boolean DEFAULT true
+    probe boolean DEFAULT true,
+    rights_column text DEFAULT NULL
 )
 RETURNS TABLE (collection_name text, rows_filled bigint, filled boolean)
 LANGUAGE plpgsql
@@ -69,6 +73,7 @@ BEGIN
         wanted.metadata_columns := wanted.metadata_columns || tenant_column;
     END IF;
     wanted.tenant_column := tenant_column;
+    wanted.rights_column := rights_column;
     wanted.uri_column := uri_column;
     wanted.modified_column := modified_column;
     wanted.key_columns := coalesce(
@@ -103,6 +108,15 @@ BEGIN
                 OR collection IS NULL AND pgblend._user_table(a.table_name) = wanted.relation)
         ORDER BY a.relation = wanted.relation DESC
         LIMIT 1), old);
+    IF old.rights_column IS DISTINCT FROM wanted.rights_column
+        AND pgblend._has_documents(old.collection_id)
+    THEN
+        RAISE EXCEPTION 'rights_column is %: expected %, by which the rows of % are in',
+            coalesce(left(rights_column, 200), 'NULL'), coalesce(old.rights_column, 'NULL'),
+            wanted.relation
+            USING ERRCODE = '55000', HINT = 'To change who may read all rows, detach the table first: '
+                'blend.detach_table(…)';
+    END IF;
     wanted := pgblend._vector_space(wanted, embedding_model);
     wanted := pgblend._attachment_collection(wanted, old, collection);
     PERFORM pgblend._keep_attachment(wanted);
@@ -257,6 +271,11 @@ BEGIN
     ELSIF strpos(wanted.tenant_column, '.') > 0 THEN
         RETURN format('tenant_column is %s: expected a name without a dot, which filters can name',
             left(wanted.tenant_column, 200));
+    ELSIF wanted.rights_column IS NOT NULL AND wanted.embedding_column IS NOT NULL THEN
+        RETURN 'rights_column stands beside embedding_column: expected one of them';
+    ELSIF wanted.rights_column IS NOT NULL AND EXISTS (SELECT FROM pgblend_data.shard) THEN
+        RETURN 'rights_column is given: expected a database without shards, whose documents have no '
+            'readers of their own';
     ELSIF (pgblend._attachment_queries(wanted)).problem IS NOT NULL THEN
         RETURN (pgblend._attachment_queries(wanted)).problem;
     ELSIF tenant_type IS NOT NULL THEN

@@ -12,7 +12,7 @@ AS $function$
 BEGIN
     RETURN QUERY
     SELECT r.key, r.parts, coalesce(h.title, r.title), coalesce(h.content, r.content),
-        r.metadata, r.uri, r.modified_at, r.targets, r.embedding
+        r.metadata, r.uri, r.modified_at, r.targets, r.embedding, r.readers
     FROM pgblend._own_rows(attached, what, keys, most) AS r
     CROSS JOIN LATERAL pgblend._html_row(
         CASE attached.text_format WHEN 'html' THEN r.content END, r.title) AS h;

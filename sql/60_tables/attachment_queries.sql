@@ -23,7 +23,7 @@ DECLARE
     used text[] := attached.key_columns || attached.text_columns || attached.metadata_columns
         || array_remove(
             ARRAY[attached.title_column, attached.uri_column, attached.modified_column,
-                attached.embedding_column], NULL)
+                attached.embedding_column, attached.rights_column], NULL)
         || attached.filter_columns;
     types jsonb;
     is_single boolean := cardinality(attached.key_columns) = 1;
@@ -81,6 +81,13 @@ BEGIN
             format_type((types ->> attached.embedding_column)::oid, NULL));
         RETURN;
     END IF;
+    IF attached.rights_column IS NOT NULL AND (types ->> attached.rights_column)::oid
+        <> ALL('{text,varchar,name,text[],varchar[],name[]}'::regtype[])
+    THEN
+        problem := format('rights column %I is of type %s: expected text[], or text',
+            attached.rights_column, format_type((types ->> attached.rights_column)::oid, NULL));
+        RETURN;
+    END IF;
     SELECT
         string_agg(format('t.%I', k.name), ', ' ORDER BY k.place) AS names,
         string_agg(format('format(''%%s'', t.%I)', k.name), ', ' ORDER BY k.place) AS texts,
@@ -128,13 +135,13 @@ BEGIN
     rows_query := format(
         E'SELECT s.key, NULL::text[], s.title,
             CASE WHEN btrim(s.content, E'' \\t\\r\\n'') = '''' THEN s.title ELSE s.content END,
-            s.metadata, s.uri, s.modified_at, s.targets, s.embedding
+            s.metadata, s.uri, s.modified_at, s.targets, s.embedding, s.readers
         FROM (
             SELECT k.source_key, %s AS key, %s AS content,
                 coalesce(%s, '''') AS title,
                 (SELECT to_jsonb(r.*) FROM (SELECT %s) AS r) AS metadata,
                 %s AS uri, nullif(%s, '''')::timestamptz AS modified_at, %s AS targets,
-                %s AS embedding
+                %s AS embedding, %s AS readers
             FROM unnest($1::text[]) AS k (source_key)
             INNER JOIN %s AS t ON %s
         ) AS s
@@ -160,10 +167,17 @@ BEGIN
         coalesce('translate(' || pgblend._column_text(
             attached.embedding_column, (types ->> attached.embedding_column)::oid)
             || ', ''[]'', ''{}'')::real[]', 'NULL::real[]'),
+        CASE
+            WHEN attached.rights_column IS NULL THEN 'NULL::text[]'
+            WHEN (types ->> attached.rights_column)::oid = ANY('{text,varchar,name}'::regtype[])
+                THEN format('CASE WHEN num_nulls(t.%1$I) = 0 THEN ARRAY[format(''%%s'', t.%1$I)] END',
+                    attached.rights_column)
+            ELSE pgblend._column_text(
+                attached.rights_column, (types ->> attached.rights_column)::oid) || '::text[]' END,
         source, columns.matches);
     keys_query := format(
         'SELECT %s, ARRAY[%s], NULL::text, NULL::text, NULL::jsonb, NULL::text,
-            NULL::timestamptz, NULL::jsonb, NULL::real[]
+            NULL::timestamptz, NULL::jsonb, NULL::real[], NULL::text[]
         FROM %s AS t', key_of, columns.texts, source);
     next_query := keys_query || CASE WHEN attached.filled_to IS NULL THEN ''
         ELSE format(' WHERE (%s) > (%s)', columns.names, columns.parts) END

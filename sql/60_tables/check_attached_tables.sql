@@ -100,7 +100,7 @@ BEGIN
     FROM pgblend._attached_rows(attached, 'keys', NULL, NULL) AS r
     FULL JOIN (
         SELECT e.source_key FROM pgblend_data.document AS e
-        WHERE e.collection_id = attached.collection_id
+        WHERE e.collection_id = ANY(pgblend._compartments(attached.collection_id))
     ) AS d ON d.source_key = r.key;
     IF missing + orphans > 0 THEN
         RETURN format('%s rows are not indexed, %s documents have no row', missing, orphans);
@@ -208,7 +208,8 @@ BEGIN
             (14, 'embedding_model', (
                 SELECT quote_literal(s.model) FROM pgblend_data.embedding_space AS s
                 WHERE s.name = attached.space)),
-            (15, 'embed_long_rows', CASE WHEN attached.embed_long_rows THEN 'true' END)
+            (15, 'embed_long_rows', CASE WHEN attached.embed_long_rows THEN 'true' END),
+            (16, 'rights_column', quote_literal(attached.rights_column))
         ) AS g (place, name, value)
         WHERE g.value IS NOT NULL);
 END;

@@ -15,7 +15,9 @@ BEGIN
     IF NOT attached.made_collection THEN
         gone := pgblend._delete_documents(attached.collection_id);
     ELSE
-        gone := pgblend._document_count(attached.collection_id);
+        gone := (
+            SELECT sum(pgblend._document_count(c.id))
+            FROM unnest(pgblend._compartments(attached.collection_id)) AS c (id));
         PERFORM blend.remove_collection(c.name)
         FROM pgblend_data.collection AS c
         WHERE c.id = attached.collection_id;
@@ -60,7 +62,7 @@ BEGIN
     PERFORM FROM pgblend_data.collection AS c
     WHERE c.id = _delete_documents.collection_id FOR NO KEY UPDATE;
     DELETE FROM pgblend_data.document AS d
-    WHERE d.collection_id = _delete_documents.collection_id;
+    WHERE d.collection_id = ANY(pgblend._compartments(_delete_documents.collection_id));
     GET DIAGNOSTICS gone = ROW_COUNT;
     RETURN gone;
 END;

@@ -42,7 +42,7 @@ BEGIN
         FROM pgblend._attached_rows(attached, 'next', attached.filled_to, batch_size)
             WITH ORDINALITY AS r (
                 key, parts, title, content, metadata, uri, modified_at, targets, embedding,
-                place);
+                readers, place);
     END IF;
     IF attached.is_view THEN
         PERFORM pgblend._check_view_keys(attached, keys);
@@ -79,7 +79,7 @@ DECLARE
         FROM pgblend_data.document AS d
         LEFT JOIN pgblend._attached_rows(attached, 'keys', NULL, NULL) AS r
             ON d.source_key = r.key
-        WHERE d.collection_id = attached.collection_id AND r.key IS NULL
+        WHERE d.collection_id = ANY(pgblend._compartments(attached.collection_id)) AND r.key IS NULL
         ORDER BY d.source_key COLLATE "C"
         LIMIT most);
 BEGIN
@@ -91,7 +91,8 @@ $function$;
 
 -- _claim_documents: lock the documents of some keys of an attached table, and make those that are
 -- not there, before their rows are read.
--- What every writer before has committed is seen then, and every writer after waits.
+-- What every writer before has committed is seen then, and every writer after waits. Where rows
+-- have readers of their own, the collection is locked: none is made where others would see it.
 CREATE OR REPLACE FUNCTION pgblend._claim_documents(
     attached pgblend_data.attached_table,
     keys text[]
@@ -101,6 +102,10 @@ LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 AS $function$
 BEGIN
+    IF attached.rights_column IS NOT NULL THEN
+        PERFORM pgblend._lock_compartments(attached.collection_id, true);
+        RETURN;
+    END IF;
     INSERT INTO pgblend_data.document (
         collection_id, bucket, source_key, title, text_search_config, metadata, content_hash)
     SELECT c.id, pgblend._bucket(c.id, k.source_key), k.source_key, '', c.text_search_config, '{}',

@@ -44,7 +44,9 @@ DECLARE
 BEGIN
     SELECT d.* INTO stored FROM pgblend_data.document AS d WHERE d.id = noted.document_id;
     SELECT a.* INTO attached FROM pgblend_data.attached_table AS a
-    WHERE a.collection_id = noted.collection_id
+    WHERE a.collection_id = (
+            SELECT coalesce(c.parent_id, c.id) FROM pgblend_data.collection AS c
+            WHERE c.id = noted.collection_id)
         AND (noted.content IS NOT NULL OR a.text_format = 'html');
     IF attached.id IS NOT NULL THEN
         UPDATE pgblend_data.document AS d SET content_hash = '' WHERE d.id = stored.id;

@@ -55,6 +55,7 @@ SELECT
     a.uri_column,  -- Column of the URI.
     a.modified_column,  -- Column of the date.
     a.tenant_column,  -- Column of the tenant, whose rows alone are found; NULL: all are.
+    a.rights_column,  -- Column of who may read a row; NULL: all who may read the collection.
     a.row_filter,  -- Condition of rows that are documents; NULL: all.
     a.embedding_column,  -- Column of the row's vector; NULL: a model makes vectors.
     a.space,  -- Embedding space of these vectors.

@@ -6,9 +6,9 @@
 -- Which rows they see is up to row security.
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA blend, pgblend
 FROM public, pgblend_reader, pgblend_analyst, pgblend_writer, pgblend_admin;
--- Nothing is derived for these: they run the code of a table's owner.
+-- Nothing is derived for these: they run the code of a table's owner, or check nobody's rights.
 REVOKE ALL ON FUNCTION
-pgblend._read_as_owner
+pgblend._hold_compartments, pgblend._make_compartment, pgblend._read_as_owner
 FROM public;
 
 GRANT SELECT ON

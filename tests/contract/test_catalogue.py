@@ -42,7 +42,7 @@ SECURITY_DEFINER = {
     "_keep_attachment": "a table of an owner that the caller may become: triggers, no row",
     "_drop_attachment": "takes triggers off a table of an owner that the caller may become",
     "_kept_attachment": "locks a row of the registry; only admins",
-    "_lock_compartments": "locks a row of a collection; for who may write to it, as it looks",
+    "_lock_as_writer": "locks a row of a collection; for who may write to it, as it looks",
     "_locked_attachment": "locks a row of the registry, for who may read the table's rows",
     "_note_filled": "how far a table is filled, for who may read its rows",
     "_follow_partitions": "triggers of a table on its partitions, for who may read its rows",

@@ -286,7 +286,132 @@ def test_wrong_arguments_are_named(house: Database, call: str, state: str) -> No
     assert (error.sqlstate, bool(error.message_hint)) == (state, True)
 
 
-def test_an_attached_table_has_no_readers_yet(db: Database) -> None:
+@pytest.fixture
+def papers(db: Database, roles: dict[str, str]) -> Database:
+    """The same documents as rows of a table, which a role writes that has no right of ours."""
+    add_space(db)
+    db.rows("CREATE TABLE public.house (name text PRIMARY KEY, title text, body text,"
+            " level integer[], readers text[])")  # fmt: skip
+    db.connection.cursor().executemany(
+        "INSERT INTO public.house VALUES (%s, %s, %s, ARRAY[%s::integer], NULL)",
+        [(*page, {"salary.md": 1}.get(page[0])) for page in PAGES],
+    )
+    assert db.value("SELECT rows_filled FROM " + ATTACHED) == len(PAGES)
+    for name in ("stranger", "member"):
+        db.rows("SELECT grant_collection('house', %s)", roles[name])
+    db.rows("SELECT grant_collection('house', %s, 'write')", roles["clerk"])
+    db.rows("CREATE ROLE shop_app; GRANT SELECT, INSERT, UPDATE, DELETE ON house TO shop_app")
+    embed_waiting(db)
+    return db
+
+
+ATTACHED = "attach_table('house', '{body}', 'title', '{level}', rights_column => 'readers')"
+
+
+def written(db: Database, statement: str, *values: object) -> None:
+    """Have the application's role change its table."""
+    with acting(db, "shop_app"):
+        db.connection.execute(statement, values or None)
+
+
+def test_a_row_is_found_by_the_readers_that_it_names(
+    papers: Database, roles: dict[str, str]
+) -> None:
+    """In the transaction that changes the row; nothing is embedded anew."""
+    public = ALL | {"rights": 0}
+    change = "UPDATE house SET readers = %s WHERE name = 'salary.md'"
+    assert seen(papers, roles["stranger"]) == public
+    written(papers, change, [roles["staff"]])
+    assert papers.value("SELECT count(*) FROM pgblend_data.embedding_queue") == 0
+    assert seen(papers, roles["stranger"]) == NONE
+    assert seen(papers, roles["member"]) == seen(papers, roles["clerk"]) == ALL
+    written(papers, change, ["group:hr"])
+    assert seen(papers, roles["member"]) == NONE
+    signed = papers.value("SELECT sign_groups('{hr}', %s)", roles["stranger"])
+    assert seen(papers, roles["stranger"], signed) == ALL
+    written(papers, "UPDATE house SET body = body || ' Twice.' WHERE name = 'salary.md'")
+    written(papers, "UPDATE house SET level = '{1}' WHERE name = 'salary.md'")
+    embed_waiting(papers)
+    assert seen(papers, roles["stranger"]) == NONE
+    assert seen(papers, roles["stranger"], signed) == ALL
+    assert papers.rows("SELECT * FROM check_attached_tables()") == []
+    written(papers, change, None)
+    assert seen(papers, roles["stranger"]) == public
+    assert papers.value("SELECT count(*) FROM pgblend_data.embedding_queue") == 0
+
+
+def test_rows_come_and_go_with_their_readers(papers: Database, roles: dict[str, str]) -> None:
+    """By each kind of statement, and by filling the table anew."""
+    hidden = "SELECT count(*) FROM documents WHERE source_key LIKE 'new%'"
+    insert = "INSERT INTO house SELECT 'new' || n, '', 'A xenon lamp.', '{}', %s"
+    written(papers, insert + " FROM generate_series(1, 3) AS n", ["hr"])
+    counts = []
+    for change in (
+        "SELECT",
+        "UPDATE house SET name = 'newer' WHERE name = 'new1'",
+        "DELETE FROM house WHERE name = 'new2'",
+    ):
+        written(papers, change)
+        with acting(papers, roles["stranger"]):
+            assert papers.value(hidden) == 0
+        counts.append(papers.value(hidden))
+    papers.rows("SELECT fill_table('house', 2, true)")
+    while papers.value("SELECT fill_table('house', 2)"):
+        pass
+    with acting(papers, roles["stranger"]):
+        assert papers.value(hidden) == 0
+        assert papers.value("SELECT count(*) FROM lexical_search('xenon')") == 0
+    counts.append(papers.value(hidden))
+    papers.rows("TRUNCATE house")
+    assert [*counts, papers.value("SELECT count(*) FROM documents")] == [3, 3, 2, 2, 0]
+    papers.rows("SELECT detach_table('house')")
+    assert papers.rows("SELECT name FROM collections") == []
+
+
+def test_foreign_keys_and_tenants_hold_between_readers(
+    papers: Database, roles: dict[str, str]
+) -> None:
+    """An edge shows to who sees both rows; who reads a row of another tenant does not find it."""
+    papers.rows("CREATE TABLE public.note (id integer PRIMARY KEY, about text REFERENCES house,"
+                " shop text, readers text)")  # fmt: skip
+    papers.rows("INSERT INTO note VALUES (1, 'salary.md', 'a', NULL), (2, 'salary.md', 'b', 'hr')")
+    papers.rows("SELECT attach_table('note', '{shop}', 'about', tenant_column => 'shop',"
+                " rights_column => 'readers')")  # fmt: skip
+    stranger = roles["stranger"]
+    papers.rows("SELECT grant_collection('note', %s)", stranger)
+    signed = papers.value("SELECT sign_groups('{hr}', %s)", stranger)
+    edges = "SELECT count(*) FROM edges"
+    found = "SELECT source_key FROM lexical_search('salary.md', options => '{\"tenant\": \"a\"}',"
+    found += " collections => '{note}')"
+    counts = []
+    for change in ("SELECT", "UPDATE house SET readers = '{hr}'", "UPDATE note SET readers = NULL"):
+        papers.rows(change)
+        for groups in ("", signed):
+            with acting(papers, stranger, groups):
+                counts.append(papers.value(edges))
+                assert papers.column(found) == ["1"]
+    assert counts == [1, 2, 0, 2, 0, 2]
+
+
+def test_wrong_readers_of_a_row_store_nothing(papers: Database) -> None:
+    """Nor is the column forgotten when the table is attached again, or passed by."""
+    for readers in ([" "], [None], ["x" * 64]):
+        error = papers.error("UPDATE house SET readers = %s", readers)
+        assert (error.sqlstate, error.message_primary[:10]) == ("22023", "reader is ")
+    calls = {
+        "grant_document('house', 'salary.md', 'hr')": "55000",
+        "set_document_readers('house', 'salary.md', NULL)": "55000",
+        "attach_table('house', '{body}')": "55000",
+        ATTACHED.replace("'readers'", "'level'"): "22023",
+        ATTACHED.replace("'readers'", "'nobody'"): "22023",
+    }
+    for call, state in calls.items():
+        error = papers.error(f"SELECT {call}")
+        assert (error.sqlstate, bool(error.message_hint)) == (state, True), call
+    assert papers.value("SELECT rows_filled FROM " + ATTACHED) == len(PAGES)
+
+
+def test_a_table_without_rights_has_no_readers(db: Database) -> None:
     """It is refused, where its rows would else be there for all after the next change."""
     db.rows("CREATE TABLE public.paid (id integer PRIMARY KEY, body text)")
     db.rows("INSERT INTO public.paid VALUES (1, 'zirconium')")
