@@ -30,6 +30,9 @@ demo-cluster: setup-run ## A coordinator with three shards behind pgbouncer; one
 	command -v pgbouncer || [ -x /usr/sbin/pgbouncer ] || apt-get install --yes --no-install-recommends pgbouncer
 	docker/cluster/demo.sh $(PGBLEND)
 
+demo-managed: setup-run ## A server without PL/Python, 1 ms away: an owner without rights ingests, asks, joins in psql
+	docker/demo_managed.sh $(PGBLEND)
+
 test: quick ## Tier 1 (make quick), what CI runs
 
 quick: setup ## Tier 1, in CI: all but slow tests, three at a time, with coverage (fifteen minutes)
@@ -46,7 +49,7 @@ clients: setup ## Tier 3: clients and BI tools, pages in a browser, MCP's confor
 frameworks: setup ## LangChain's own suites, LlamaIndex, Haystack, Django and SQLAlchemy over a database (two minutes)
 	$(PYTEST) tests/integrations tests/docs/test_examples.py::test_the_slow_examples_of_a_page
 
-managed: setup ## The program outside the backend, also behind pgbouncer in transaction mode (root at first; five minutes)
+managed: setup ## The program outside the backend, also behind pgbouncer in transaction mode, and the demonstration (root at first; ten minutes)
 	command -v debootstrap || apt-get install --yes --no-install-recommends debootstrap pgbouncer
 	PYTHONPATH=tests $(VENV)/bin/python -c 'from support import pgbouncer as p; p.newer_pgbouncer() or p.make_newer()'
 	PGBLEND_MANAGED_SEARCHES=2000 $(PYTEST) tests/managed

@@ -24,6 +24,10 @@ _INSTALLED = text(
     "SELECT e.extname, coalesce(obj_description(e.oid, 'pg_extension') LIKE '%' || :mark, false)"
     " FROM pg_extension AS e WHERE e.extname = ANY (:names) ORDER BY e.extname"
 )
+_NEEDS_SUPERUSER = (
+    "\nmigrations need a superuser as well, since plpython3u is an untrusted language: "
+    "without one the program stays outside the server, pgblend migrate up --managed"
+)
 _OURSELVES = text("SELECT extversion FROM pg_extension WHERE extname = 'pgblend'")
 
 
@@ -38,7 +42,7 @@ def refuse_extension(connection: Connection) -> None:
         )
 
 
-def create_extension(connection: Connection, name: str) -> None:
+def create_extension(connection: Connection, name: str, *, has_python: bool = True) -> None:
     """Create an extension, and note in its comment who did; UserError where that is not allowed."""
     connection.exec_driver_sql("RESET search_path")  # the extension's schema is the usual one
     # Its script looks into that schema as well.
@@ -49,9 +53,8 @@ def create_extension(connection: Connection, name: str) -> None:
     except DBAPIError as error:
         raise UserError(
             f"cannot create the extension {name}: {str(error.orig).splitlines()[0]}",
-            hint=f"a superuser, or who may on a managed server, runs: CREATE EXTENSION {name}\n"
-            "migrations need a superuser as well, since plpython3u is an untrusted language: "
-            "without one the program stays outside the server, pgblend migrate up --managed",
+            hint=f"a superuser, or who may on a managed server, runs: CREATE EXTENSION {name}"
+            + (_NEEDS_SUPERUSER if has_python else ""),
         ) from error
     comment = connection.execute(_COMMENT, {"mark": MARK, "name": name}).scalar_one()
     connection.exec_driver_sql(comment, execution_options={"no_parameters": True})

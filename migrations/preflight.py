@@ -47,6 +47,15 @@ _LACKING_ROLES = text("""
         ELSE pg_has_role(f.oid, 'MEMBER WITH ADMIN OPTION') END
     ORDER BY n.place
 """)
+# Told with them, since the same administrator makes it; a platform may allow what this denies.
+_LACKING_EXTENSIONS = text("""
+    SELECT format('CREATE EXTENSION %I;', a.name)
+    FROM pg_available_extensions AS a
+    INNER JOIN pg_available_extension_versions AS v
+        ON v.name = a.name AND v.version = a.default_version
+    WHERE a.name = ANY (:names) AND a.installed_version IS NULL AND v.superuser AND NOT v.trusted
+    ORDER BY a.name
+""")
 
 
 def prepare_server(connection: Connection, *, has_python: bool = True) -> None:
@@ -65,7 +74,7 @@ def prepare_server(connection: Connection, *, has_python: bool = True) -> None:
         installed, version = found.get(name, (None, None))
         _check_extension(name, version)
         if installed is None:
-            create_extension(connection, name)
+            create_extension(connection, name, has_python=has_python)
     connection.exec_driver_sql(f"SELECT set_config('search_path', ({ROUTINES_PATH}), false)")
     # It loads pgvector: else its parameters are unknown, which only a superuser fixes in routines.
     connection.exec_driver_sql("SELECT vector_norm('[1]')")
@@ -80,8 +89,9 @@ def _check_owner(connection: Connection) -> None:
             f"role {owner.name} does not own the database {owner.database}",
             hint=f"its owner migrates, or: ALTER DATABASE {owner.database} OWNER TO {owner.name}",
         )
-    lines = connection.execute(_LACKING_ROLES).scalars().all()
+    lines = [*connection.execute(_LACKING_ROLES).scalars()]
     if lines:
+        lines += connection.execute(_LACKING_EXTENSIONS, {"names": [*EXTENSIONS[:-1]]}).scalars()
         raise UserError(
             f"role {owner.name} may not make pgblend's roles: it lacks CREATEROLE",
             hint="an administrator of the server runs once:\n" + "\n".join(lines),

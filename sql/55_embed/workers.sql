@@ -81,6 +81,20 @@ BEGIN
 END;
 $function$;
 
+-- _stop_worker: release what this session's worker claimed, and free its session for another one.
+-- Through a door a statement runs twice, and what it does to a session's locks stays.
+CREATE OR REPLACE FUNCTION pgblend._stop_worker(worker integer)
+RETURNS void
+LANGUAGE sql
+VOLATILE PARALLEL UNSAFE
+BEGIN ATOMIC
+    SELECT pgblend._release_embeddings(worker);
+    SELECT pg_advisory_unlock(w.life_lock)
+    FROM pgblend_data.embedding_worker AS w
+    WHERE w.id = _stop_worker.worker
+        AND w.id = ANY((SELECT pgblend._live_workers())::integer[]);
+END;
+
 -- _live_workers: the embedding workers whose sessions live: those that hold the lock of their row.
 -- A session that ends in any way, kill -9 and a pulled plug included, loses its locks. Whoever else
 -- holds a lock of that key has another process id.
@@ -97,18 +111,6 @@ BEGIN ATOMIC
     WHERE l.locktype = 'advisory'
         AND l.objsubid = 1
         AND l.granted;
-END;
-
--- _stop_worker: release what this session's worker claimed, and free its session for another one.
-CREATE OR REPLACE FUNCTION pgblend._stop_worker(worker integer)
-RETURNS void
-LANGUAGE sql
-VOLATILE PARALLEL UNSAFE
-BEGIN ATOMIC
-    SELECT pgblend._release_embeddings(worker);
-    SELECT pg_advisory_unlock(w.life_lock)
-    FROM pgblend_data.embedding_worker AS w
-    WHERE w.id = _stop_worker.worker;
 END;
 
 -- _release_embeddings: release the chunks that a worker claimed and did not do; returns how many.
