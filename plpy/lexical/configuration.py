@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from pgblend.plpy.base.session import Database, keep_value
+from pgblend.plpy.lexical.forms import pictures
 from pgblend.plpy.lexical.spellings import spelt_anew
 from pgblend.plpy.lexical.words import indexable_text
 
@@ -77,7 +78,9 @@ def read_meaning(db: Database, config_name: str, words: str) -> Meaning:
         words = " ".join(word[:_LONGEST] for word in words.split())
     asked = indexable_text(" ".join([words, *spelt_anew(words)]), config_name)
     rows = db.run(_MEANING, ["text", "text"], config_name, asked) if asked.strip() else ()
-    return Meaning(rows[0]["version"], rows[0]["lexemes"]) if rows else Meaning("", ())
+    if not rows:
+        return Meaning("", ())
+    return Meaning(rows[0]["version"], [*rows[0]["lexemes"], *pictures(words)])
 
 
 def config_version(db: Database, config_name: str) -> str:

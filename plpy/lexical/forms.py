@@ -36,8 +36,13 @@ UNIT = (
 )
 # Digits are taken as a whole, or each would be tried as the last one.
 _AMOUNT = r"[0-9](?<![\w.,].)[0-9]*(?:\.[0-9]+)?(?![0-9])"
-_IS_UNIT = rf" ?(?:(?:{UNIT})|(?i:[kmgtp]i?b))(?!\w)"
-WITH_UNIT = rf"({_AMOUNT}) ?(?=[^\W\d_])((?:{UNIT})(?!\w)|(?i:[kmgtp]i?b)(?!\w))"
+_IS_UNIT = rf" ?(?:°[CF]|{UNIT}|(?i:[kmgtp]i?b))(?!\w)"
+WITH_UNIT = rf"({_AMOUNT}) ?(?=[^\W\d_]|°[CF])°?((?:(?<=°)[CF]|{UNIT}|(?i:[kmgtp]i?b))(?!\w))"
+
+
+# What follows a first digit: 1,00,000 as in India, 1_000_000 as in code, where 001_002 is a name.
+_LAKHS = r"\d?(?:,\d\d)+,\d{3}"
+_OF_CODE = r"(?<!0)\d{0,2}(?:_\d{3})+"
 
 
 @lru_cache(maxsize=100)
@@ -45,10 +50,12 @@ def _groups(config: str) -> tuple[str, bool]:
     """Return the pattern of numbers with groups in a configuration, and whether commas part it."""
     language = re.sub(r"^.*\.", "", config)
     if not re.match(COMMA, language):
-        return r"[0-9](?<![\w.,'’].)\d{0,2}(?:(?:,\d{3})+|(?:['’]\d{3})+)(?!\d|[,'’]\d)", False
+        whole = rf"\d{{0,2}}(?:(?:,\d{{3}})+|(?:['’]\d{{3}})+)|{_LAKHS}"
+        return rf"[0-9](?<![\w.,'’].)(?:{whole}|{_OF_CODE})(?!\d|[,'’_]\d)", False
     spaced = r"|(?: \d{3})+" if has_spaced_groups(config) else ""
     whole = rf"\d{{0,2}}(?:(?:\.\d{{3}})+|(?:['’]\d{{3}})+{spaced})"
-    return rf"[0-9](?<![\w.,'’].)(?:{whole}(?:,\d+)?|\d*,\d+)(?!\d|[.,'’]\d)", True
+    numbers = rf"{whole}(?:,\d+)?|\d*,\d+|{_OF_CODE}"
+    return rf"[0-9](?<![\w.,'’].)(?:{numbers})(?!\d|[.,'’_]\d)", True
 
 
 @lru_cache(maxsize=100)
@@ -90,7 +97,7 @@ def grouped(text: str, config: str) -> Iterator[Spelling]:
 
 
 def with_units(text: str) -> Iterator[Spelling]:
-    """Give numbers with a unit: both, and then the whole as one word."""
+    """Give numbers with a unit: both, and then the whole as one word; of 37 °C that is 37C."""
     if not re.search(_NUMBER, kinds_of(text)) and "\u03bc" not in text:
         return
     for match in re.finditer(WITH_UNIT, text):
@@ -134,6 +141,9 @@ APART = (
 LAST_SIGMA = r"[\u03a3\u03c3](?<=\w.)(?!\w)"
 # Within a name or where no space follows a sentence, but not in 3.14, e.g. and U.S.A.
 INNER_DOT = r"\.(?<=\w\.)(?=\w)(?!(?<=\d\.)\d)(?!(?<=\b\w\.)\w\b)"
+# 2024-05-01T03:00Z is a day and a time.
+_DAY = r"\d{4}-\d\d-\d\d"
+_MOMENT = r"T(?<=\d{4}-\d\d-\d\dT)(\d\d:\d\d[\d:.]*)(?:Z\b)?"
 # v2.10 is 2.10; what is written as it stands is an identifier beside that.
 VERSION_SIGN = r"[vV](?<![^\W_].)(?=[0-9]+\.[0-9])"
 SMALL, CAPITAL = "[a-zß-öø-ÿα-ώа-џ]", "[A-ZÀ-ÖØ-Þ\u0130Α-ΫЀ-Я]"
@@ -174,14 +184,15 @@ def _kind(one: int) -> int:
 
 _KINDS = bytes(map(_kind, range(256)))
 _HUMPS = (b"aA", b"0Aa", b"AAaa", b"a0", b"A0")
-_GROUPED = (b"0,0", b"0.0", b"0'0", b"0 0", b"0?0")
+_GROUPED = (b"0,0", b"0.0", b"0'0", b"0_0", b"0 0", b"0?0")
 # Where the case changes within a word or digits follow letters, and all that is not its own form in
 # any language. Each begins with a sign of its own, since that is found soonest.
 _INNER_PARTS = (rb"A(?:(?<=aA)|(?<=0A)(?=a)|(?<=AA)(?=aa))", rb"0(?<=[aA]0)")
-_OTHER_FORMS = (*(*_INNER_PARTS, rb"\.(?=[aA0_])", rb",(?<=0,)(?=0)", rb"'(?<=0')(?=0)", rb"\x00"),)
+_OF_DIGITS = (rb",(?<=0,)(?=0)", rb"'(?<=0')(?=0)", rb"_(?<=0_)(?=0)")
+_OTHER_FORMS = (*_INNER_PARTS, rb"\.(?=[aA0_])", *_OF_DIGITS, rb"\x00")
 # How a number with a unit may begin.
-_NUMBER = rb"0(?= ?[aA])"
-_AMOUNT_ENDS = rb"0(?= ?[aA]{1,5}(?![aA0_]))"
+_NUMBER = rb"0(?= {0,2}[aA])"
+_AMOUNT_ENDS = rb"0(?= {0,2}[aA]{1,5}(?![aA0_]))"
 ASCII = bytes(range(128))
 
 
@@ -341,7 +352,7 @@ def word_form(text: str, config: str = "") -> str:
         return text
     if not text.isascii():
         text = re.sub(GROUP_BLANK, "", text)
-    text = re.sub(VERSION_SIGN, "", re.sub(INNER_DOT, " ", unicode_form(text)))
+    text = re.sub(VERSION_SIGN, "", with_inner_blanks(unicode_form(text)))
     text = with_one_form(text, config)
     parts: list[str] = []
     last = 0
@@ -349,6 +360,13 @@ def word_form(text: str, config: str = "") -> str:
         parts += text[last:end], *(f" {text[one:other]}" for one, other in found)
         last = end
     return small_form("".join([*parts, text[last:]]) if parts else text, config)
+
+
+def with_inner_blanks(text: str) -> str:
+    """Return a text, as long, with blanks for dots and letters that part words and moments."""
+    if "T" in text:
+        text = re.sub(_MOMENT, lambda one: f" {one[1]}".ljust(len(one[0])), text)
+    return re.sub(INNER_DOT, " ", text)
 
 
 def humps(text: str) -> Iterator[tuple[int, int, list[tuple[int, int]]]]:
@@ -413,7 +431,7 @@ def identifiers(text: str, with_parts: bool) -> list[str]:
     sign (-40), and a picture (an emoji).
     """
     text = unicode_form(text)
-    found: set[str] = set() if text.isascii() else set(re.findall(PICTURE, beyond_ascii(text)))
+    found = set(pictures(text))
     if "&" in text:
         names = re.findall(JOINED_BY_AND, text)
         found.update(small(name) for name in names if len(name) <= LONGEST)
@@ -421,6 +439,11 @@ def identifiers(text: str, with_parts: bool) -> list[str]:
         if 1 < len(token) <= LONGEST:
             found.update(names_in(token, with_parts))
     return sorted(found)
+
+
+def pictures(text: str) -> list[str]:
+    """Return the pictures of a text, in their order."""
+    return [] if text.isascii() else re.findall(PICTURE, beyond_ascii(text))
 
 
 @lru_cache(maxsize=20_000)
@@ -435,6 +458,7 @@ def names_in(token: str, with_parts: bool) -> tuple[str, ...]:
     if with_parts:
         parts = re.split(r"[./\\:@#]+", bare) + re.split(r"[/\\]", bare)[-1:]
         names += [part for part in parts if is_identifier(part)]
+        names += re.findall(rf"^{_DAY}(?=T\d)", bare)
         names += re.findall(r"^[A-Za-z]{1,2}(?:\+\+|#)(?=[0-9])", bare)  # C++17
     return tuple(map(small, names))
 

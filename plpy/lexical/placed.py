@@ -14,7 +14,6 @@ from pgblend.plpy.lexical.forms import (
     CONTROL,
     GROUP_BLANK,
     IGNORABLE,
-    INNER_DOT,
     LONE_RETURN,
     VERSION_SIGN,
     Spelling,
@@ -29,6 +28,7 @@ from pgblend.plpy.lexical.forms import (
     shown,
     small_form,
     unicode_form,
+    with_inner_blanks,
     with_units,
 )
 
@@ -129,7 +129,7 @@ def placed_form(text: str, config: str) -> Form:
         form = form.changed(GROUP_BLANK, _nothing)
     if unicode_form(form.text) != form.text:
         form = _unicode_form(form)
-    form = form._replace(text=re.sub(INNER_DOT, " ", form.text))
+    form = form._replace(text=with_inner_blanks(form.text))
     if re.search(VERSION_SIGN, form.text):
         form = form.changed(VERSION_SIGN, _nothing)
     form = form.spelt(grouped(form.text, config))

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from pgblend.plpy.base.session import Database, Row, Rows
-from pgblend.plpy.lexical.forms import PICTURE, identifiers, small, whole_name
+from pgblend.plpy.lexical.forms import PICTURE, identifiers, pictures, small, whole_name
 from pgblend.plpy.lexical.spellings import dotted_names, spelt_anew
 from pgblend.plpy.lexical.words import RUN, SYLLABLE, indexable_text
 
@@ -24,8 +24,8 @@ _TOKEN = r'(-?)"([^"]*)(?:"|$)|((?:[^\s"]|(?<=\w)")+)'
 # As word processors write the two dashes of an option, and as typed.
 TYPED_DASHES = r"(?<!\S)[–—](?=[A-Za-z])"
 _OPTION = rf"--+(?=\w).*|{TYPED_DASHES}.*"
-# A number, a letter, or one with a value (-Dname=1): words that a dash does not exclude.
-_NO_EXCLUSION = r"-+(?:[\d.,].*|[A-Za-z]|[^=]*=.*)"
+# A number but no date, a letter, or one with a value (-Dname=1): no dash excludes these words.
+_NO_EXCLUSION = r"-+(?:(?!\d{4}-\d\d-\d\d)[\d.,].*|[A-Za-z]|[^=]*=.*)"
 _OPERATORS = r'(?i)"|(?<!\S)[-–—]|\bor\b'
 
 
@@ -314,6 +314,7 @@ def _operand_rows(
     """Return texts as tsqueries under a configuration, rows of _query_operands.
 
     Any spelling of a text's names will do (spelt_anew), of a single word as a dotted name as well.
+    Pictures stand beside a phrase's words, wherever they are.
     """
     spelt = [(place, other) for place, text in enumerate(texts) for other in spelt_anew(text)]
     asked = [*texts, *(other for _, other in spelt)]
@@ -330,9 +331,12 @@ def _operand_rows(
     for place, found in operands.items():
         if not is_words[place]:
             found += (f"'={name}'" for name in dotted_names(texts[place]))
-    return [
-        {"place": place, "operand": " | ".join(found)} for place, found in sorted(operands.items())
-    ]
+    joined = {place: " | ".join(found) for place, found in operands.items()}
+    for place, text in enumerate(texts):
+        if shown := [f"'={one}'" for one in pictures(text)]:
+            words = [f"({joined[place]})"] if place in joined else []
+            joined[place] = (" | " if is_words[place] else " & ").join([*words, *shown])
+    return [{"place": place, "operand": operand} for place, operand in sorted(joined.items())]
 
 
 def joined_condition(db: Database, operands: Sequence[Operand]) -> str:

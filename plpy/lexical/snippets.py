@@ -110,7 +110,7 @@ class Marker:
             for lexeme, number in self.numbers.items()
             if may_have_runs(lexeme) and re.fullmatch(RUN, lexeme)
         }
-        # Hosts, versions and decimals stand as they are.
+        # Hosts, versions, decimals and pictures stand as they are.
         self.literals = {
             lexeme: number
             for lexeme, number in self.numbers.items()
@@ -147,7 +147,8 @@ class Marker:
         for literal, number in self.literals.items():
             # A form has blanks for dots that part letters.
             pattern = re.escape(literal).replace(r"\.", "[. ]")
-            places = re.finditer(rf"(?i)\b{pattern}\b", text)
+            edge = "" if re.match(r"\W", literal) else r"\b"
+            places = re.finditer(rf"(?i){edge}{pattern}{edge}", text)
             hits += [(*place.span(), number) for place in places]
         return sorted(set(hits))
 

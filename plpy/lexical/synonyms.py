@@ -7,6 +7,7 @@ from typing import NamedTuple
 from pgblend.plpy.base.catalog import Synonyms
 from pgblend.plpy.base.session import Database, keep_value
 from pgblend.plpy.lexical.configuration import CONFIG
+from pgblend.plpy.lexical.forms import pictures
 from pgblend.plpy.lexical.spellings import spelt_anew
 from pgblend.plpy.lexical.words import indexable_text
 
@@ -125,12 +126,15 @@ def is_letter(lexeme: str) -> bool:
 
 
 def sequences(db: Database, config: str, texts: Sequence[str]) -> list[Lexemes]:
-    """Return the lexemes of texts in their order; without the configuration none."""
+    """Return the lexemes of texts in their order, pictures last; without the configuration none."""
     spaced = (indexable_text(text, config) for text in texts)
     short = [" ".join(word[:_LONGEST] for word in text.split()) for text in spaced]
     rows = db.run(_SEQUENCES, ["text", "text[]"], config, short)
     found = rows[0]["sequences"] if rows else [""] * len(texts)
-    return [tuple(lines.split("\n")) if lines else () for lines in found]
+    return [
+        (*(lines.split("\n") if lines else ()), *(f"={one}" for one in pictures(text)))
+        for text, lines in zip(texts, found, strict=True)
+    ]
 
 
 def stand_in_weights(

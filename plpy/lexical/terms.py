@@ -9,6 +9,7 @@ from pgblend.plpy.base.catalog import Synonyms
 from pgblend.plpy.base.ports import Counts, LexicalPort, Operand, Part
 from pgblend.plpy.base.session import Database, Row, Rows
 from pgblend.plpy.lexical.configuration import VERSION, Meaning
+from pgblend.plpy.lexical.forms import pictures
 from pgblend.plpy.lexical.query import Asked, asked_of, joined_condition, parsed
 from pgblend.plpy.lexical.words import indexable_text
 
@@ -146,14 +147,16 @@ class QueryTerms(NamedTuple):
     def meanings(self) -> dict[str, Meaning]:
         """Return what the query looks for in each configuration, names left out.
 
-        Those that are the same name in another spelling stay, without their sign.
+        Pictures and the same name in another spelling stay, without their sign.
         """
         same = {other for of_part in self.stand_ins for one in of_part for other in one.others}
         return {
             part.config: Meaning(
                 version,
                 tuple(
-                    one.removeprefix("=") for one in part.lexemes if one[:1] != "=" or one in same
+                    one.removeprefix("=")
+                    for one in part.lexemes
+                    if one[:1] != "=" or one in same or pictures(one)
                 ),
             )
             for part, version in zip(self.parts, self.versions, strict=True)

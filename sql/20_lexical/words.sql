@@ -386,7 +386,7 @@ STABLE PARALLEL UNSAFE
 RETURN CASE
     WHEN
         content ~ E'[^\\n -~]|\\w\\.\\w|[a-z0-9][A-Z]|[A-Z][A-Z][a-z]|\\m[vV]\\d'
-        OR content ~ E'\\d ?[A-Za-z]{1,4}\\M|\\d[,'' ]\\d'
+        OR content ~ E'\\d ?[A-Za-z]{1,4}\\M|\\d[,''_ ]\\d'
         OR (content ~ 'I' AND config::text ~ '(^|[._])(turk|azer|tr_|az_)')
         THEN pgblend._parser_text(content, config::text)
     ELSE translate(content, E'<>/\\-', '     ')
