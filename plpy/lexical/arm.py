@@ -377,16 +377,21 @@ def words_asked(terms: QueryTerms, counts: Counts) -> int:
     """Return how many words a query asks for, in the language in which they are most.
 
     An identifier that passages have ("=…") outweighs its own words: words as written count then.
-    So they do where more than one is a stop word: that is a sentence, whose meaning counts.
+    So they do where more than one is a stop word: that is a sentence, whose meaning counts. A
+    single word of which passages may have only a part (topic of topic1, whose parts are searched as
+    well) counts as two, since not every candidate has it.
     """
     written = len(asked_of(terms.query).words.split())
     df = dict(zip(zip(terms.configs, terms.lexemes, strict=True), own_df(counts), strict=True))
     most = 0
-    for part in terms.parts:
+    stand_ins = terms.stand_ins or [[] for _ in terms.parts]
+    for part, found in zip(terms.parts, stand_ins, strict=True):
         asked = [one for one, boost in zip(part.lexemes, part.weights, strict=True) if boost]
         is_exact = any(one[:1] == "=" and one[:2] != "==" and df[part.config, one] for one in asked)
         count = len([one for one in asked if one[:1] != "="])
-        most = max(most, written if is_exact or written > count + 1 else count)
+        has_parts = count > 1 or any(len(one.others) > 1 for one in found)
+        of_part = written if is_exact or written > count + 1 else count
+        most = max(most, 2 if of_part == 1 and has_parts else of_part)
     return most
 
 

@@ -32,6 +32,8 @@ def documents(db: Database) -> None:
         ("-brown", set()),  # nothing to rank by
         ("fox --brown", {"red", "brown"}),  # an option of a command is a word
         ("fox - brown", {"red", "brown"}),  # a lone minus is no operator
+        ('"red fox"-jumps', {"red"}),  # after a quotation a hyphen makes a compound
+        ("„red fox“-jumps", {"red"}),
         ("fox or cat", {"red", "brown", "cat"}),
         ('"red fox" or "cat whiskers"', {"red"}),
         ('"red fox" or "cat\'s whiskers"', {"red", "cat"}),

@@ -51,6 +51,7 @@ def tickets(module_connection: psycopg.Connection) -> Database:
         for n in range(30)
     }
     near = {f"near{n}": (f"über fällig, Thema {n}", 31 + n) for n in range(3)}
+    near |= {"part": ("topic of its own", 30), "number": ("400 records", 30)}
     add_library(db, "tickets", topics | bills | near)
     mails = {
         f"m{n}": (f"Mahnung {n} an {('Seidel', 'Brandt', 'Kaiser')[n % 3]}", 60 + n % 5)
@@ -67,6 +68,7 @@ def tickets(module_connection: psycopg.Connection) -> Database:
         ("überfällig", ["überfällig"]),
         ("topic3", ["topic3"]),
         ("E403", ["E403"]),
+        ("E400", ["E400"]),
         ("topic3 fine", ["topic3", "fine"]),
         ("Rechnung überfällig", ["Rechnung", "überfällig"]),
         ("topic5 E405", ["topic5", "E405"]),
