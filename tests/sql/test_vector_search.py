@@ -155,7 +155,8 @@ def indexed(module_connection: psycopg.Connection) -> Iterator[Database]:
         "SELECT count(d.status) FROM generate_series(1, %s) AS i, LATERAL ingest_document("
         "CASE WHEN i %% 250 = 0 THEN 'small' ELSE 'big' END, i::text, '', chunks =>"
         " jsonb_build_array(jsonb_build_object('content', 'word ' || i)),"
-        " metadata => jsonb_build_object('rare', i %% 125 = 0)) AS d",
+        " metadata => jsonb_build_object("
+        "'rare', i %% 125 = 0, 'near', i BETWEEN 600 AND 900)) AS d",
         ROWS,
     )
     add_space(db, "s", 3)
@@ -221,6 +222,17 @@ def test_a_walk_goes_on_past_what_was_deleted(indexed: Database) -> None:
         left, scans = find(indexed, options)
         assert (len(left), scans) == (10, 2)
         assert left == find(indexed, {"vector_scan": "exact"})[0]
+
+
+def test_a_walk_that_gives_up_is_made_good(indexed: Database) -> None:
+    """Should the scan end before enough passed, `auto` compares all that pass, and `index` none."""
+    others, walk = '{"near": false}', {"candidate_depth": 10, "ef_search": 10}
+    exact, _ = find(indexed, {"vector_scan": "exact"}, None, others)
+    with indexed.connection.transaction(force_rollback=True):
+        indexed.rows("ALTER FUNCTION pgblend._run_search SET hnsw.max_scan_tuples = 1")
+        indexed.rows("ALTER FUNCTION pgblend._run_search SET hnsw.scan_mem_multiplier = 1")
+        assert find(indexed, walk, None, others) == (exact, 1)
+        assert len(find(indexed, walk | {"vector_scan": "index"}, None, others)[0]) < 10
 
 
 def test_few_rows_are_all_compared(indexed: Database) -> None:

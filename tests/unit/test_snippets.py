@@ -93,6 +93,14 @@ def test_beginnings_leave_out_no_match(content: str, query: str) -> None:
     assert first == other
 
 
+def test_words_outside_the_part_are_not_in_the_snippet() -> None:
+    away = "and so on " * 40
+    content = f"fox {away}red fox and hen {away}hen"
+    (snippet,) = page_snippets(database(), [content], [Sought("red fox hen")], ["english"])
+    marks = re.findall("<mark>(.*?)</mark>", snippet)
+    assert (marks, snippet.count("fox"), snippet.count("hen")) == (["red", "fox", "hen"], 1, 1)
+
+
 def test_corrections_are_lexemes() -> None:
     sought = [Sought("agreid", ("agre",))]
     assert page_snippets(database(), ["we agreed"], sought, ["english"]) == ["we agreed"]
