@@ -83,6 +83,7 @@ def test_fused_again_as_a_search_fuses(judged: None, committed: Database) -> Non
             assert 0 <= ndcg(pool, settings) <= 1
 
 
+@pytest.mark.slow
 def test_tuning_notices_that_the_vectors_are_better(
     judged: None,
     pgblend: Pgblend,

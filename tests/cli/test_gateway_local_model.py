@@ -142,6 +142,7 @@ def embed_in_background(gateway: GatewayProcess, finished: list[str]) -> threadi
     return thread
 
 
+@pytest.mark.slow
 def test_questions_go_before_batches(gateway: GatewayProcess) -> None:
     finished: list[str] = []
     ingests = [embed_in_background(gateway, finished) for _ in range(2)]

@@ -428,6 +428,7 @@ def test_prune_deletes_only_what_vanished_below_the_path(
     assert keys == ["data.json", "guide/install.md", "kept.txt", "page.html", "sql"]
 
 
+@pytest.mark.slow
 def test_real_files(ingest, shared_data, monkeypatch):
     # Pictures have tests of their own; read by tesseract they would take a minute here.
     monkeypatch.setattr("pgblend.cli.documents.read_pictures.find_program", lambda name: None)

@@ -509,6 +509,7 @@ def test_a_folder_that_the_server_cannot_reach(tmp_path: Path) -> None:
     assert not server.directory.exists()
 
 
+@pytest.mark.slow
 def test_nothing_was_ever_started(make_server: Callable[..., PrivateServer]) -> None:
     server = make_server()
     assert server.status()["database"]["url"] is None

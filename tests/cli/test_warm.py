@@ -45,6 +45,7 @@ def make_cold(db: Database) -> None:
     db.rows("DROP TABLESPACE pgblend_cold")
 
 
+@pytest.mark.slow
 def test_a_cold_server_is_told_and_warmed(
     pgblend: Pgblend, parse_valid: Callable[[Result, str], Any], library: Database
 ) -> None:

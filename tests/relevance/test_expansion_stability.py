@@ -68,6 +68,7 @@ def test_all_queries_are_expanded_as_before(db: Database, model_provider: ModelP
     assert model_provider.requests == asked == len(QUERIES)
 
 
+@pytest.mark.slow
 def test_a_thorough_search_gives_the_same_rows_again(db: Database) -> None:
     query = "how do I deploy all parts to production"
     columns = "chunk_id, rank, score, relevance, arms, degraded"

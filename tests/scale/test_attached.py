@@ -124,6 +124,7 @@ def away(shard: Database, admin: Database) -> Iterator[None]:
         admin.connection.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true".encode())
 
 
+@pytest.mark.slow
 def test_rows_come_to_shards_as_on_one_node(attached: Scale) -> None:
     check_same(attached)
     assert all(shard.column(_KEYS) for shard in attached.shards)
@@ -185,6 +186,7 @@ def test_changes_that_wait_when_a_column_goes_are_not_lost(attached: Scale) -> N
     assert len(coordinator.rows(_FOUND, "walrus")) == 1
 
 
+@pytest.mark.slow
 def test_a_table_is_detached(attached: Scale) -> None:
     """The collection that was made goes when shards learn of it, and no sooner."""
     coordinator = attached.coordinator
@@ -367,6 +369,7 @@ def test_a_shard_of_another_number_is_left_alone(attached: Scale) -> None:
     assert said.sqlstate == "40001"
 
 
+@pytest.mark.slow
 def test_who_may_see_what_waits(attached: Scale, server: Server) -> None:
     """Not who may not read the table; and who may write it needs no right here."""
     admin = attached.coordinator

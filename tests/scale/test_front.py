@@ -88,6 +88,7 @@ def test_a_collection_that_goes_takes_its_documents_along_on_all_shards(scale: S
     assert sum(of_shards(scale, "SELECT count(*) FROM pgblend_data.document")) == 9
 
 
+@pytest.mark.slow
 def test_the_worker_gives_shards_what_sql_has_changed(scale: Scale) -> None:
     coordinator = scale.coordinator
     with working(scale) as said:

@@ -89,6 +89,7 @@ def test_resolve_links_needs_no_worker(scale: Scale) -> None:
     assert scale.coordinator.value("SELECT resolve_links('books')") == 0
 
 
+@pytest.mark.slow
 def test_links_follow_documents_that_come_move_and_go(scale: Scale) -> None:
     fill(scale)
     for _ in range(2):
@@ -216,6 +217,7 @@ def test_a_role_sees_no_edge_to_what_it_may_not_read(scale: Scale) -> None:
             assert "briefe" not in str(found)
 
 
+@pytest.mark.slow
 def test_who_may_write_to_a_collection_may_resolve_its_links(scale: Scale) -> None:
     with role_of(scale, "pgblend_writer", books="write") as (one, ann):
         fill(scale)

@@ -115,7 +115,7 @@ def lying(shard: Database, name: str, lie: str) -> Iterator[None]:
         shard.rows("ALTER FUNCTION pgblend._at_once RENAME TO _answer_shards")
 
 
-@pytest.mark.parametrize(("name", "lie"), sampled(LIES, 5))
+@pytest.mark.parametrize(("name", "lie"), sampled(LIES, 9))
 def test_a_shard_that_answers_nonsense_is_named_and_the_others_are_shown(
     three_shards: Scale, name: str, lie: str
 ) -> None:

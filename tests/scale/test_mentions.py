@@ -67,6 +67,7 @@ def linked(scale: Scale) -> int:
     return counts[0]
 
 
+@pytest.mark.slow
 def test_texts_name_documents_of_other_shards(scale: Scale) -> None:
     """Once more changes no row."""
     assert linked(scale) == 14
@@ -178,6 +179,7 @@ def test_a_shard_that_is_away_is_told_and_once_more_stores_the_rest(scale: Scale
     assert linked(scale) == 14
 
 
+@pytest.mark.slow
 def test_only_writers(scale: Scale) -> None:
     with role_of(scale, "pgblend_reader", books="read") as anns:
         assert [ann.error(CALL).sqlstate for ann in anns] == ["42501", "42501"]

@@ -187,6 +187,7 @@ def test_a_role_that_may_read_one_collection_goes_to_its_shard(scale: Scale) -> 
         admin.connection.execute(f"DROP ROLE {role}".encode())
 
 
+@pytest.mark.slow
 def test_a_session_knows_a_collection_that_another_one_has_placed(scale: Scale) -> None:
     coordinator = scale.coordinator
     before = found(coordinator, "wine", None)

@@ -173,6 +173,7 @@ def test_a_database_with_documents_becomes_neither(two_shards: Scale) -> None:
     assert "ready" in said
 
 
+@pytest.mark.slow
 def test_a_reader_comes_in_by_nothing_that_the_server_s_account_has(two_shards: Scale) -> None:
     """It may change its own user mapping, but knows no password of another user."""
     two_shards.clear()

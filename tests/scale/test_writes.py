@@ -312,6 +312,7 @@ def test_an_ingest_prunes_and_syncs_on_all_shards(scale: Scale, tmp_path: Path) 
     assert stored(scale) == sorted([*names[5:], "new.txt"])
 
 
+@pytest.mark.slow
 def test_a_dry_run_stores_nothing(scale: Scale, tmp_path: Path) -> None:
     write_files(tmp_path, 3)
     ingest(scale, tmp_path, "--dry-run")

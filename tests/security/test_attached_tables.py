@@ -65,7 +65,7 @@ def with_errors(db: Database, statement: str) -> None:
     sampled(
         {name: (ATTACH, change) for name, change in CHANGES.items()}
         | {f"vectors, {name}": (ATTACH_VECTORS, c) for name, c in VECTOR_CHANGES.items()},
-        3,
+        5,
     ),
 )
 def test_the_owner_of_an_attached_table_gains_no_right(

@@ -9,6 +9,7 @@ import pytest
 from pgblend.cli.base.database import connect
 from support.database import Database
 from support.hostile_tables import ATTACH, owner_of_a_table
+from support.sampled import sampled
 
 POLICY = """
     CREATE FUNCTION app.act() RETURNS boolean LANGUAGE plpgsql AS $$
@@ -98,7 +99,7 @@ def app(committed: Database, connect_as: Callable[..., psycopg.Connection]) -> I
         yield owner
 
 
-@pytest.mark.parametrize("action", ACTIONS.values(), ids=ACTIONS)
+@pytest.mark.parametrize("action", sampled(ACTIONS, 3))
 def test_nothing_outlives_the_reading_of_a_table(
     committed: Database, app: Database, action: str
 ) -> None:

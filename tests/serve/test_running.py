@@ -141,6 +141,7 @@ def test_connections_that_were_lost_are_made_again(door: Any, client: httpx.Clie
         assert answer.status_code == 200, answer.text
 
 
+@pytest.mark.slow
 def test_a_token_has_but_so_many_calls_at_a_time(door: Any, models: Any) -> None:
     models.behaviours["embed"] = Behaviour(delay_seconds=1)
     token = door.tokens["open"]
@@ -161,6 +162,7 @@ def test_a_token_has_but_so_many_calls_at_a_time(door: Any, models: Any) -> None
     assert refused.json()["type"] == "urn:pgblend:problem:too-many-calls"
 
 
+@pytest.mark.slow
 def test_headers_that_never_end(door: Any) -> None:
     with ServeProcess(door.login_url, "--header-timeout", "0.2", "--pool-size", "1") as process:
         address = urlsplit(process.url)

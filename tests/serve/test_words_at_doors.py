@@ -58,8 +58,9 @@ def test_each_kind(door: Any, post: Any, agent: Agent, kind: str, query: str, ke
         assert key in json.dumps(answer, ensure_ascii=False)
 
 
+@pytest.mark.parametrize("cases", [CASES[::5], pytest.param(CASES, marks=pytest.mark.slow)])
 def test_each_kind_is_read_by_answers(
-    door: Any, written: None, models: Any, module_url: str
+    door: Any, written: None, models: Any, module_url: str, cases: list[Any]
 ) -> None:
     """In chats, on the page and by `pgblend ask` the model reads the passage that is meant."""
     models.reply = lambda _: "NO ANSWER"
@@ -71,7 +72,7 @@ def test_each_kind_is_read_by_answers(
     with door.client() as chat, door.process.client() as page:
         opened = page.post("/page/session", json={"link": link.partition("#open=")[2]})
         page.headers["Authorization"] = f"Page {opened.json()['key']}"
-        for kind, query, key in CASES:
+        for kind, query, key in cases:
             chatted = {"role": "user", "content": query}
             body = {"model": "pgblend/written", "messages": [chatted]}
             on_page = {"query": query, "collections": ["written"]}

@@ -238,7 +238,11 @@ def test_only_admins_and_only_their_own_matrix(library: Library) -> None:
 
 def test_few_pairs_and_no_space_before(library: Library) -> None:
     db = library.db
-    db.rows("DELETE FROM pgblend_data.embedding_newer WHERE chunk_id >= %s", library.ids[199])
+    keep = "DELETE FROM pgblend_data.embedding_newer WHERE chunk_id >= %s"
+    db.rows(keep, library.ids[200])
+    with db.connection.transaction(force_rollback=True):
+        assert bridge(db)[1] == 200
+    db.rows(keep, library.ids[199])
     said = db.error("SELECT bridge_embedding_space('newer')")
     assert "199 passages have a vector in both spaces: expected 200" in str(said.message_primary)
     assert db.error("SELECT bridge_embedding_space('nope')").sqlstate == "22023"

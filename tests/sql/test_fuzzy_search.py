@@ -252,6 +252,7 @@ def test_a_readers_own_function_sees_no_hidden_word(two_collections: Any) -> Non
     admin.rows(f"REVOKE CREATE ON SCHEMA public FROM {reader.connection.info.user}")
 
 
+@pytest.mark.slow
 def test_the_trigram_index_serves_a_reader(two_collections: Any) -> None:
     admin = two_collections.admin
     with admin.connection.transaction(force_rollback=True):
