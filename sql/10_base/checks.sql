@@ -58,6 +58,7 @@ END;
 $function$;
 
 -- _check_text_search_config: raise unless there is a text search configuration of that name.
+-- The hint names those that there are, since people give codes of languages (de).
 CREATE OR REPLACE FUNCTION pgblend._check_text_search_config(config_name text)
 RETURNS void
 LANGUAGE plpgsql
@@ -68,7 +69,12 @@ BEGIN
         RAISE EXCEPTION 'there is no text search configuration %',
             coalesce('"' || left(config_name, 200) || '"', 'NULL')
             USING ERRCODE = '22023',
-            HINT = 'SELECT cfgname FROM pg_ts_config: english, german, simple, …';
+            HINT = pg_catalog.format(
+                'Name the configuration, not a code of the language (german, not de): %s. Other'
+                ' languages are simple, until create_hunspell_config makes a configuration.', (
+                    SELECT pg_catalog.string_agg(c.cfgname, ', ' ORDER BY c.cfgname)
+                    FROM pg_catalog.pg_ts_config AS c
+                    WHERE pg_catalog.pg_ts_config_is_visible(c.oid)));
     END IF;
 END;
 $function$;

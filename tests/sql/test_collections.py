@@ -1,4 +1,5 @@
 import json
+import re
 from typing import Any
 
 import pytest
@@ -51,6 +52,12 @@ def test_wrong_arguments(db: Database, name, config, settings, sqlstate, part) -
     assert part in str(error.message_primary)
     assert error.message_hint
     assert db.column("SELECT name FROM collections") == ["there"]
+
+
+def test_who_gives_a_code_of_a_language_hears_the_names(db: Database) -> None:
+    hint = str(db.error("SELECT add_collection('c', 'de')").message_hint)
+    assert "german, not de" in hint
+    assert {"danish", "german", "simple"} <= set(re.findall(r"\w+", hint.partition(":")[2]))
 
 
 def test_any_name_will_do(db: Database) -> None:
