@@ -237,7 +237,8 @@ def set_value(database_url: str | None, name: str, value: str, collection: str |
     except ValueError as error:
         raise click.BadParameter(f"{shorten(value)} is not JSON ({error})") from error
     _store(database_url, {name: parsed}, collection)
-    click.echo(f"{name} is now {shorten(value)}{_of(collection)}", err=True)
+    now = shorten(parsed) if isinstance(parsed, str) else output.one_line(value)
+    click.echo(f"{name} is now {now}{_of(collection)}", err=True)
 
 
 @command.command()

@@ -113,15 +113,19 @@ def bring_up_worker(cluster: Cluster, say: Say) -> None:
 
 
 def _keep_port(cluster: Cluster, name: str, service: RunningService, say: Say) -> None:
-    """Remember a service's port; tell where it had to take another one than before."""
-    before, now = cluster.state.ports.get(name), urlsplit(service.url).port
-    if now is None or before == now:
+    """Remember a service's first port; tell where it had to take another one for now."""
+    first, now = cluster.state.ports.get(name), urlsplit(service.url).port
+    if now is None or first == now:
         return
-    replace(cluster.state, ports=cluster.state.ports | {name: now}).save(cluster.directory)
-    if before is not None:
-        say(f"another program has port {before} now, which was the {name}'s")
-        if name == "gateway":
-            say(f"hint: other databases get its address by: config set gateway_url {service.url}")
+    if first is None:
+        replace(cluster.state, ports=cluster.state.ports | {name: now}).save(cluster.directory)
+        return
+    say(f"another program has port {first} now, which is the {name}'s")
+    if name == "gateway":
+        say(
+            f"hint: once that program has ended, pgblend gateway restart takes the port back;"
+            f" until then other databases need: pgblend config set gateway_url {service.url}"
+        )
 
 
 def _report_searches_to(url: str, own: list[str], connection: Connection) -> None:

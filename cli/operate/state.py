@@ -24,7 +24,7 @@ HOST = "127.0.0.1"
 class ServerState:
     """What server.json holds: where the server listens, and which gateways were pgblend's own.
 
-    `ports` are those of gateway and page when they were last started: others know them.
+    `ports` are the first ones of gateway and page, which each start tries: others know them.
     """
 
     port: int

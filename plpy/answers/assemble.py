@@ -128,6 +128,14 @@ def measured_chunk(chunk: Mapping[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def least_tokens(chunk: Mapping[str, Any]) -> int:
+    """Return how many tokens the shortest beginning of a chunk has that a context may show."""
+    measured = measured_chunk(chunk)
+    own, sums = measured["own"], measured["sums"]
+    first = sums[own + 1] - sums[own] if own + 1 < len(sums) else measured["whole"]
+    return int(min(first, measured["whole"]))
+
+
 Range = tuple[int, int]  # pieces [first, last) of a chunk
 
 

@@ -4,10 +4,10 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pgblend.plpy.answers.assemble import assemble_context
+from pgblend.plpy.answers.assemble import assemble_context, least_tokens
 from pgblend.plpy.answers.parts import context_parts, passage_label
 from pgblend.plpy.base.session import Database, UserError
 from pgblend.plpy.lexical.split_text import approximate_tokens
@@ -165,11 +165,12 @@ def context_document(request: Mapping[str, Any]) -> dict[str, Any]:
     for owner, more in _context_tokens(request["chunks"]).items():
         overheads[owner] += more
     questions = request.get("questions") or ()
-    fixed = _prompt_tokens(request, questions) if request["format"] == "messages" else 0
+    fixed = _prompt_tokens(request["query"], questions) if request["format"] == "messages" else 0
     settings["max_tokens"] -= fixed
-    _check_room(settings["max_tokens"], fixed, overheads.values())
     assembled = assemble_context(hits, request["chunks"], settings, overheads)
     parts = context_parts(assembled, hits, documents, settings["context_order"])
+    if not parts:
+        _check_room(request, fixed, overheads)
     coverage = {
         kind: {
             "parts": sum(part["kind"] == kind for part in parts),
@@ -201,26 +202,34 @@ def context_document(request: Mapping[str, Any]) -> dict[str, Any]:
     return document
 
 
-def _prompt_tokens(request: Mapping[str, Any], questions: Sequence[str]) -> int:
-    """Return how many tokens the prompt of messages has beside passages; 22023 if it is all."""
-    asked = _at_most(asked_parts(request["query"], questions))
-    fixed = answer_rules(bool(questions))[1] + asked + MESSAGE_TOKENS
+def _prompt_tokens(query: str, questions: Sequence[str]) -> int:
+    """Return how many tokens the prompt of messages has beside passages."""
+    asked = _at_most(asked_parts(query, questions))
+    return int(answer_rules(bool(questions))[1] + asked + MESSAGE_TOKENS)
+
+
+def _check_room(request: Mapping[str, Any], fixed: int, overheads: Mapping[int, int]) -> None:
+    """Raise 22023 where max_tokens hold no passage; the hint has the least that hold a beginning."""
     most = request["settings"]["max_tokens"]
+    hits = {hit["chunk_id"] for hit in request["hits"]}
+    least = fixed + min(
+        (
+            overheads[chunk["document_id"]] + least_tokens(chunk)
+            for chunk in request["chunks"]
+            if chunk["chunk_id"] in hits and chunk["content"].strip()
+        ),
+        default=0,
+    )
     if most <= fixed:
         raise UserError(
             f"max_tokens is {most}: the prompt alone has {fixed} tokens",
-            f"Say at least {fixed + 100}, or take a shorter question.",
+            f"Say at least {least}, or take a shorter question.",
         )
-    return int(fixed)
-
-
-def _check_room(most: int, fixed: int, overheads: Collection[int]) -> None:
-    """Raise 22023 where `most` tokens, beside those of a prompt, hold no passage."""
-    if overheads and most <= min(overheads):
-        around = fixed + min(overheads)
+    around = fixed + min(overheads.values(), default=0)
+    if overheads and most <= around:
         raise UserError(
-            f"max_tokens is {fixed + most}: what stands around a passage alone has {around} tokens",
-            f"Say at least {around + 100}.",
+            f"max_tokens is {most}: what stands around a passage alone has {around} tokens",
+            f"Say at least {least}.",
         )
 
 

@@ -385,6 +385,27 @@ def test_the_graph_around_a_document(visit: Visit) -> None:
     expect(lines).not_to_have_count(0)
 
 
+def test_a_graph_of_too_many_nodes_says_which_are_shown(site: Site, visit: Visit) -> None:
+    """The page asks for 40 neighbours: here the heaviest of 60."""
+    edges = (
+        "FROM unnest(ARRAY(SELECT chunk_id FROM chunks WHERE collection = 'docs' ORDER BY chunk_id"
+        " LIMIT 60)) WITH ORDINALITY AS k (id, n)"
+    )
+    node = "graph_node('animals', 'hostile')"
+    site.admin.rows(f"SELECT add_edge({node}, 'chunk:' || k.id, 'by hand', k.n::real) {edges}")
+    try:
+        one = visit()
+        one.search("zebra crossing")
+        one.page.locator(".row").first.get_by_role("button", name="Graph").click()
+        dialog = one.page.get_by_role("dialog", name="Graph")
+        told = "there are more than 40 nodes: those of the heaviest edges are shown"
+        expect(dialog.get_by_role("status")).to_contain_text(told)
+        expect(dialog.get_by_role("status")).not_to_contain_text("Nothing new")
+        expect(dialog.locator(".node")).to_have_count(41)
+    finally:
+        site.admin.rows(f"SELECT delete_edge({node}, 'chunk:' || k.id, 'by hand') {edges}")
+
+
 @pytest.mark.parametrize("width", [1280, 400])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_everybody_can_use_it(visit: Visit, width: int, scheme: str) -> None:

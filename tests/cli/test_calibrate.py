@@ -58,6 +58,7 @@ def judged(pgblend: Pgblend, tmp_path: Path) -> dict[str, Any]:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("gateway_connection")
 def test_relevance_becomes_a_probability_and_lists_end(
     pgblend: Pgblend,
     connection: psycopg.Connection,
@@ -72,6 +73,7 @@ def test_relevance_becomes_a_probability_and_lists_end(
 
     before = search(3)
     assert {row[2] for row in before} == {"cosine"}
+    assert "calibrated judged: relevance is a probability" in pgblend("worker", "--once").stderr
     found = parse_valid(pgblend("calibrate", "--json"), "calibrate")["calibrations"][0]
     assert (found["basis"], found["queries"], found["missing"]) == ("calibrated", QUERIES, None)
     assert 90 <= found["held_back"] <= 150
@@ -152,6 +154,7 @@ def test_other_settings_have_no_curve(
     assert len(rows) == 10
 
 
+@pytest.mark.usefixtures("gateway_connection")
 def test_what_is_missing_is_named(
     pgblend: Pgblend,
     connection: psycopg.Connection,
@@ -162,10 +165,14 @@ def test_what_is_missing_is_named(
         "DELETE FROM pgblend_data.judged_query WHERE id NOT IN ("
         " SELECT id FROM pgblend_data.judged_query ORDER BY id LIMIT 20)"
     )
+    told = pgblend("worker", "--once").stderr
+    missing = "30 queries with a relevant document, 20 are judged"
+    assert f"judged: relevance is p_value, a curve needs {missing}" in told
+    assert "calibrated" not in told
     result = pgblend("calibrate", "--json")
     found = parse_valid(result, "calibrate")["calibrations"][0]
     assert found["basis"] == "p_value"
-    assert found["missing"] == "30 queries with a relevant document, 20 are judged"
+    assert found["missing"] == missing
     assert "no curve: 30 queries" in result.stderr
     vector = str(judged["vectors"][3].tolist())
     rows = connection.execute(SEARCH, (judged["texts"][3], vector, "{}")).fetchall()

@@ -81,7 +81,7 @@ def test_a_collections_own_setting_and_the_history(
 ) -> None:
     assert pgblend("config", "set", "k1", "2").exit_code == 0
     changed = pgblend("config", "set", "k1", "1.5", "--collection", "library")
-    assert (changed.exit_code, changed.stderr) == (0, "k1 is now '1.5' in collection library\n")
+    assert (changed.exit_code, changed.stderr) == (0, "k1 is now 1.5 in collection library\n")
     pgblend("config", "reset", "k1", "-c", "library")
     pgblend("profile", "set", "mine", "--setting", "k1=3")
     changes = parse_valid(pgblend("config", "history", "--json"), "config-history")["changes"]

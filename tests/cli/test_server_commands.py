@@ -151,8 +151,11 @@ def test_gateway_and_page_keep_their_ports(with_gateway: PrivateServer) -> None:
     port = int(before["gateway"]["url"].rpartition(":")[2])
     with socket.create_server(("127.0.0.1", port)):
         said = with_gateway.run("up").stderr
-    assert f"another program has port {port} now, which was the gateway's" in said
-    assert with_gateway.status()["gateway"]["url"] != before["gateway"]["url"]
+        assert f"another program has port {port} now, which is the gateway's" in said
+        assert with_gateway.status()["gateway"]["url"] != before["gateway"]["url"]
+    # It is free again.
+    with_gateway.run("gateway", "restart")
+    assert with_gateway.status()["gateway"]["url"] == before["gateway"]["url"]
 
 
 def test_there_is_nothing_to_restart(make_server: Callable[..., PrivateServer]) -> None:

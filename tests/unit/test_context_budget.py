@@ -1,5 +1,6 @@
 """Contexts keep their budgets, counted by the real tokenizer, and say what they cost."""
 
+import re
 from typing import Any
 
 import pytest
@@ -101,11 +102,16 @@ def test_tokens_of_pieces_add_up(text: str, data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("shape", ["json", "markdown", "messages"])
 def test_a_budget_that_nothing_fits_into_is_an_error(shape: str) -> None:
-    chunks = document_chunks(["Deploy on Monday."], (400, 80, 40))
+    text = "Deploy on Monday.\nNever on Friday, for nobody is there on Saturday to mend it."
+    chunks = document_chunks([text], (400, 80, 40))
     with pytest.raises(UserError) as problem:
         ask(chunks, [0], shape, max_tokens=1)
     assert str(problem.value).startswith("max_tokens is 1: ")
     assert str(problem.value).endswith(" tokens")
+    # What the hint asks for is the least that holds something.
+    (least,) = map(int, re.findall(r"Say at least (\d+)", str(problem.value.hint)))
+    assert ask(chunks, [0], shape, max_tokens=least)["parts"]
+    assert ask(chunks, [0], shape, max_tokens=least - 1)["parts"] == []
     assert ask([], [], "json", max_tokens=1)["parts"] == []
 
 
