@@ -98,8 +98,8 @@ def language_finder(choice: str, available: Collection[str]) -> Callable[[str], 
     if configuration not in available:
         raise UserError(
             f"--lang {choice!r}: there is no such text search configuration",
-            hint=f"auto, or one of: {', '.join(sorted(available))}. Other languages (he) are simple,"
-            " until blend.create_hunspell_config makes a configuration",
+            hint=f"auto, or one of: {', '.join(sorted(available))}. Other languages (he) are"
+            " simple, until blend.create_hunspell_config makes a configuration",
         )
     return lambda text: configuration
 

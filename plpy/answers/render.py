@@ -209,7 +209,7 @@ def _prompt_tokens(query: str, questions: Sequence[str]) -> int:
 
 
 def _check_room(request: Mapping[str, Any], fixed: int, overheads: Mapping[int, int]) -> None:
-    """Raise 22023 where max_tokens hold no passage; the hint has the least that hold a beginning."""
+    """Raise 22023 where max_tokens hold no passage; the hint says how many do."""
     most = request["settings"]["max_tokens"]
     hits = {hit["chunk_id"] for hit in request["hits"]}
     least = fixed + min(
