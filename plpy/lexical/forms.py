@@ -190,6 +190,11 @@ _GROUPED = (b"0,0", b"0.0", b"0'0", b"0_0", b"0 0", b"0?0")
 _INNER_PARTS = (rb"A(?:(?<=aA)|(?<=0A)(?=a)|(?<=AA)(?=aa))", rb"0(?<=[aA]0)")
 _OF_DIGITS = (rb",(?<=0,)(?=0)", rb"'(?<=0')(?=0)", rb"_(?<=0_)(?=0)")
 _OTHER_FORMS = (*_INNER_PARTS, rb"\.(?=[aA0_])", *_OF_DIGITS, rb"\x00")
+# The same, where it is enough to know that there is any.
+_OTHER_FORM_SIGNS = (
+    *(b"aA", b"0Aa", b"AAaa", b"a0", b"A0", b".a", b".A", b".0", b"._"),
+    *(b"0,0", b"0'0", b"0_0", b"\x00"),
+)
 # How a number with a unit may begin.
 _NUMBER = rb"0(?= {0,2}[aA])"
 _AMOUNT_ENDS = rb"0(?= {0,2}[aA]{1,5}(?![aA0_]))"
@@ -262,7 +267,12 @@ def beyond_ascii(text: str) -> str:
 
 def is_own_form(text: str, config: str = "") -> bool:
     """Tell at a glance of a text that it is its own form, as most are."""
-    return not odd_signs(text) and next(changes(text, config), None) is None
+    if odd_signs(text):
+        return False
+    kinds = kinds_of(text)
+    if any(map(kinds.__contains__, _OTHER_FORM_SIGNS)):
+        return False
+    return next(_language_changes(text, kinds, config), None) is None
 
 
 def odd_signs(text: str) -> list[str]:
@@ -287,6 +297,11 @@ def changes(text: str, config: str) -> Iterator[int]:
     """Give, in no order, where a text without odd signs may not be its own form."""
     kinds = kinds_of(text)
     yield from _found(_OTHER_FORMS, kinds)
+    yield from _language_changes(text, kinds, config)
+
+
+def _language_changes(text: str, kinds: bytes, config: str) -> Iterator[int]:
+    """Give those of the changes that depend on language or letters."""
     yield from _parted_beyond(text)
     if "I" in text and is_dotless(config):
         yield from (found.start() for found in re.finditer("I", text))

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from itertools import pairwise
 
-from pgblend.plpy.lexical.forms import identifiers, word_form
+from pgblend.plpy.lexical.forms import identifiers, unicode_form, word_form
 from pgblend.plpy.lexical.headings import heading_words, markdown_headings, marked
 
 # A syllable: a base with its marks, vowels that are written before it and conjuncts.
@@ -67,6 +67,8 @@ def indexable_text(text: str, config: str = "") -> str:
     in ERR-1042 is no negative number. The SQL function of that name says the same for queries,
     where plain text is not sent here; a test compares both.
     """
+    if not text:
+        return text
     text = word_form(text, config)
     for character in "<>/\\-":
         text = text.replace(character, " ")
@@ -100,12 +102,12 @@ def index_parts(
     """
     if own_headings is None:
         own_headings = marked(markdown_headings(content), own_start, len(content))
-    text = f"{title} {heading} {content}"
+    text = unicode_form(f"{title} {heading} {content}")
     quoted = [
         "'=" + name.replace("\\", "\\\\").replace("'", "''") + "':1C"
         for name in identifiers(text, True)
     ]
-    if not text.isascii():
+    if may_have_runs(text):
         own = word_form(f"{title} {heading} {content[own_start:]}", config)
         for one, count in syllables(own, 1 if own_start else 2).items():
             places = ",".join(f"{place}C" for place in range(1, min(count, MOST_PLACES) + 1))

@@ -214,7 +214,8 @@ FOR EACH ROW WHEN (new.lexemes = '') EXECUTE FUNCTION pgblend._chunk_index_text(
 -- _document_gains_chunks: trigger by which a document that gains chunks is a new row version.
 -- Under REPEATABLE READ, who renames it sees no chunk that was committed after the snapshot, and
 -- who adds chunks sees the name before: of a new version both hear that it was changed (40001).
--- A document that this transaction has written itself is one already.
+-- A document that this transaction has written itself is one already: xmin says so but of one that
+-- a subtransaction wrote, as each ingest does, and ingested_at then.
 CREATE OR REPLACE FUNCTION pgblend._document_gains_chunks()
 RETURNS trigger
 LANGUAGE plpgsql
@@ -225,6 +226,7 @@ DECLARE
         SELECT d.id FROM pgblend_data.document AS d
         WHERE d.id = ANY(ARRAY(SELECT n.document_id FROM new_chunk AS n))
             AND d.xmin <> pg_current_xact_id()::xid
+            AND d.ingested_at <> now()
         ORDER BY d.id);
 BEGIN
     IF ids <> '{}' THEN
