@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -123,6 +124,51 @@ def test_help_where_nothing_is_found(visit: Visit) -> None:
     expect(one.page.locator("#query")).to_have_value("zebra crossing")
     told.get_by_role("button", name="Search without the filters").click()
     expect(one.page.locator(".row").first).to_contain_text("crossing")
+
+
+def test_words_alone_are_told_only_where_vectors_took_no_part(visit: Visit, site: Site) -> None:
+    one = visit()
+    told = one.page.get_by_role("region", name="What may help")
+    alone = "Only words were searched"
+
+    def search_the_future(query: str) -> None:
+        one.page.fill("#query", query)
+        one.page.locator("input[type=date]").first.fill("2999-01-01")
+        expect(told).to_contain_text("Searched: animals, docs.")
+
+    # A passage waits for its vector, the others have theirs.
+    add_documents(site.admin, "animals", [("waits.md", "Waits", "The numbat has no vector yet.")])
+    search_the_future("numbat")
+    expect(one.page.locator("#facts")).to_contain_text("hybrid")
+    expect(told).not_to_contain_text(alone)
+    embed_waiting(site.admin)
+    (gateway,) = site.admin.rows("SELECT get_setting('gateway_url') #>> '{}'")[0]
+    site.admin.rows("SELECT set_setting('gateway_url', '\"http://127.0.0.1:9\"')")
+    try:
+        time.sleep(2)  # the door takes a changed setting within a second
+        search_the_future("bandicoot")
+        expect(told).to_contain_text(alone)
+    finally:
+        site.admin.rows("SELECT set_setting('gateway_url', to_jsonb(%s::text))", gateway)
+        time.sleep(2)
+
+
+def test_code_that_goes_over_passages_ends_where_it_ends(visit: Visit, site: Site) -> None:
+    lines = "\n".join(f"# step {number} of the script is **kept**" for number in range(80))
+    text = f"# Quokkas\n\n```sh\n{lines}\n```\n\n## After it\n\nThe quokka is **small**."
+    (stored,) = site.admin.rows(
+        "SELECT chunk_count FROM ingest_document('animals', 'quokka.md', %s, title => 'Quokkas')",
+        text,
+    )
+    assert stored[0] > 1
+    embed_waiting(site.admin)
+    one = visit()
+    one.search("quokka small")
+    one.page.locator(".row", has_text="Quokkas").first.locator(".title").first.click()
+    shown = one.page.get_by_role("dialog").locator(".text")
+    expect(shown).to_contain_text("# step 79 of the script is **kept**")
+    expect(shown).to_contain_text("The quokka is small.")
+    expect(shown).not_to_contain_text("## After it")
 
 
 def test_a_document_marks_the_words_and_goes_to_them(visit: Visit) -> None:
