@@ -235,11 +235,18 @@ def changed_pieces(
 
 def _around(page: str, at: int, least: int) -> tuple[int, int]:
     """Return where the piece around a place begins, not before `least`, and ends."""
-    begin = end = at
-    while begin > least and not _parts(page, begin - 1):
-        begin -= 1
+    end = at
     while end < len(page) and not _parts(page, end):
-        end += 1
+        blank = page.find(" ", end + 1)
+        line = page.find("\n", end + 1, blank if blank >= 0 else len(page))
+        end = line if line >= 0 else blank if blank >= 0 else len(page)
+    begin, before = least, at
+    while before > least:
+        blank = page.rfind(" ", least, before)
+        before = max(blank, page.rfind("\n", max(blank, least), before))
+        if before >= 0 and _parts(page, before):
+            begin = before + 1
+            break
     return begin, end
 
 
