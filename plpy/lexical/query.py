@@ -20,8 +20,8 @@ _AS_QUOTES = dict.fromkeys(map(ord, QUOTES), '"')
 # Single ones are quotes where several words stand between them: one may be an apostrophe.
 _SINGLE = r"(?<!\w)[‘‚‛]\s?((?:[^\s‘’‚‛]|’(?=\w))+(?:\s(?:[^\s‘’‚‛]|’(?=\w))+)+)\s?[’‘](?!\w)"
 # A quote within a word (5" pipes) is none; after a sign, as a bracket, it is.
-# What follows a closing quote with a hyphen is of its word ("Divestment"-Bewegung).
-_TOKEN = r'(?:(?<=")-|(-?))"([^"]*)(?:"|$)|(?:(?<=")-+(?=\w))?((?:[^\s"]|(?<=\w)")+)'
+# What follows a closing quote with a dash is a word ("Divestment"-Bewegung).
+_TOKEN = r'(?:(?<=")-|(-?))"([^"]*)(?:"|$)|(?:(?<=")[-–—]+(?=\w))?((?:[^\s"]|(?<=\w)")+)'
 # As word processors write the two dashes of an option, and as typed.
 TYPED_DASHES = r"(?<!\S)[–—](?=[A-Za-z])"
 _OPTION = rf"--+(?=\w).*|{TYPED_DASHES}.*"

@@ -21,3 +21,9 @@ def test_sentences_of_more_than_ten_words_have_no_operators(
 ) -> None:
     (group,) = query_groups(query)["groups"]
     assert bool(group["excluded"] or group["phrases"]) is has_operators
+
+
+@pytest.mark.parametrize("sign", ["-", "\u2013", "\u2014"])
+def test_a_dash_after_a_quotation_begins_a_word(sign: str) -> None:
+    (group,) = query_groups(f"the „red fox“{sign}jumps -dog")["groups"]
+    assert group == {"words": ["the", "jumps"], "phrases": ["red fox"], "excluded": ["dog"]}
