@@ -38,6 +38,7 @@ LEXEME = b"(?s)([^\0]+)\0(" + POSITIONS + b")"  # compiled by whom it serves: 3 
 ONE = b"\0\1"
 ONE_IN_TITLES = ONE + (1 << PLACE_BITS).to_bytes(2, "big")
 ONE_OWN = bytes((0, 0, 1, 0, 0, 0))
+MOST = 255  # a byte's; of two joined tsvectors a lexeme may have one position more
 
 
 class Packed(NamedTuple):
@@ -103,7 +104,7 @@ def count_positions(positions: bytes, own_position: int) -> tuple[bytes, int, in
     if max(found, default=0) < 1 << PLACE_BITS:
         repeated = bisect_right(found, own_position) if own_position else 0
         own = len(found) - repeated
-        return bytes((0, 0, own, 0, 0, repeated)), own, repeated
+        return bytes((0, 0, min(own, MOST), 0, 0, min(repeated, MOST))), own, repeated
     weights = [one >> PLACE_BITS for one in found]
     places = (one % (1 << PLACE_BITS) for one in found)
     repeated = sum(place <= own_position for place in places) if own_position else 0
@@ -118,7 +119,8 @@ def count_positions(positions: bytes, own_position: int) -> tuple[bytes, int, in
 def count_fields(weights: list[int]) -> bytes:
     """Return how many of the weights are those of title, heading and body."""
     title, heading = weights.count(TITLE), weights.count(HEADING)
-    return bytes((title, heading, len(weights) - title - heading))
+    counts = title, heading, len(weights) - title - heading
+    return bytes(min(count, MOST) for count in counts)
 
 
 # New chunks as the index has them: packed as pending, their words in the vocabulary.

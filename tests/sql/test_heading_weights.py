@@ -52,6 +52,16 @@ def test_texts_by_sql(
         assert ranked(db, "c", "hybrid_search") == ["h1", "h2", "h3", "body"]
 
 
+def test_a_heading_whose_word_is_repeated_more_often_than_can_be_counted(db: Database) -> None:
+    db.rows("SELECT add_collection('c')")
+    chunks = json.dumps([{"content": "# Ozone\n\n" + "ozone " * 300}])
+    db.rows("SELECT ingest_document('c', 'k', '', chunks => %s)", chunks)
+    for sealed in (False, True):
+        if sealed:
+            db.rows("SELECT lexical_seal('c')")
+        assert db.column("SELECT source_key FROM lexical_search('ozone', 10, '{c}')") == ["k"]
+
+
 def test_headings_that_are_given_and_words_made_anew(db: Database) -> None:
     db.rows("SELECT add_collection('c')")
     chunks = json.dumps([{"content": "Pumps\n\nOil daily.", "own_headings": "## Pumps"}])
