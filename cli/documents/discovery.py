@@ -84,7 +84,9 @@ def discover(
 def _walk(
     folder: Path, roots: Sequence[Path], follow_links: bool, problems: list[SourceProblem]
 ) -> Iterator[Path]:
-    """Yield regular files, Slack exports, and links that are left out, by name and deep.
+    """Yield files, Slack exports, and links that are left out, by name and deep.
+
+    Pipes, sockets and devices are yielded too, so that the report names them.
 
     A link to a folder within the roots is passed over: its files are found where they are.
     """
@@ -107,7 +109,7 @@ def _walk(
         folders[:] = [path.name for path in entered if _is_new(path, walked, follow_links)]
         for name in sorted(names):
             path = Path(parent, name)
-            if not name.startswith(".") and (path.is_file() or is_dangling(path)):
+            if not name.startswith(".") and (path.exists() or is_dangling(path)):
                 yield path
 
 

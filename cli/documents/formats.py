@@ -28,6 +28,7 @@ from pgblend.cli.documents.media_types import (
     IMAGE,
     JSON,
     JSONL,
+    MAP_START,
     MARKDOWN,
     MHT,
     PAGE_START,
@@ -52,7 +53,7 @@ FIRST_VERSION = 6
 
 # Exports of messages: a file gives many documents.
 SLACK, LINEAR, MBOX = "application/x-slack-export", "application/x-linear", "application/mbox"
-_EXPORT_VERSIONS = {LINEAR: 7, MBOX: 13, SLACK: 7}
+_EXPORT_VERSIONS = {LINEAR: 7, MBOX: 14, SLACK: 7}
 EXPORT_TYPES = {SLACK: "SLACK", LINEAR: "LINEAR", MBOX: "EMAIL"}
 PREFIXES = {SLACK: "slack", LINEAR: "linear", MBOX: "mail"}
 _MBOX_START = b"From "
@@ -222,16 +223,16 @@ _FORMATS = (
         "EMAIL",
         ".eml .emlx",
         _lazy("parse_mail", "parse_mail"),
-        version=12,
+        version=13,
         before=TEXT,
     ),
-    Format(OUTLOOK, "EMAIL", ".msg", _lazy("parse_outlook", "parse_outlook"), version=12),
+    Format(OUTLOOK, "EMAIL", ".msg", _lazy("parse_outlook", "parse_outlook"), version=13),
     Format(
         "text/calendar",
         "CALENDAR",
         ".ics",
         _lazy("parse_calendar", "parse_calendar"),
-        version=8,
+        version=9,
         before=TEXT,
     ),
     Format(
@@ -355,6 +356,8 @@ def media_type_of(path: PurePath, head: bytes) -> str:
         return found
     if suffix in _UNSUPPORTED:
         raise UnsupportedFormatError(f"unsupported format {suffix}", _MENDS.get(suffix, ""))
+    if suffix == ".mm" and MAP_START.match(head):
+        return XML
     if suffix in _BY_SUFFIX:
         named = _BY_SUFFIX[suffix].media_type
         return of_xml(head) if named == XML else named

@@ -99,6 +99,7 @@ class PageWriter:
     """Collects text; line ends asked for are written once text follows, and never doubled."""
 
     furniture: Furniture
+    drops_hidden: bool = False
     parts: list[str] = field(default_factory=list)
     depth: int = 0
     length: int = 0

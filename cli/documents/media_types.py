@@ -43,6 +43,8 @@ _NEWER = {".doc": DOCX, ".dot": DOCX, ".ppt": PPTX, ".pps": PPTX}
 _WITH_PAGES = frozenset((".doc", ".dot", ".ppt", ".pps", ".xls", ".xlt", ".rtf"))
 _SHEETS = frozenset((".xls", ".xlt", ".xlsx"))
 _ARCHIVE_START = b"PK\x03\x04"
+# FreeMind and Freeplane give their maps the suffix of Objective-C++.
+MAP_START = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml\b[^>]*>\s*)?<map\b")
 XML_START = re.compile(rb"(?:\xef\xbb\xbf)?\s*<\?xml\b")
 _XML_SHEETS = b"urn:schemas-microsoft-com:office:spreadsheet"
 _XML_WORD = re.compile(rb"mso-application\s+progid=\"Word|<w:wordDocument\b")

@@ -37,6 +37,7 @@ _FIELDS = (
 _PEOPLE = frozenset(("ORGANIZER", "ATTENDEE"))
 _TEXTS = ("DESCRIPTION", "COMMENT")
 _MARKS = re.compile(r"^(BEGIN|END):[ \t]*([\w-]+)[ \t]*$", re.IGNORECASE | re.MULTILINE)
+_NOT_UNDERSTOOD = ("no line of iCalendar", "mend it in the calendar, and export that again")
 _MAIL = re.compile(r"^mailto:", re.IGNORECASE)
 
 
@@ -64,7 +65,10 @@ def parse_calendar(data: bytes) -> Document:
         text=builder.text(),
         metadata=storable_value(metadata),
         headings=tuple(builder.headings),
-        left_out=tuple(LeftOut(name, FILE_WITHIN, SAVE_IT) for name in _files(entries)),
+        left_out=(
+            *(LeftOut(name, FILE_WITHIN, SAVE_IT) for name in _files(entries)),
+            *(LeftOut(line, *_NOT_UNDERSTOOD) for line in _faults(entries)),
+        ),
     )
 
 
@@ -88,6 +92,17 @@ def _files(entries: list[Component]) -> Iterator[str]:
             if params.get("ENCODING") == "BASE64":
                 name = params.get("FILENAME") or params.get("X-FILENAME") or "an attached file"
                 yield storable_text(str(name))
+
+
+def _faults(entries: list[Component]) -> Iterator[str]:
+    """Yield what of entries cannot be read, nor stands as it is written in the text."""
+    for entry in entries:
+        summary = _plain(entry.get("SUMMARY")) or "No subject"
+        if "RRULE" in entry and not entry["RRULE"]:
+            yield f"RRULE of {summary}"
+        for key, message in entry.errors:
+            if not (key and entry.get(key)):
+                yield storable_text(f"{key or 'a line'} of {summary} ({message})")
 
 
 def _about(entry: Component) -> str:

@@ -76,6 +76,8 @@ _TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)")
 _MAX_DEPTH = 10_000
 # Deeper elements are not looked at as menus: each look goes through all that is in them.
 _DEEPEST_MENU = 60
+# How mails hide the words that mailboxes show beside the subject.
+_HIDDEN = re.compile(r"(?:^|;)\s*display\s*:\s*none\b", re.IGNORECASE)
 _SHADOW = ("shadowrootmode", "shadowroot")
 # Fields whose value a reader sees, else what stands there until one is typed.
 _SHOWN_FIELDS = frozenset(
@@ -121,13 +123,13 @@ def parse_html(source: str) -> tuple[str, str, tuple[Heading, ...]]:
     return page.text, page.title, page.headings
 
 
-def parse_page(source: str) -> HtmlPage:
-    """Return what a page says."""
+def parse_page(source: str, is_mail: bool = False) -> HtmlPage:
+    """Return what a page says; what a mail hides stays hidden, since no script runs in it."""
     _check_depth(source)
     source = _NAVIGATION_PANEL.sub("", source) if "avigation Panel" in source else source
     source = _ended(source) if _XML.match(source[:_HEAD_CHARACTERS].lstrip()) else source
     tree = LexborHTMLParser(source)
-    writer = PageWriter(Furniture(tree))
+    writer = PageWriter(Furniture(tree), drops_hidden=is_mail)
     if tree.root is not None:
         _write(tree.root, writer)
     writer.place_images()
@@ -213,6 +215,8 @@ def _is_left_out(node: LexborNode, tag: str, writer: PageWriter) -> bool:
     """Whether an element is not seen, or is not what the page is about."""
     if tag in _DROPPED:
         return not _is_shadow(node, tag)
+    if writer.drops_hidden and _HIDDEN.search(node.attributes.get("style") or ""):
+        return True
     if tag == "button":
         return is_control(node.text())
     if tag == "title":

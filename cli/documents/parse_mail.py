@@ -30,7 +30,7 @@ from pgblend.cli.documents.document import (
     storable_text,
 )
 from pgblend.cli.documents.mail_containers import is_encrypted, is_tnef, read_tnef, signed_mail
-from pgblend.cli.documents.parse_html import parse_html
+from pgblend.cli.documents.parse_html import parse_page
 
 # The parts of a mail, in their order: what is its text, what is attached, what cannot be read.
 
@@ -348,7 +348,7 @@ def unflowed(text: str, joins: bool) -> str:
 def shown_text(text: str, kind: str) -> str:
     """Return a text without the marks of its kind."""
     if kind in _PAGES:
-        return parse_html(text)[0]
+        return parse_page(text, is_mail=True).text
     if kind == "text/rtf":
         return str(rtf_to_text(text, errors="replace"))
     if kind in ("text/enriched", "text/richtext"):

@@ -162,7 +162,7 @@ class Sources:
                 yield from self._conversations(file, SLACK, parse_slack(export))
             return
         if not path.is_file():
-            raise UnsupportedFormatError("unsupported format: not a regular file")
+            raise UnsupportedFormatError("unsupported format: a pipe, socket or device, no file")
         with open_file(path, self._roots) as stream:
             media_type = media_type_of(path, stream.read(SNIFFED_BYTES))
             stream.seek(0)

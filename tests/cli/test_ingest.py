@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import socket
 import string
 import subprocess
 import sys
@@ -271,9 +272,12 @@ def test_unreadable_and_broken_files_are_reported_and_the_rest_goes_on(ingest, f
 
 def test_special_files_do_not_block(ingest, folder):
     os.mkfifo(folder / "pipe")
-    assert counts(ingest(folder)[1]) == {"added": 4}
+    socket.socket(socket.AF_UNIX).bind(str(folder / "socket"))
+    _, report, stderr = ingest(folder)
+    assert counts(report) == {"added": 4, "skipped": 2}
+    assert f"a pipe, socket or device, no file: {folder / 'pipe'}, {folder / 'socket'}" in stderr
     code, _, stderr = ingest(folder / "pipe")
-    assert (code, "not a regular file" in stderr) == (1, True)
+    assert (code, "a pipe, socket or device" in stderr) == (1, True)
 
 
 def test_missing_path(ingest, connection, folder):

@@ -446,6 +446,8 @@ OTHER_FORMS = [
     part("text/watch-html", "<b>Three</b>"),
     part("text/html", "<p>Three replies.</p>"),
 ]
+PREHEADER = "<div style='color:#fff;Display : none !important'>Read <b>now</b></div>"
+REPLIES = ("Three replies.", [])
 SAID = "Feedback-Type: abuse\nUser-Agent: Mill/1"
 FORWARDED = base64.b64encode(b"Subject: An offer\n\nUntil Whitsun.").decode()
 
@@ -456,6 +458,7 @@ FORWARDED = base64.b64encode(b"Subject: An offer\n\nUntil Whitsun.").decode()
         (sent("mixed", *INVITED), "You are invited.", ["invite.ics"]),
         (sent("alternative", *OTHER_FORMS), "Three replies.", []),
         (sent("alternative", OTHER_FORMS[1]), "Three replies.", []),
+        (sent("related", part("text/html", f"{PREHEADER}<p>Three replies.</p>")), *REPLIES),
         (sent("report", part("message/feedback-report", SAID)), SAID, []),
         (sent("report", part("message/disposition-notification", SAID)), SAID, []),
         (sent("report", part("text/rfc822-headers", "Subject: Lost")), "Subject: Lost", []),
@@ -476,7 +479,15 @@ FORWARDED = base64.b64encode(b"Subject: An offer\n\nUntil Whitsun.").decode()
         (f"{HEAD}Content-Type: text/plain; charset=utf-8\n\nA\0b".encode(), "A\ufffdb", []),
     ],
     ids=[
-        *("invitation", "other forms", "another form alone", "complaint", "receipt", "headers"),
+        *(
+            "invitation",
+            "other forms",
+            "another form alone",
+            "hidden",
+            "complaint",
+            "receipt",
+            "headers",
+        ),
         *("mail in base64", "resource fork", "NUL"),
     ],
 )

@@ -220,6 +220,9 @@ def test_letters_of_facebook_are_those_that_were_meant():
         ("a.xml", b'<?xml version="1.0"?><?mso-application progid="Word.Document"?>', DOCX),
         ("a.xml", b"<?xml version='1.0'?><a/>", XML),
         ("map.unknown", b"<?xml version='1.0'?><map/>", XML),
+        ("thoughts.mm", b"<map version='1.0.1'>", XML),
+        ("thoughts.mm", b"<?xml version='1.0'?>\n<map>", XML),
+        ("view.mm", b"#import <map>", "text/x-source"),
         ("a.txt", b"{\\rtf1", TEXT),
     ],
 )  # fmt: skip

@@ -164,6 +164,18 @@ def test_a_calendar_says_when_where_who_and_what_for():
     assert "2026-06-01" in task.text
 
 
+def test_what_is_no_calendar_s_line_is_told():
+    lines = "SUMMARY:Ebb\nRRULE:EVERY SECOND TUESDAY\nGEO:the quay\nHull at noon\nDTSTART:soon"
+    document = parse_calendar(
+        f"BEGIN:VCALENDAR\nBEGIN:VEVENT\n{lines}\nEND:VEVENT\nEND:VCALENDAR".encode()
+    )
+    assert document.text == "Ebb\n\nWhen: soon"
+    rule, place, line = (each.part for each in document.left_out)
+    assert rule == "RRULE of Ebb"
+    assert "the quay" in place
+    assert "Hull at noon" in line
+
+
 @pytest.mark.parametrize("order", ["", "<itemref idref='b'/>", "<itemref idref='b'/>" * 2])
 def test_a_book_is_read_whole_without_its_container_and_order(order: str) -> None:
     page = "<item id='{0}' href='{0}.html' media-type='text/html' {1}/>".format
