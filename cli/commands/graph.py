@@ -50,6 +50,14 @@ _STAGE = """
     CREATE TEMP TABLE link_stage (
         place integer, source_key text, target text, edge_type text, weight real, metadata jsonb)
 """
+_DANGLING = """
+    SELECT count(DISTINCT l.id) FROM pg_temp.link_stage AS s
+    INNER JOIN pgblend_data.document AS d ON d.source_key = s.source_key
+    INNER JOIN pgblend_data.collection AS c ON c.id = d.collection_id
+    INNER JOIN pgblend_data.link AS l ON l.document_id = d.id AND l.origin = 'data'
+        AND (l.target, l.edge_type) = (s.target, s.edge_type)
+    WHERE c.name = normalize(%(collection)s::text) AND l.target_document_id IS NULL
+"""
 
 
 @click.group()
@@ -282,6 +290,10 @@ def import_links(
             "SELECT * FROM pgblend._import_links(%(collection)s::text)",
             {"collection": collection},
         )
+        if done["dangling"]:
+            # Without PL/Python links are led to their documents by a statement of its own.
+            connection.execute("SELECT blend.resolve_links(%s)", [collection])
+            done["dangling"] = fetch_value(connection, _DANGLING, {"collection": collection})
         connection.execute("DROP TABLE pg_temp.link_stage")
     if output_format == "json":
         output.echo_json(done)

@@ -196,22 +196,28 @@ class Outside:
         return self.run(statement, types, *values)
 
     def send_model(self, task: str, question: str, space: str | None, ms: int) -> Mapping[str, Any]:
-        """Send a question to the model gateway from this process.
-
-        PGBLEND_GATEWAY_URL names another address than the setting. The token is that of
-        PGBLEND_GATEWAY_TOKEN, or of a file in the folder of this account's state.
-        """
+        """Send a question to the model gateway from this process (gateway_call)."""
         (row,) = self.run(_MODEL_REQUEST, _MODEL_TYPES, task, question, space, ms)
         request: dict[str, Any] = json.loads(row["request"])
         if "problem" in request:
             return request
-        request["url"] = os.environ.get("PGBLEND_GATEWAY_URL") or request["url"]
-        if request["url"] is None:
+        if (call := self.gateway_call(request)) is None:
             return NO_GATEWAY
-        request["data_directory"] = str(platformdirs.user_state_path("pgblend", ensure_exists=True))
         key = str(uuid4())
-        self.kept("calls")[key] = GatewayCall(self, request)
+        self.kept("calls")[key] = call
         return {"call": key}
+
+    def gateway_call(self, request: dict[str, Any]) -> GatewayCall | None:
+        """Send a request to the model gateway from this process; None where none is set.
+
+        PGBLEND_GATEWAY_URL names another address than the setting. The token is that of
+        PGBLEND_GATEWAY_TOKEN, or of a file in the folder of this account's state.
+        """
+        url = os.environ.get("PGBLEND_GATEWAY_URL") or request["url"]
+        if url is None:
+            return None
+        folder = str(platformdirs.user_state_path("pgblend", ensure_exists=True))
+        return GatewayCall(self, request | {"url": url, "data_directory": folder})
 
     def answer(
         self,

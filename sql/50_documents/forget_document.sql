@@ -3,7 +3,8 @@
 -- The lexical index of its collection is made anew, so that no segment and no vocabulary has its
 -- words: in a large collection that takes minutes. Answers of models about its passages go too,
 -- but where another document has the same passage. 55P03 where another session seals; an error
--- where the index cannot be made anew: then nothing is deleted.
+-- where the index cannot be made anew: then nothing is deleted. Without PL/Python the index stays
+-- as it is, which is told: lexical_rebuild is another statement there.
 CREATE OR REPLACE FUNCTION blend.forget_document(document_id bigint)
 RETURNS TABLE (place text, gone text)
 LANGUAGE plpgsql
@@ -13,6 +14,7 @@ DECLARE
     facts record;
     kept record;
     kept_judgements bigint;
+    is_indexed CONSTANT boolean := to_regproc('pgblend._told') IS NULL;
 BEGIN
     SELECT f.* INTO facts FROM pgblend._document_facts(document_id) AS f;
     SELECT t.* INTO kept FROM pgblend._forget_text(document_id) AS t;
@@ -29,10 +31,11 @@ BEGIN
         ('entities', CASE WHEN kept.kept_entities IS NULL
             THEN 'when pgblend worker has looked, but for those that other passages name'
             ELSE format('now, but for %s that other passages name', kept.kept_entities) END),
-        ('segments of the lexical index', 'now'),
+        ('segments of the lexical index', CASE WHEN is_indexed THEN 'now'
+            ELSE 'with the next lexical_rebuild' END),
         ('vocabulary', CASE kept.kept_words WHEN 0 THEN 'now' ELSE format(
-            '%s words with the next lexical_rebuild: a session adds passages now',
-            kept.kept_words) END),
+            '%s words with the next lexical_rebuild%s', kept.kept_words,
+            CASE WHEN is_indexed THEN ': a session adds passages now' ELSE '' END) END),
         ('memory of sessions', 'at their next search of the collection, or their end'),
         ('caches of the gateway',
             'vectors, by digests of their texts: when others take their place, or it ends'),
@@ -83,7 +86,8 @@ BEGIN
         AND NOT EXISTS (
             SELECT FROM pgblend_data.chunk AS h
             WHERE h.collection_id = x.collection_id AND h.content_hash = x.content_hash);
-    rebuilt := CASE WHEN pgblend._check_can_index()
+    -- A door would have the index made before this statement, from the text as well.
+    rebuilt := CASE WHEN to_regproc('pgblend._told') IS NULL AND pgblend._check_can_index()
         THEN pgblend._index_collection(forgotten.collection_id, 'rebuild', 1) ELSE 0 END;
     IF rebuilt IS NULL THEN
         RAISE EXCEPTION 'the lexical index of collection "%" could not be made anew', collection

@@ -47,7 +47,9 @@ DECLARE
         jsonb_strip_nulls(jsonb_build_object(
             'model', model, 'input', jsonb_build_array(pgblend._probe_text()),
             'dimensions', dimensions)),
-        timeout_ms) || jsonb_build_object('data_directory', current_setting('data_directory')));
+        timeout_ms) || jsonb_build_object('data_directory', (
+            -- NULL for an owner who may not know it: there the program is outside, and has its own.
+            SELECT s.setting FROM pg_catalog.pg_settings AS s WHERE s.name = 'data_directory')));
 BEGIN
     IF outcome ? 'answer' THEN
         outcome := pgblend._checked_vectors(outcome -> 'answer', 1, NULL);

@@ -25,6 +25,7 @@ from pgblend.plpy.base.session import UserError, keep_value
 from pgblend.plpy.graph.link_rows import checked_links
 from pgblend.plpy.graph.link_targets import link_target
 from pgblend.plpy.lexical.records import pack_chunks
+from pgblend.plpy.models.gateway import NO_GATEWAY
 from pgblend.sql.outside import CLOCK, EFFECTS, PLAIN, Column, Routine, routines
 
 _log = logging.getLogger(__name__)
@@ -151,7 +152,8 @@ class ProgramAnswers:
         except (GoneError, NotAllowedError):
             raise
         except Exception as error:
-            _log.exception("%s failed", name)
+            # Also of a call that was gathered with unknown values and is never made.
+            _log.info("%s failed", name, exc_info=True)
             answer["error"] = {"message": f"{name} failed: {error!r}", "sqlstate": "XX000"}
         answer["warnings"] = db.warnings[before:]
         del db.warnings[before:]
@@ -219,6 +221,12 @@ def _answered(
     return [json.dumps(sent)]
 
 
+def _posted(db: SessionDatabase, request: str) -> list[Any]:
+    """Return what the model gateway answers to a request of this process."""
+    call = db.gateway_call(json.loads(request))
+    return [json.dumps(NO_GATEWAY if call is None else call.answer())]
+
+
 _ASKED_BY = """
     SELECT pgblend._asking_role() AS role, blend.get_setting('log_queries') #>> '{}' AS queries,
         blend.get_setting('log_address') #>> '{}' AS address
@@ -250,10 +258,12 @@ def _rebuilt(db: SessionDatabase, collection_id: int) -> list[Any]:
     return [made[0]["chunks"]]
 
 
-# What stands in the place of routines whose stand-ins have bodies of their own (sql/outside.py).
+# What stands in the place of routines' bodies: those of stand-ins of their own, and what this
+# process knows itself, such as where its gateway is.
 _PURE: dict[str, Callable[..., list[Any]]] = {
     "pgblend._chunk_index": _packed,
     "pgblend._insert_links": _meant,
+    "pgblend._post_to_gateway": _posted,
     "pgblend._rebuild_segments": _rebuilt,
     "pgblend._request_model": _answered,
     "pgblend._report_search": _reported,
