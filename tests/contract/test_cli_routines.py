@@ -47,6 +47,7 @@ ROUTINES = {
     },
     "eval learn": {"_known_documents"},
     "the door of SQL clients": {
+        "_post_to_gateway",
         *("_chunk_index", "_claim_index", "_drop_index", "_insert_links", "_rebuild_segments"),
         *("_asking_role", "_report_search", "_request_model", "_seal_all_missing", "_seal_batch"),
         "_send_report",
