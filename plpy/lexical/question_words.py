@@ -18,6 +18,7 @@ OF_CONFIGURATION = {
     "danish": "hvem hvad hvor hvornår hvorfor hvordan hvilken hvilket hvilke hvis hvorhen hvorfra",
     "dutch": "wie wat waar wanneer waarom hoe welk welke hoeveel wiens waarheen waarmee waarvoor",
     "english": "who whom whose what which when where why how whether",
+    "esperanto": "kiu kiun kiuj kiujn kio kion kia kian kiaj kies kiam kie kien kiel kial kiom ĉu",
     "estonian": "kes keda kelle mis mida millal kus kuhu kust miks kuidas kui mitu milline",
     "finnish": "kuka ketkä mikä mitkä mitä missä mistä mihin minne milloin koska miksi miten"
     " kuinka kumpi millainen kenen",

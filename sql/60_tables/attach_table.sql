@@ -138,6 +138,13 @@ BEGIN
             USING HINT = format('After changes, or every hour: pgblend table fill %s',
                 wanted.relation);
     END IF;
+    IF wanted.rights_column IS NULL AND EXISTS (
+        SELECT FROM pg_catalog.pg_class AS c WHERE c.oid = wanted.relation AND c.relrowsecurity)
+    THEN
+        RAISE WARNING 'row security of % does not come along: whoever may read "%" finds all rows',
+            wanted.relation, collection_name
+            USING HINT = 'Name a column that says who may read a row: rights_column => …';
+    END IF;
     PERFORM pgblend._tell_vectors(wanted, filled, coalesce(probe, true));
     RETURN NEXT;
 END;

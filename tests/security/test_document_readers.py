@@ -420,6 +420,18 @@ def test_a_table_without_rights_has_no_readers(db: Database) -> None:
     assert error.sqlstate == "0A000"
 
 
+def test_row_security_that_does_not_come_along_is_told(db: Database) -> None:
+    db.rows("CREATE TABLE public.paid (id integer PRIMARY KEY, body text, readers text[])")
+    db.rows("ALTER TABLE public.paid ENABLE ROW LEVEL SECURITY")
+    attach = "SELECT attach_table('public.paid', '{body}', collection => 'paid'%s)"
+    db.warnings()
+    db.rows(attach % ", rights_column => 'readers'")
+    assert db.warnings() == []
+    db.rows(attach % "")
+    (told,) = db.warnings()
+    assert told.startswith('row security of paid does not come along: whoever may read "paid"')
+
+
 def test_the_digest_of_readers_is_nobody_s_to_try(house: Database, roles: dict[str, str]) -> None:
     """Who reads a document cannot find out by trying names who else does."""
     house.rows("SELECT set_document_readers('house', 'salary.md', ARRAY['group:hr'])")
