@@ -301,3 +301,7 @@ silent
     assert "It is 4.2 of the ship,  of all." in document.text
     assert "silent" not in document.text
     assert "said" in document.text
+
+
+def test_bullets_of_asciidoc_are_as_deep_as_their_marks() -> None:
+    assert parse_asciidoc(b"* a\n** b\n*** c\n- d\n").text == "- a\n  - b\n    - c\n- d\n"
