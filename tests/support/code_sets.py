@@ -149,11 +149,14 @@ def ndcg(
     for key, question in code.questions.items():
         for profile, values in zip(profiles, found, strict=True):
             rows = connection.execute(
-                "SELECT chunk_id, source_key FROM blend.hybrid_search("
+                "SELECT chunk_id, source_key, degraded FROM blend.hybrid_search("
                 "%s, 30, ARRAY[%s], profile => %s)",
                 [question, collection, profile],
             ).fetchall()
-            values.append(_gain([(name, *spans[chunk]) for chunk, name in rows], code.answers[key]))
+            if lacking := {problem for *_, problems in rows for problem in problems}:
+                raise RuntimeError(f"{question!r} by {profile}: {lacking}: nothing is measured so")
+            passages = [(name, *spans[chunk]) for chunk, name, _ in rows]
+            values.append(_gain(passages, code.answers[key]))
     return found
 
 
