@@ -22,8 +22,8 @@ BEGIN
         RAISE EXCEPTION 'documents of "%" have no readers of their own: it follows a table, or the '
             'database has shards', target.name
             USING ERRCODE = '0A000',
-            HINT = 'Name the readers of rows in a column: attach_table(…, rights_column => …). Or put '
-                'the documents into a collection of their own, and grant that: grant_collection.';
+            HINT = 'Name the readers of rows in a column: rights_column of attach_table. Or put the '
+                'documents into a collection of their own, and grant that: grant_collection.';
     END IF;
     keys := ARRAY(
         SELECT DISTINCT pgblend._reader_key(r.name) AS key FROM unnest(readers) AS r (name)

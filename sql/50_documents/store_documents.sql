@@ -76,6 +76,13 @@ AS $function$
 DECLARE
     places bigint[];
 BEGIN
+    IF readers IS NULL
+        AND NOT EXISTS (SELECT FROM pgblend_data.collection AS c WHERE c.parent_id = target.id)
+    THEN
+        RETURN QUERY SELECT s.* FROM pgblend._store_documents(
+            target, documents, contents, chunks, links) AS s;
+        RETURN;
+    END IF;
     IF readers IS NOT NULL THEN
         places := pgblend._place_documents(
             target, ARRAY(
@@ -83,11 +90,7 @@ BEGIN
                 ORDER BY g.ordinality),
             readers);
     END IF;
-    IF readers IS NOT NULL
-        OR EXISTS (SELECT FROM pgblend_data.collection AS c WHERE c.parent_id = target.id)
-    THEN
-        PERFORM pgblend._lock_compartments(target.id, false);
-    END IF;
+    PERFORM pgblend._lock_compartments(target.id, false);
     RETURN QUERY
     SELECT s.* FROM pgblend._store_placed(target, documents, contents, chunks, links, places) AS s;
 END;
