@@ -116,13 +116,6 @@ DECLARE
     home record;
     own pgblend_data.collection;
 BEGIN
-    IF places IS NULL
-        AND NOT EXISTS (SELECT FROM pgblend_data.collection AS c WHERE c.parent_id = target.id)
-    THEN
-        RETURN QUERY SELECT s.* FROM pgblend._store_documents(
-            target, documents, contents, chunks, links) AS s;
-        RETURN;
-    END IF;
     homes := pgblend._compartments(target.id);
     FOR home IN
         SELECT

@@ -68,6 +68,8 @@ VOLATILE PARALLEL UNSAFE
 AS $function$
 DECLARE
     homes bigint[];
+    documents pgblend_data.document[];
+    contents text[];
 BEGIN
     IF EXISTS (SELECT FROM unnest(rows) AS r WHERE num_nulls(r.readers) = 0)
         OR EXISTS (SELECT FROM pgblend_data.collection AS c WHERE c.parent_id = target.id)
@@ -85,18 +87,21 @@ BEGIN
     USING stored AS s
     WHERE d.id = s.id AND s.source_key <> ALL(ARRAY(SELECT r.key FROM unnest(rows) AS r));
     IF cardinality(rows) > 0 THEN
-        PERFORM pgblend._store_placed(
-            target,
-            ARRAY(
-                SELECT ROW(
-                    NULL, target.id, pgblend._bucket(target.id, r.key), r.key,
-                    pgblend._uncontrolled(r.uri), pgblend._uncontrolled(r.title),
-                    pgblend._document_language(target.text_search_config, r.title, r.content),
-                    NULL, pgblend._uncontrolled_json(r.metadata), NULL, NULL,
-                    encode(sha256(convert_to(r.content, 'UTF8')), 'hex'), r.modified_at,
-                    NULL)::pgblend_data.document
-                FROM unnest(rows) AS r),
-            ARRAY(SELECT r.content FROM unnest(rows) AS r), NULL, NULL, homes);
+        documents := ARRAY(
+            SELECT ROW(
+                NULL, target.id, pgblend._bucket(target.id, r.key), r.key,
+                pgblend._uncontrolled(r.uri), pgblend._uncontrolled(r.title),
+                pgblend._document_language(target.text_search_config, r.title, r.content),
+                NULL, pgblend._uncontrolled_json(r.metadata), NULL, NULL,
+                encode(sha256(convert_to(r.content, 'UTF8')), 'hex'), r.modified_at,
+                NULL)::pgblend_data.document
+            FROM unnest(rows) AS r);
+        contents := ARRAY(SELECT r.content FROM unnest(rows) AS r);
+        IF homes IS NULL THEN
+            PERFORM pgblend._store_documents(target, documents, contents, NULL, NULL);
+        ELSE
+            PERFORM pgblend._store_placed(target, documents, contents, NULL, NULL, homes);
+        END IF;
     END IF;
 END;
 $function$;
