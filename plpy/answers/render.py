@@ -218,7 +218,7 @@ def _check_room(request: Mapping[str, Any], fixed: int, overheads: Mapping[int, 
             for chunk in request["chunks"]
             if chunk["chunk_id"] in hits and chunk["content"].strip()
         ),
-        default=0,
+        default=1,
     )
     if most <= fixed:
         raise UserError(

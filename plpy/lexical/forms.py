@@ -192,8 +192,8 @@ _OF_DIGITS = (rb",(?<=0,)(?=0)", rb"'(?<=0')(?=0)", rb"_(?<=0_)(?=0)")
 _OTHER_FORMS = (*_INNER_PARTS, rb"\.(?=[aA0_])", *_OF_DIGITS, rb"\x00")
 # The same, where it is enough to know that there is any.
 _OTHER_FORM_SIGNS = (
-    *(b"aA", b"0Aa", b"AAaa", b"a0", b"A0", b".a", b".A", b".0", b"._"),
-    *(b"0,0", b"0'0", b"0_0", b"\x00"),
+    *_HUMPS,
+    *(b".a", b".A", b".0", b"._", b"0,0", b"0'0", b"0_0", b"\x00"),
 )
 # How a number with a unit may begin.
 _NUMBER = rb"0(?= {0,2}[aA])"

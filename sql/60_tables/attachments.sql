@@ -47,14 +47,15 @@ BEGIN
     INSERT INTO pgblend_data.attached_table (
         relation, table_name, collection_id, made_collection, key_columns, text_columns,
         title_column, metadata_columns, uri_column, modified_column, tenant_column, rights_column,
-        row_filter, filter_columns, text_format, embedding_column, space, embed_long_rows, table_owner, row_level, is_view,
-        shape, key_of, relevant, foreign_keys, partitions)
+        row_filter, filter_columns, text_format, embedding_column, space, embed_long_rows,
+        table_owner, row_level, is_view, shape, key_of, relevant, foreign_keys, partitions)
     VALUES (
         wanted.relation, wanted.table_name, wanted.collection_id, wanted.made_collection,
         wanted.key_columns, wanted.text_columns, wanted.title_column, wanted.metadata_columns,
-        wanted.uri_column, wanted.modified_column, wanted.tenant_column,
-        wanted.rights_column, wanted.row_filter, wanted.filter_columns, wanted.text_format, wanted.embedding_column, wanted.space,
-        coalesce(wanted.embed_long_rows, false), wanted.table_owner, wanted.row_level, wanted.is_view,
+        wanted.uri_column, wanted.modified_column, wanted.tenant_column, wanted.rights_column,
+        wanted.row_filter, wanted.filter_columns, wanted.text_format, wanted.embedding_column,
+        wanted.space, coalesce(wanted.embed_long_rows, false), wanted.table_owner,
+        wanted.row_level, wanted.is_view,
         pgblend._table_shape(wanted.relation), how.key_of, how.relevant,
         pgblend._foreign_key_names(wanted.relation), wanted.partitions)
     RETURNING id INTO wanted.id;

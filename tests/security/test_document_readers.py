@@ -408,6 +408,9 @@ def test_wrong_readers_of_a_row_store_nothing(papers: Database) -> None:
     for call, state in calls.items():
         error = papers.error(f"SELECT {call}")
         assert (error.sqlstate, bool(error.message_hint)) == (state, True), call
+    beside = "'readers', embedding_column => 'body', embedding_model => 'm'"
+    error = papers.error("SELECT " + ATTACHED.replace("'readers'", beside))
+    assert str(error.message_primary).startswith("rights_column stands beside embedding_column")
     assert papers.value("SELECT rows_filled FROM " + ATTACHED) == len(PAGES)
 
 

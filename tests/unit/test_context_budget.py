@@ -113,6 +113,11 @@ def test_a_budget_that_nothing_fits_into_is_an_error(shape: str) -> None:
     assert ask(chunks, [0], shape, max_tokens=least)["parts"]
     assert ask(chunks, [0], shape, max_tokens=least - 1)["parts"] == []
     assert ask([], [], "json", max_tokens=1)["parts"] == []
+    if shape == "messages":
+        with pytest.raises(UserError) as problem:
+            ask([], [], shape, max_tokens=1)
+        (least,) = map(int, re.findall(r"Say at least (\d+)", str(problem.value.hint)))
+        assert ask([], [], shape, max_tokens=least)["parts"] == []
 
 
 def test_pieces_are_lines_and_parts_of_long_ones() -> None:

@@ -7,7 +7,7 @@ from html import unescape
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pgblend.plpy.lexical.forms import word_form
+from pgblend.plpy.lexical.forms import changes, is_own_form, odd_signs, word_form
 from pgblend.plpy.lexical.placed import PlacedPage, placed_form
 from pgblend.plpy.lexical.snippets import (
     MOST,
@@ -91,6 +91,12 @@ def test_beginnings_leave_out_no_match(content: str, query: str) -> None:
         for keeps in (True, False)
     )
     assert first == other
+
+
+@given(TEXTS | st.text("aAbB019 .,'_-", max_size=12), st.sampled_from(["english", "turkish"]))
+def test_a_glance_at_a_form_sees_what_changes_it(text: str, config: str) -> None:
+    changed = odd_signs(text) or next(changes(text, config), None) is not None
+    assert is_own_form(text, config) == (not changed)
 
 
 def test_words_outside_the_part_are_not_in_the_snippet() -> None:
