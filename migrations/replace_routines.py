@@ -40,6 +40,20 @@ _MAY_WRITE_PYTHON = text("""
 """)
 
 
+# A role that is no superuser fixes a parameter of an extension (spelling.sql) once it is loaded.
+_LOAD_TRIGRAMS = """
+    DO $$ DECLARE called text; BEGIN
+        FOR called IN
+            SELECT format('SELECT %I.similarity(text ''x'', text ''x'')', n.nspname)
+            FROM pg_extension AS e INNER JOIN pg_namespace AS n ON n.oid = e.extnamespace
+            WHERE e.extname = 'pg_trgm'
+        LOOP
+            EXECUTE called;
+        END LOOP;
+    END $$
+"""
+
+
 def runs_inside(connection: Connection) -> bool:
     """Tell whether the program runs in the server, by PL/Python, or outside of it.
 
@@ -81,6 +95,7 @@ def replace_routines(
     """
     made = script or ""
     if outside or not runs_inside(connection):
+        execute_script(connection, _LOAD_TRIGRAMS)
         made, previous = with_stand_ins(made), previous and with_stand_ins(previous)
     objects, access, rights = made.partition(ACCESS)
     before = _rows(connection, previous) if previous else {}
@@ -116,7 +131,8 @@ def differs(connection: Connection, script: str) -> bool:
 
 def _installed(connection: Connection, script: str) -> str:
     """Return the digests of a script and of the sources that its routines have in the database."""
-    names = created_names(script, "FUNCTION", "PROCEDURE")
+    made = script if runs_inside(connection) else with_stand_ins(script)
+    names = created_names(made, "FUNCTION", "PROCEDURE")
     sources = connection.execute(_SOURCES, {"names": names}).scalar() or ""
     return f"{digest(script)} {digest(sources)}"
 

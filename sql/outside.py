@@ -6,6 +6,7 @@ routine, so that all which calls it is created as inside. It returns what a clie
 the answer from the routine's own body, which `routines` reads.
 """
 
+import hashlib
 import json
 import re
 from collections.abc import Collection, Iterator
@@ -16,6 +17,7 @@ from typing import NamedTuple
 
 from pgblend.plpy.lexical import forms, words
 from pgblend.plpy.lexical import split_text as split
+from pgblend.sql.program import program_text, with_program
 
 _ROUTINE = re.compile(
     r"^(CREATE OR REPLACE FUNCTION (pgblend\.\w+)\(((?:(?!^CREATE )[^$])*?)\)"
@@ -207,7 +209,22 @@ def with_stand_ins(script: str) -> str:
     made = _ROUTINE.sub(stand_in, script)
     if "LANGUAGE plpython3u" in made:
         raise RuntimeError("a PL/Python routine is written in a form that has no stand-in")
-    return f"{_FIXED.sub('', made)}\n{_text('outside.plpgsql')}{_GRANTS}"
+    only = _text("outside.plpgsql").replace("#bodies", _digest(script))
+    return f"{_FIXED.sub('', made)}\n{only}{_GRANTS}"
+
+
+@cache
+def body_digest() -> str:
+    """Return the sha256 of the bodies that a client runs, and of the program that these load."""
+    from pgblend.sql import source_objects
+
+    program = program_text()
+    return _digest("\n".join(with_program(one.text, program) for one in source_objects()))
+
+
+def _digest(script: str) -> str:
+    bodies = sorted((found[2], found[6]) for found in _ROUTINE.finditer(script))
+    return hashlib.sha256(json.dumps(bodies).encode()).hexdigest()
 
 
 @cache

@@ -77,12 +77,6 @@ def _loader() -> str:
     return (folder / "load_program.txt").read_text(encoding="utf-8")
 
 
-@cache
-def program_digest() -> str:
-    """Return the sha256 of the program's text, as routines have it."""
-    return _digest(program_text())
-
-
 @lru_cache(maxsize=1)  # each of hundreds of bodies has it
 def _digest(program: str) -> str:
     return hashlib.sha256(program.encode()).hexdigest()

@@ -11,11 +11,19 @@ PROGRAM_LANGUAGE = """
     INNER JOIN pg_catalog.pg_language AS l ON l.oid = p.prolang
     WHERE p.proname = '_load_program'
 """
-# The sha256 of the program that the routines were made for.
-PROGRAM_DIGEST = """
-    SELECT pg_catalog.encode(pg_catalog.sha256(
-        pg_catalog.convert_to(pgblend._program(), 'UTF8')), 'hex')
+# The digest of what answers a server's stand-ins (sql/outside.py), as they tell it.
+PROGRAM_DIGEST = r"""
+    SELECT (pg_catalog.regexp_match(p.prosrc, $$'program', '(\w+)'$$))[1]
+    FROM pg_catalog.pg_proc AS p
+    INNER JOIN pg_catalog.pg_namespace AS n ON n.oid = p.pronamespace AND n.nspname = 'pgblend'
+    WHERE p.proname = '_told'
 """
+OTHER_PROGRAM = (
+    "the program of this pgblend is not the one that the database's routines are made for"
+)
+HOW_TO_MATCH = (
+    "use the pgblend that migrated it, or bring the database to this one: pgblend migrate up"
+)
 _MADE_ANEW = (
     "take its documents out by pgblend migrate dump FOLDER, make a new database (createdb NAME, "
     "or: pgblend up --data-dir FOLDER), and ingest them there"
@@ -60,16 +68,11 @@ def unreleased_tables(revision: str) -> UserError:
 
 
 def check_program(digest: str) -> None:
-    """Refuse routines of another program than the one that this process would run for them."""
-    from pgblend.sql.program import program_digest  # few commands need it
+    """Refuse stand-ins of another program than the one that this process would answer them with."""
+    from pgblend.sql.outside import body_digest  # few commands need it
 
-    if digest != program_digest():
-        raise UserError(
-            "the program of this pgblend is not the one that the database's routines are made for",
-            hint="use the pgblend that migrated it, or bring the database to this one: "
-            "pgblend migrate up",
-            exit_code=ExitCode.DATABASE,
-        )
+    if digest != body_digest():
+        raise UserError(OTHER_PROGRAM, hint=HOW_TO_MATCH, exit_code=ExitCode.DATABASE)
 
 
 def check_revision(found: str, *, is_extension: bool = False) -> None:

@@ -19,6 +19,7 @@ from psycopg.pq import ExecStatus
 
 from pgblend.cli.base.database import connect
 from pgblend.cli.main import cli
+from pgblend.sql.outside import body_digest
 from support.certificates import certificate
 from support.database import Database
 from support.door import door_to
@@ -171,7 +172,8 @@ FORGED = """
 def test_only_stand_ins_are_answered(client: Database) -> None:
     client.connection.execute(FORGED.encode(), prepare=False)
     call = ["pgblend._nearest_names", "abc", ["abd"]]
-    needed = json.dumps({"call": call, "settings": {"role": client.value("SELECT current_user")}})
+    settings = {"role": client.value("SELECT current_user")}
+    needed = json.dumps({"call": call, "program": body_digest(), "settings": settings})
     with pytest.raises(psycopg.Error) as raised:
         client.connection.execute("SELECT pg_temp.fails(%s), get_setting('k1')", (needed,))
     error = raised.value.diag

@@ -1,6 +1,7 @@
 """`migrate up --managed`: an owner who is no superuser, on a server whose PL/Python is not used."""
 
 import json
+import re
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -35,6 +36,20 @@ def error_of(url: str, statement: str) -> tuple[str | None, str | None]:
     with psycopg.connect(url) as connection, pytest.raises(psycopg.Error) as raised:
         connection.execute(statement.encode())
     return raised.value.sqlstate, raised.value.diag.message_hint
+
+
+OTHER = "the program of this pgblend is not the one that the database's routines are made for"
+
+
+def as_of_another_pgblend(url: str) -> None:
+    """Have stand-ins ask for another program, as another version of pgblend makes them."""
+    with psycopg.connect(url) as connection:
+        told = "pgblend._told(text, json)"
+        row = connection.execute("SELECT pg_get_functiondef(%s::regprocedure)", (told,)).fetchone()
+        assert row is not None
+        made, count = re.subn(r"(?<='program', ')\w", "0", row[0])
+        assert count == 1
+        connection.execute(made.encode())
 
 
 @contextmanager
@@ -76,6 +91,13 @@ def test_an_owner_without_rights_has_all_but_the_program(
         checks = run(url, "doctor").stdout
         assert "runs in clients; this one has the program of the routines" in checks
         assert "problem" not in checks
+        as_of_another_pgblend(url)
+        other = run(url, "search", "x")
+        assert (other.exit_code, OTHER in other.stderr) == (1, True), other.output
+        assert OTHER in run(url, "doctor").output
+        mended = run(url, "migrate", "up")
+        assert mended.exit_code == 0, mended.output
+        assert run(url, "search", "x").exit_code == 0
         # Who reads trusts the database's owner; a superuser does not.
         with psycopg.connect(url, autocommit=True) as connection:
             connection.execute("CREATE ROLE managed_reader LOGIN PASSWORD 'secret'")

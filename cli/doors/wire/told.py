@@ -16,6 +16,7 @@ from typing import Any
 
 import platformdirs
 
+from pgblend.cli.base.revision import HOW_TO_MATCH, OTHER_PROGRAM
 from pgblend.cli.doors.wire import messages as wire
 from pgblend.cli.doors.wire.database import NotAllowedError, Plpy, SessionDatabase
 from pgblend.cli.doors.wire.prepared import read_rows
@@ -26,7 +27,7 @@ from pgblend.plpy.graph.link_rows import checked_links
 from pgblend.plpy.graph.link_targets import link_target
 from pgblend.plpy.lexical.records import pack_chunks
 from pgblend.plpy.models.gateway import NO_GATEWAY
-from pgblend.sql.outside import CLOCK, EFFECTS, PLAIN, Column, Routine, routines
+from pgblend.sql.outside import CLOCK, EFFECTS, PLAIN, Column, Routine, body_digest, routines
 
 _log = logging.getLogger(__name__)
 # What names a stand-in: a public routine; a function or a view, whose text names one.
@@ -142,10 +143,12 @@ class ProgramAnswers:
             return _entry(call, {"error": _error(error.problem)})
 
     def _answer(self, call: str) -> str:
-        db = self._db
-        name, *arguments = json.loads(call)["call"]
+        db, asked = self._db, json.loads(call)
+        name, *arguments = asked["call"]
         before, answer = len(db.warnings), dict[str, Any]()
         try:
+            if asked.get("program") != body_digest():
+                raise UserError(OTHER_PROGRAM, HOW_TO_MATCH, "PB012")
             answer["value"] = _value(db, name, arguments)
         except (UserError, StatementError) as error:
             answer["error"] = _error(error)
