@@ -52,7 +52,6 @@ ROUTINES = {
         *("_asking_role", "_report_search", "_request_model", "_seal_all_missing", "_seal_batch"),
         "_send_report",
     },
-    "revisions": {"_program"},
     "the HTTP door": {"_token_groups", "_token_role"},
     "calibrate": {"_collection_sizes", "_sampled_chunks"},
     "the page": {"_has_edges", "_note_feedback"},

@@ -87,8 +87,9 @@ def sqlalchemy():
             asked = sa.text(SEARCH.format(":q")), {"q": QUESTION}
             for _ in range(3):
                 show(driver, connection.execute(*asked))
-            streamed = connection.execution_options(stream_results=True, yield_per=2)
-            show("streamed", streamed.execute(sa.text(MANY.replace(":", r"\:"))))
+            many = sa.text(MANY.replace(":", r"\:"))
+            streamed = {"stream_results": True, "yield_per": 2}
+            show("streamed", connection.execute(many, execution_options=streamed))
             try:
                 with connection.begin_nested():
                     connection.execute(sa.text("SELECT 1 / 0 FROM blend.lexical_search('a')"))
