@@ -2,9 +2,10 @@
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from email.utils import parsedate_to_datetime, parsedate_tz
+from itertools import dropwhile, takewhile
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -23,9 +24,9 @@ _KEYS = (
     *("lastmodifiedat", "lastupdatedat", "lastupdate", "lastedited", "lasteditedtime"),
     *("lasteditedat", "modifiedon", "updatedon", "datemodified", "dateupdated", "moddate"),
     *("revdate", "modificationdate", "geändert", "geändertam", "aktualisiert", "更新日"),
-    *("aktualisiertam", "mtime"),
+    *("aktualisiertam", "mtime", "lastbuilddate"),
     *("created", "createdat", "createdon", "createdtime", "createdutc", "creationdate"),
-    *("datecreated", "erstellt", "erstelltam", "作成日", "ctime"),
+    *("datecreated", "erstellt", "erstelltam", "作成日", "ctime", "meta", "metadata"),
 )
 # What programs write where they know no time: no clock of a document showed it.
 _LEAST_YEAR = 1000
@@ -36,9 +37,43 @@ def own_date(document: Document) -> datetime | None:
     times = list(_known(message.time for message in document.messages))
     if times:
         return max(times)
-    by_key = {_plain(str(key)): key for key in document.metadata}
-    told = ((key, document.metadata[by_key[key]]) for key in _KEYS if key in by_key)
+    return told_date(document.metadata)
+
+
+def told_date(metadata: Mapping[str, Any]) -> datetime | None:
+    """Return the first date that metadata tell, in the order of _KEYS; None for none."""
+    by_key = {_plain(str(key)): key for key in metadata}
+    told = ((key, metadata[by_key[key]]) for key in _KEYS if key in by_key)
     return next(_known(one for key, value in told for one in _each(key, value)), None)
+
+
+def is_date_key(name: str) -> bool:
+    """Whether a field of this name tells a document's date."""
+    return _plain(name) in _KEYS
+
+
+_LINE = re.compile(r"([^\W\d_][\w /-]{0,40}?)\s*:(?:\s+(.*))?$")
+_MARKS = re.compile(r"\*\*|__|^[-*+]\s+")
+_UNDERLINE = re.compile(r"=+")
+_HEAD_CHARACTERS = 4000
+
+
+def stated_dates(text: str) -> dict[str, str]:
+    """Return the dates below a title, as exports and minutes have them: Created: March 16, 2024.
+
+    Each line of that block must name what it states, in bold or a list too: prose states nothing.
+    """
+    lines = [line.strip() for line in text[:_HEAD_CHARACTERS].strip().split("\n")]
+    if lines[0].startswith("# "):
+        del lines[0]
+    elif len(lines) > 1 and _UNDERLINE.fullmatch(lines[1]):
+        del lines[:2]
+    block = takewhile(bool, dropwhile(lambda line: not line, lines))
+    found = [_LINE.match(_MARKS.sub("", line)) for line in block]
+    if None in found:
+        return {}
+    stated = {line[1]: line[2] or "" for line in found if line}
+    return {key: value for key, value in stated.items() if told_date({key: value})}
 
 
 # How the names of daily notes, posts and minutes begin: 2024-03-16-post.md, 20240316_notes.docx.
@@ -60,14 +95,14 @@ def _plain(key: str) -> str:
 
 
 def _each(key: str, value: Any) -> Iterable[Any]:
-    """Return the dates of a list, or that of a mapping such as {date: …, author: …}.
+    """Return the dates of a list, or the first of a mapping such as {date: …, author: …}.
 
     The Italian, Polish and Portuguese word for a date is that for any data in English.
     """
     if key == "data":
         return [value] if isinstance(value, str) else []
     if isinstance(value, dict):
-        return [value.get("date")]
+        return [told_date({key: one for key, one in value.items() if not isinstance(one, dict)})]
     return value if isinstance(value, list | tuple) else [value]
 
 

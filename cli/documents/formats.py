@@ -53,7 +53,7 @@ FIRST_VERSION = 6
 
 # Exports of messages: a file gives many documents.
 SLACK, LINEAR, MBOX = "application/x-slack-export", "application/x-linear", "application/mbox"
-_EXPORT_VERSIONS = {LINEAR: 7, MBOX: 14, SLACK: 7}
+_EXPORT_VERSIONS = {LINEAR: 7, MBOX: 15, SLACK: 7}
 EXPORT_TYPES = {SLACK: "SLACK", LINEAR: "LINEAR", MBOX: "EMAIL"}
 PREFIXES = {SLACK: "slack", LINEAR: "linear", MBOX: "mail"}
 _MBOX_START = b"From "
@@ -142,20 +142,28 @@ def _parse_code(data: bytes, suffix: str = "") -> Document:
 
 
 def _parse_text(data: bytes) -> Document:
+    from pgblend.cli.documents.front_matter import split_front_matter, told_metadata
+
+    metadata, text, left_out = split_front_matter(decode(data), is_plain=True)
+    title, metadata = told_metadata(metadata, text)
+    return Document(title=title, text=text, metadata=metadata, left_out=left_out)
+
+
+def _parse_lines(data: bytes) -> Document:
     return Document(text=decode(data))
 
 
 _FORMATS = (
-    Format(TEXT, "TEXT", ".txt .text .log", _parse_text, find_links, version=8),
+    Format(TEXT, "TEXT", ".txt .text .log", _parse_text, find_links, version=9),
     Format(
         MARKDOWN,
         "MARKDOWN",
         ".md .markdown .mdown .mkd .mkdn .rmd .qmd",
         _parse_markdown,
-        version=11,
+        version=12,
         before=TEXT,
     ),
-    Format("text/mdx", "MARKDOWN", ".mdx", _parse_mdx, version=11, before=TEXT),
+    Format("text/mdx", "MARKDOWN", ".mdx", _parse_mdx, version=12, before=TEXT),
     Format(
         "text/vtt",
         "SUBTITLES",
@@ -184,7 +192,7 @@ _FORMATS = (
     Format("text/x-rst", "RST", ".rst", _lazy("light_markup", "parse_rst"), version=9, before=TEXT),
     Format("text/x-org", "ORG", ".org", _lazy("light_markup", "parse_org"), version=9, before=TEXT),
     Format(JSON, "JSON", ".json", _parse_json, version=7),
-    Format(JSONL, "JSON", ".jsonl .ndjson", _parse_text),
+    Format(JSONL, "JSON", ".jsonl .ndjson", _parse_lines),
     Format(
         PDF,
         "PDF",
@@ -223,7 +231,7 @@ _FORMATS = (
         "EMAIL",
         ".eml .emlx",
         _lazy("parse_mail", "parse_mail"),
-        version=13,
+        version=14,
         before=TEXT,
     ),
     Format(OUTLOOK, "EMAIL", ".msg", _lazy("parse_outlook", "parse_outlook"), version=13),
@@ -289,7 +297,7 @@ _FORMATS = (
         "XML",
         ".xml .rss .atom .opml .xliff .xlf .plist .webloc",
         _lazy("parse_markup", "parse_xml_text"),
-        version=8,
+        version=9,
         before=TEXT,
     ),
     Format(

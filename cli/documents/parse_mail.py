@@ -488,13 +488,14 @@ def mail_addresses(people: str) -> list[str]:
 
 
 def mail_time(message: EmailMessage) -> str:
-    """Return when a mail was sent, in UTC, or first received; empty where it does not say so.
+    """Return when a mail was sent, in UTC, or first received or sent on; empty where it says none.
 
     A sender's clock may be wrong, or have been reset: the first server's time then counts. The
     "From " line of a mailbox comes last: it may be that of an export.
     """
     received = [str(value).rpartition(";")[2] for value in message.get_all("Received", ())]
-    told = *reversed(received), header(message, "Delivery-Date")
+    later = (header(message, name) for name in ("Resent-Date", "Delivery-Date"))
+    told = *reversed(received), *later
     first = next(filter(None, map(moment_of, told)), None)
     sent = moment_of(_raw_header(message, "Date"))  # the library drops +01:00 and halves of days
     if sent and first and _is_wrong(sent, first):

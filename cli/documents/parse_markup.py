@@ -1,11 +1,12 @@
 """XML and RTF: formats whose text needs little work."""
 
 import re
+from collections import Counter
 from typing import Any
 
 from striprtf.striprtf import rtf_to_text
 
-from pgblend.cli.documents.dates import moment_of
+from pgblend.cli.documents.dates import is_date_key, moment_of, told_date
 from pgblend.cli.documents.document import Document, LeftOut, ParseError, stated_title
 from pgblend.cli.documents.office_file import local_name, parse_xml
 from pgblend.cli.documents.parse_html import parse_page
@@ -24,6 +25,7 @@ _PAGE = re.compile(
 )
 # Attributes that are words for people: of outlines, maps of thoughts, windows.
 _WORDS = re.compile(r"text|_note|title|label|caption|alt|tooltip", re.IGNORECASE)
+_FEEDS = ("rss", "feed", "RDF")
 # Parts lines; XML has no such letter.
 _BREAK = "\x00"
 _SPACES = re.compile(r"\s+")
@@ -33,13 +35,48 @@ def parse_xml_text(data: bytes) -> Document:
     """Read the text of any XML, a sentence with its marks or a whole element on each line.
 
     A title element names the document. Pages that feeds and exports hold as text are read as such.
+    A feed's date is that of its newest entry.
     """
     root = parse_xml(data)
     titles = (stated_title(each.text or "") for each in root.iter("{*}title"))
     parts: list[str] = []
     _add_element(parts, root)
     lines = (line.strip() for line in "".join(parts).split(_BREAK))
-    return Document(title=next(filter(None, titles), ""), text="\n".join(filter(None, lines)))
+    return Document(
+        title=next(filter(None, titles), ""),
+        text="\n".join(filter(None, lines)),
+        metadata=_dates(root),
+    )
+
+
+def _dates(root: Any) -> dict[str, str]:
+    """Return the date of a feed's newest entry, else the dates that are stated once."""
+    is_feed = local_name(root) in _FEEDS
+    entries = root.iter("{*}item", "{*}entry") if is_feed else ()
+    newest = max(filter(None, (told_date(_stated(each)) for each in entries)), default=None)
+    return {"date": newest.isoformat()} if newest else _stated(root)
+
+
+def _stated(element: Any) -> dict[str, str]:
+    """Return the dates in an element by their names; what has several like it is a record."""
+    named = [(local_name(child), child) for child in element]
+    counts = Counter(name for name, _ in named)
+    found: dict[str, str] = {}
+    for name, child in named:
+        if is_date_key(name):
+            value = _date_in(child)
+            if told_date({name: value}):
+                found.setdefault(name, value)
+        elif counts[name] == 1:
+            found = _stated(child) | found
+    return found
+
+
+def _date_in(element: Any) -> str:
+    """Return the date of an element as its text, as TEI's attribute or as the parts of JATS."""
+    parts = {local_name(child): child.text or "" for child in element}
+    day = "-".join(parts.get(part, "") for part in ("year", "month", "day"))
+    return element.get("when") or day if parts else element.get("when") or element.text or ""
 
 
 def _add_element(parts: list[str], element: Any) -> None:

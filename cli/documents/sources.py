@@ -65,7 +65,7 @@ from pgblend.cli.documents.symbolic_links import open_file, real_paths
 # A file is parsed in memory; JSONL alone is read line by line.
 MAX_FILE_BYTES = 256 << 20
 _RECORDS = Reader(
-    "JSON", tuple((version, "") for version in range(FIRST_VERSION + 2, FIRST_VERSION - 1, -1))
+    "JSON", tuple((version, "") for version in range(FIRST_VERSION + 3, FIRST_VERSION - 1, -1))
 )
 
 
@@ -409,11 +409,12 @@ def _own_readers(media_type: str, data: bytes) -> tuple[str, ...] | None:
     """Return whom a file's front matter names as its readers; None where it names nobody."""
     # A text in which every second byte is 0 has the word in it otherwise.
     is_candidate = b"readers" in data.lower() or b"\0" in data
-    if reader_of(media_type).kind != "MARKDOWN" or not is_candidate:
+    kind = reader_of(media_type).kind
+    if kind not in ("MARKDOWN", "TEXT") or not is_candidate:
         return None
-    from pgblend.cli.documents.parse_markdown import front_readers  # markup takes its time
+    from pgblend.cli.documents.front_matter import front_readers  # its library takes its time
 
-    return front_readers(decode(data))
+    return front_readers(decode(data), is_plain=kind == "TEXT")
 
 
 def _tied(

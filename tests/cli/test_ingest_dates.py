@@ -21,8 +21,28 @@ SPELLINGS = (
         "last_update: {date: 2024-03-16}",
         "lastmod: March 16, 2024 at 12:00 AM",
         "Erstellt: 16.3.2024",
+        "meta: {author: Ann, created: 2024-03-16}",
     ),
 )
+# Texts and feeds that say when they are from, each in its own way.
+TOLD = {
+    "feed.rss": "<rss><channel><lastBuildDate>Mon, 01 Apr 2024 00:00:00 GMT</lastBuildDate>"
+    "<item><title>the report</title><pubDate>Tue, 12 Mar 2024 10:00:00 GMT</pubDate></item>"
+    "<item><title>a second one</title><pubDate>Sat, 16 Mar 2024 00:00:00 GMT</pubDate></item>"
+    "</channel></rss>",
+    "feed.atom": '<feed xmlns="http://www.w3.org/2005/Atom"><updated>2024-04-01T00:00:00Z</updated>'
+    "<entry><title>the report</title><published>2024-03-16T00:00:00Z</published></entry></feed>",
+    "letter.xml": '<TEI><teiHeader><date when="2024-03-16">mid March</date></teiHeader>'
+    "<text><p>the report of <date>1 May 1999</date></p><p>and more</p></text></TEI>",
+    "article.xml": "<article><front><pub-date><day>16</day><month>3</month><year>2024</year>"
+    "</pub-date></front><body><p>the report</p></body></article>",
+    "fenced.txt": "---\ntitle: Fenced\ndate: 2024-03-16\n---\nthe report of a plain text",
+    "minutes.txt": "Minutes\n=======\n\nPresent: Ann, Bob\nDate: 16 March 2024\n\nthe report",
+    "notion.md": "# Plan\n\nCreated: March 16, 2024 12:00 AM\nTags: a, b\n\nthe report as exported",
+    "decision.md": "# Decide\n\n* Status: accepted\n* **Date:** 2024-03-16\n\nthe report decided",
+    "resent.eml": "Resent-Date: Sat, 16 Mar 2024 00:00:00 +0000\nFrom: Ann <a@x.org>\n"
+    "Subject: On\n\nthe report sent on",
+}
 
 
 @pytest.fixture
@@ -81,6 +101,9 @@ def dated(pgblend: Any, connection: Any, tmp_path: Path, shared_data: Path) -> A
         "From: Ann <a@x.org>\nSubject: Colon\nDate: Sat, 16 Mar 2024 10:00:00 +01:00\n\nreport\n"
     )
     moments["mails/colon.eml"] = datetime(2024, 3, 16, 9, tzinfo=UTC)
+    for name, text in TOLD.items():
+        (tmp_path / name).write_text(text)
+        moments[name] = datetime(2024, 3, 16, tzinfo=UTC)
     with ZipFile(tmp_path / "all.zip", "w") as archive:
         local = ZipInfo("local.txt", (2024, 3, 20, 10, 0, 0))
         archive.writestr(local, "the report of an archive")
@@ -99,6 +122,10 @@ def dated(pgblend: Any, connection: Any, tmp_path: Path, shared_data: Path) -> A
     moments["20240324_minutes.txt"] = datetime(2024, 3, 24, tzinfo=UTC)
     (tmp_path / "2024-13-40.txt").write_text("the report of no day")
     (tmp_path / "plain.txt").write_text("the report without a date")
+    (tmp_path / "prose.txt").write_text("Date: 16 March 2024\nthe report of prose, which goes on")
+    (tmp_path / "orders.xml").write_text(
+        "<orders><order><date>2024-03-16</date>the report</order><order/></orders>"
+    )
     result = pgblend("ingest", str(tmp_path), "--collection", "c")
     assert result.exit_code == 0, result.output
     export = str(shared_data / "docs" / "good" / "slack_export.zip")
@@ -113,7 +140,10 @@ def test_dates_are_those_of_the_texts(dated: dict[str, datetime], connection: An
         ).fetchall()
     )
     today = datetime.now(UTC).date()
-    for undated in ("plain.txt", "2024-13-40.txt", "all.zip#undated.txt"):
+    for undated in (
+        *("plain.txt", "prose.txt", "orders.xml"),
+        *("2024-13-40.txt", "all.zip#undated.txt"),
+    ):
         assert found.pop(undated).date() == today
     assert found == dated
 

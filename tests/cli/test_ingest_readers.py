@@ -53,6 +53,7 @@ def test_the_nearest_that_names_readers_counts(ingest, pgblend, connection, tmp_
     (tmp_path / "staff" / "board").mkdir(parents=True)
     (tmp_path / "own.md").write_text("---\nreaders: [hr, audit]\nteam: x\n---\n\nThe salary.")
     (tmp_path / "toml.md").write_text('+++\nreaders = "hr, audit"\n+++\n\nThe bonus.')
+    (tmp_path / "own.txt").write_text("---\nreaders: hr\n---\nThe pension.")
     (tmp_path / "nobody.md").write_text("---\nReaders: []\n---\n\nThe merger.")
     (tmp_path / "all.md").write_text('---\nreaders: "*"\n---\n\nThe lunch.')
     (tmp_path / "own.md.readers").write_text("wrong\n")
@@ -62,8 +63,9 @@ def test_the_nearest_that_names_readers_counts(ingest, pgblend, connection, tmp_
     (tmp_path / "staff" / ".readers").write_text("staff")
     (tmp_path / "staff" / "a.txt").write_text("The holidays.")
     (tmp_path / "staff" / "board" / "b.txt").write_text("The minutes.")
-    assert ingest("--readers", "sales", "--readers", "shop")[:2] == (0, {"added": 9})
+    assert ingest("--readers", "sales", "--readers", "shop")[:2] == (0, {"added": 10})
     expected = {
+        "own.txt": ["hr"],
         "own.md": ["audit", "hr"],
         "toml.md": ["audit", "hr"],
         "nobody.md": [],
@@ -78,7 +80,7 @@ def test_the_nearest_that_names_readers_counts(ingest, pgblend, connection, tmp_
     assert connection.execute(about).fetchone()[0].keys() >= {"team"}
     assert "readers" not in connection.execute(about).fetchone()[0]
     # Whatever nobody says anything of keeps its readers.
-    assert ingest()[:2] == (0, {"unchanged": 9})
+    assert ingest()[:2] == (0, {"unchanged": 10})
     assert rights(connection) == expected
     # A file that is named itself, and a folder below the base, have the same.
     for path in (tmp_path / "beside.txt", tmp_path / "staff" / "board"):
@@ -86,8 +88,9 @@ def test_the_nearest_that_names_readers_counts(ingest, pgblend, connection, tmp_
         assert (result.exit_code, "1 unchanged" in result.stderr) == (0, True), result.stderr
     assert rights(connection) == expected
     (tmp_path / "staff" / ".readers").write_text("*")
-    assert ingest("--readers", "hr")[1] == {"unchanged": 5, "updated": 4}
+    assert ingest("--readers", "hr")[1] == {"unchanged": 6, "updated": 4}
     assert rights(connection) == {
+        "own.txt": ["hr"],
         "own.md": ["audit", "hr"],
         "toml.md": ["audit", "hr"],
         "nobody.md": [],

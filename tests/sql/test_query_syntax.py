@@ -34,6 +34,9 @@ def documents(db: Database) -> None:
         ("fox - brown", {"red", "brown"}),  # a lone minus is no operator
         ('"red fox"-jumps', {"red"}),  # after a quotation a hyphen makes a compound
         ("„red fox“-jumps", {"red"}),
+        ('"lazy dog"-"red fox"', {"red"}),  # two phrases, and both must hold
+        ('"lazy dog"-"brown fox"', set()),
+        ('"lazy dog" -"brown fox"', {"red"}),
         ("fox or cat", {"red", "brown", "cat"}),
         ('"red fox" or "cat whiskers"', {"red"}),
         ('"red fox" or "cat\'s whiskers"', {"red", "cat"}),
