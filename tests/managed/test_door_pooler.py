@@ -114,3 +114,25 @@ def test_nothing_stays_behind(pooled: dict[str, Any]) -> None:
             assert row is not None
             assert row[:3] == (True, "auto", "off")
             assert not row[4]
+
+
+def test_who_comes_without_the_door_is_not_taken_for_one_who_does(
+    server: Server, told: dict[str, Any]
+) -> None:
+    """A pooler gives both the same session: the second one's text is stored by plain SQL."""
+    program = pgbouncer_program()
+    if program is None:
+        pytest.skip("there is no pgbouncer (make managed)")
+    at = conninfo_to_dict(next(iter(told)))
+    database = str(at["dbname"])
+    with login_role(server, database, "pgblend_writer", server.user) as url, ExitStack() as stack:
+        own = conninfo_to_dict(url)
+        passwords = {str(own["user"]): str(own["password"])}
+        place = str(at["host"]), str(at["port"])
+        port, _ = stack.enter_context(pgbouncer(program, *place, passwords, 1))
+        pooled = make_conninfo(url, host="127.0.0.1", port=port)
+        through, _ = stack.enter_context(door_process(pooled))
+        ingest = "SELECT status FROM blend.ingest_document('books', %s, 'a word of wine')"
+        for number, way in enumerate((through, pooled, through, pooled)):
+            with opened(way) as connection:
+                assert connection.execute(ingest, (f"p{number}",)).fetchone() == ("added",)

@@ -43,19 +43,21 @@ class NotAllowedError(Exception):
 class SessionDatabase(Outside):
     """Statements of the program in a client's session, as the client.
 
-    What they call may be stand-ins again, whose answers are made by `answer` and told.
+    What they call may be stand-ins again, whose answers are made by `answer` and told. `stays`:
+    no pooler is behind that may give each transaction to another session.
     """
 
     def __init__(
         self,
         session: Session,
         answer: Callable[[str], str],
+        stays: bool,
     ) -> None:
         self._session, self._answer = session, answer
         self._told: list[str] = []
         self._writes = False
         self._path = ""  # the search_path that the program expects, once it is known
-        self._prepared = Prepared(session.stays())
+        self._prepared = Prepared(stays)
         self.foreseen = Foreseen()
         super().__init__()
 

@@ -8,6 +8,8 @@ FORGET = "SELECT " + ", ".join(
     f"pg_catalog.set_config('pgblend.told_{one}', '', true)" for one in _SLOTS
 )
 
+_ANSWERS = "pg_catalog.set_config('pgblend.answers', 'on', true)"
+
 
 def telling(told: Iterable[str], gathers: bool = False) -> str:
     """Return the statement that tells answers until the transaction ends.
@@ -19,11 +21,12 @@ def telling(told: Iterable[str], gathers: bool = False) -> str:
         slots[one[1]].append(one)
     settings = {slot: "{" + ", ".join(answers) + "}" for slot, answers in slots.items()}
     settings |= {"gathers": "on"} if gathers else {}
-    given = (
+    given = [
         f"pg_catalog.set_config('pgblend.told_{name}', {_quoted(value)}, true)"
         for name, value in settings.items()
-    )
-    return f"SELECT {', '.join(given)}"
+    ]
+    # A session that a pooler may give to others says so in each transaction (_is_answered).
+    return f"SELECT {', '.join([*given, _ANSWERS])}"
 
 
 def _quoted(text: str) -> str:

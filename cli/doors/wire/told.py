@@ -72,8 +72,10 @@ def answers_of(session: Session) -> "ProgramAnswers | None":
     reaching = _reaching(session)
     if reaching is None:
         return None
-    session.ask("SET pgblend.answers = on")  # _is_answered
-    return ProgramAnswers(session, reaching)
+    stays = session.stays()
+    if stays:  # else another's transaction might believe it
+        session.ask("SET pgblend.answers = on")  # _is_answered
+    return ProgramAnswers(session, reaching, stays)
 
 
 def _reaching(session: Session) -> re.Pattern[bytes] | None:
@@ -104,10 +106,10 @@ def _pattern(names: Sequence[str]) -> re.Pattern[bytes]:
 class ProgramAnswers:
     """Answers the stand-ins that one session's statements reach."""
 
-    def __init__(self, session: Session, reaching: re.Pattern[bytes]) -> None:
+    def __init__(self, session: Session, reaching: re.Pattern[bytes], stays: bool) -> None:
         self._session, self._reaching = session, reaching
         self._reached: dict[bytes, frozenset[bytes]] = {}  # by statement
-        self._db = SessionDatabase(session, self._answer)
+        self._db = SessionDatabase(session, self._answer, stays)
 
     def reached(self, statement: bytes) -> frozenset[bytes]:
         """Return the names in a statement that may call a stand-in: of routines, views, EXECUTE."""
