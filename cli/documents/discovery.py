@@ -12,7 +12,13 @@ from pgblend.cli.base.errors import UserError
 from pgblend.cli.documents.document import storable_text
 from pgblend.cli.documents.ingest_report import SourceProblem
 from pgblend.cli.documents.readers import ReaderRules, is_sidecar
-from pgblend.cli.documents.source_file import SourceFile, is_slack_export, leftover, readable
+from pgblend.cli.documents.source_file import (
+    SourceFile,
+    is_slack_export,
+    leftover,
+    readable,
+    saved_parts,
+)
 from pgblend.cli.documents.symbolic_links import (
     NOWHERE,
     export_files,
@@ -102,6 +108,10 @@ def _walk(
             yield Path(parent)
             continue
         visible = [Path(parent, name) for name in sorted(folders) if not name.startswith(".")]
+        for path, page in saved_parts(visible, names):
+            visible.remove(path)
+            what = f"what a browser saved beside {page}"
+            problems.append(SourceProblem("skipped", readable(path), what))
         links = [path for path in visible if path.is_symlink()]
         if not follow_links:
             yield from (path for path in links if leads_out(path, roots))

@@ -117,6 +117,11 @@ _LONGEST_BANNER = 2000
 _LONGEST_ROW = 400
 # The name of a site and its motto, beside its menu.
 _LONGEST_BRAND = 200
+_GENERATED = re.compile(
+    r"(?:(?:this|document|documentation|page|site|report|was|is|automatically|proudly)\s)*"
+    r"(?:generated|built|created|powered|made) (?:by|with|using)\b",
+    re.IGNORECASE,
+)
 _RELATIONS = frozenset(("next", "prev", "previous", "up", "start", "contents", "index", "first"))
 _RELATION_KEYS = frozenset("nphu")
 # What rows of links say that lead through a manual, in the languages that manuals are read in.
@@ -171,7 +176,7 @@ class Furniture:
         attributes = node.attributes
         if tag == "nav" or attributes.get("role") in _ROLES:
             return not self._has_main_heading(node)
-        if tag in ("header", "footer"):
+        if tag in ("header", "footer") or attributes.get("role") == "contentinfo":
             return self._is_of_site(node)
         if tag == "a":
             return _is_mark(node)
@@ -179,7 +184,8 @@ class Furniture:
         if names and _CONSENT.search(names) and self._is_banner(node):
             return True
         if names and any(_NAMES.search(name) for name in _plain_names(names)):
-            return _leads_elsewhere(node) and not self._has_main_heading(node)
+            is_other = _leads_elsewhere(node) or _names_generator(node)
+            return is_other and not self._has_main_heading(node)
         if tag in _ROWS and _is_row_of_steps(node):
             return True
         return tag in ("ul", "ol") and is_above and self._has_headings and _is_menu(node)
@@ -197,7 +203,7 @@ class Furniture:
             return False
         has_menu = node.css_first("nav, [role=navigation], [role=search], form") is not None
         is_brand = node.tag == "header" and has_menu and _own_size(node) < _LONGEST_BRAND
-        return is_brand or _linked_share(node) >= _LINKED
+        return is_brand or _linked_share(node) >= _LINKED or _names_generator(node)
 
     def _is_banner(self, node: LexborNode) -> bool:
         if node.tag in _NO_BANNERS or len(node.text()) > _LONGEST_BANNER:
@@ -271,6 +277,12 @@ def _leads_elsewhere(node: LexborNode) -> bool:
     if _linked_share(node) >= _LINKED:
         return True
     return _size(node) < _LONGEST_ROW and any(map(_is_step, node.css("a")))
+
+
+def _names_generator(node: LexborNode) -> bool:
+    """Whether an element says no more than which program made the page."""
+    text = " ".join(node.text(separator=" ").split())
+    return len(text) < _LONGEST_BRAND and _GENERATED.match(text) is not None
 
 
 def _linked_share(node: LexborNode) -> float:

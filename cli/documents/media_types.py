@@ -25,6 +25,7 @@ DOCX, PPTX, XLSX = (
     f"{_OFFICE}spreadsheetml.sheet",
 )
 IMAGE = "image/*"
+DRAWIO = "application/vnd.jgraph.mxfile"
 SNIFFED_BYTES = 8192
 PAGE_START = re.compile(rb"(?:\xef\xbb\xbf)?\s*<(?:!doctype\s+html|html)\b", re.I)
 # How mails begin in folders whose files' names say nothing, such as those of Maildir.
@@ -48,14 +49,17 @@ MAP_START = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml\b[^>]*>\s*)?<map\b")
 XML_START = re.compile(rb"(?:\xef\xbb\xbf)?\s*<\?xml\b")
 _XML_SHEETS = b"urn:schemas-microsoft-com:office:spreadsheet"
 _XML_WORD = re.compile(rb"mso-application\s+progid=\"Word|<w:wordDocument\b")
+_DRAWIO = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml\b[^>]*>\s*)?<(?:mxfile|mxGraphModel)\b")
 _HEADER = re.compile(rb"[\w-]+:")
 _MHT_TYPE = re.compile(rb"^Content-Type:\s*multipart/related", re.I | re.M)
 
 
 def of_xml(head: bytes) -> str:
-    """Tell files of Office that are one XML from others."""
+    """Tell files of Office that are one XML, and diagrams, from others."""
     if _XML_WORD.search(head):
         return DOCX
+    if _DRAWIO.match(head):
+        return DRAWIO
     return XLSX if _XML_SHEETS in head and b"<Workbook" in head else XML
 
 

@@ -64,7 +64,9 @@ _BOXES = frozenset(("marquee", "meter", "progress"))
 # What is put after the text of an element.
 _AFTER = {"q": "\u201d", "rt": ")"}
 # Elements that may be navigation.
-_FURNITURE_NAMES = "nav header footer aside section div form table ul ol p center span tr dialog a"
+_FURNITURE_NAMES = (
+    "nav header footer aside section div address form table ul ol p center span tr dialog a"
+)
 _FURNITURE = frozenset(_FURNITURE_NAMES.split())
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 # LaTeX2HTML puts its links between comments, in no element of their own.

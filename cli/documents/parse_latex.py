@@ -1,4 +1,4 @@
-"""LaTeX: the text with its headings; macros are no words, formulas are as they are written."""
+"""LaTeX: the text with its headings, macros are no words; and the entries of a bibliography."""
 
 import re
 import unicodedata
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pgblend.cli.documents.decode import decode
 from pgblend.cli.documents.document import Document
 from pgblend.cli.documents.light_markup import LineText
+from pgblend.cli.documents.text_builder import TextBuilder
 
 _LEVELS = {
     "part": 1,
@@ -311,3 +312,68 @@ def _command(match: re.Match[str]) -> str:
 
 def _line_ends(match: re.Match[str]) -> str:
     return "\n" * match.group().count("\n")
+
+
+# BibTeX: `@article{key, name = {…} or "…" or a word, joined by #}`; values nest braces.
+_ENTRY = re.compile(r"@\s*(\w+)\s*[{(](?:\s*([^\s,{}()=]+)\s*,)?")
+_NAME = re.compile(r"\s*,*\s*([\w:.+/-]+)\s*=\s*")
+_WORD, _JOINED = re.compile(r"[^\s,#}]*"), re.compile(r"\s*#\s*")
+_SIGN = re.compile(r'\\.|[{}"]', re.DOTALL)
+_AS_WRITTEN = frozenset(("url", "doi", "eprint", "file"))
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+
+def parse_bibtex(data: bytes) -> Document:
+    """Read a .bib file: each entry under its title, then its key and fields as they are shown."""
+    source = decode(data)
+    words = {name.lower(): name for name in _MONTHS}
+    builder = TextBuilder()
+    for match in _ENTRY.finditer(source):
+        kind, key = match[1].lower(), match[2]
+        if kind == "string":
+            words |= _fields(source, match.end(), words)
+        elif key and kind not in ("comment", "preamble"):
+            fields = _fields(source, match.end(), words)
+            builder.add_heading(fields.pop("title", key), 1)
+            said = (f"{name}: {value}" for name, value in fields.items())
+            builder.add("\n".join((f"{kind} {key}", *said)))
+    return Document(
+        text=builder.text(),
+        headings=tuple(builder.headings),
+        metadata={"entries": len(builder.headings)},
+    )
+
+
+def _fields(source: str, place: int, words: dict[str, str]) -> dict[str, str]:
+    """Return the fields of an entry, from a place behind its key on."""
+    fields: dict[str, str] = {}
+    while name := _NAME.match(source, place):
+        parts: list[str] = []
+        place = name.end()
+        while True:
+            part, place = _value(source, place)
+            parts.append(part if source[place - 1] in '}"' else words.get(part.lower(), part))
+            joined = _JOINED.match(source, place)
+            if not joined:
+                break
+            place = joined.end()
+        key, said = name[1].lower(), "".join(parts)
+        shown = " ".join((said if key in _AS_WRITTEN else _plain(said)).split())
+        if shown:
+            fields.setdefault(key, shown)
+    return fields
+
+
+def _value(source: str, start: int) -> tuple[str, int]:
+    """Return one value, without its signs, and where it ends: at its brace, quote or letter."""
+    if source[start : start + 1] not in ("{", '"'):
+        end = _WORD.match(source, start)
+        assert end is not None
+        return end[0], end.end()
+    depth = 0
+    for match in _SIGN.finditer(source, start):
+        sign = match[0]
+        depth += (sign == "{") - (sign == "}")
+        if depth == 0 and match.start() > start and sign == ("}" if source[start] == "{" else '"'):
+            return source[start + 1 : match.start()], match.end()
+    return source[start + 1 :], len(source)

@@ -1,4 +1,4 @@
-"""OpenDocument texts and presentations: what they show, with comments, notes and charts."""
+"""OpenDocument texts, slides and drawings: what they show, with comments, notes and charts."""
 
 import posixpath
 import re
@@ -37,7 +37,13 @@ HREF = "{http://www.w3.org/1999/xlink}href"
 _SVG = "{urn:oasis:names:tc:opendocument:xmlns:svg-compatible:1.0}"
 _DESCRIBED = (f"{_SVG}title", f"{_SVG}desc")
 _FRAME = f"{_DRAWING}frame"
-_SHAPES = tuple(f"{_DRAWING}{name}" for name in ("g", "custom-shape", "rect", "polygon", "path"))
+_SHAPES = tuple(
+    f"{_DRAWING}{name}"
+    for name in (
+        *("g", "custom-shape", "rect", "ellipse", "circle", "line", "polyline", "polygon"),
+        *("regular-polygon", "path", "connector", "measure", "caption"),
+    )
+)
 _IMAGE, _OBJECT, _PAGE = f"{_DRAWING}image", f"{_DRAWING}object", f"{_DRAWING}page"
 _MATH = "{http://www.w3.org/1998/Math/MathML}math"
 _NOTE = f"{_TEXT}note"
@@ -81,7 +87,7 @@ _METADATA = {
 
 
 def parse_opendocument(data: bytes) -> Document:
-    """Read a text or a presentation: headings, paragraphs, tables; slides are pages."""
+    """Read a text, slides or drawings: headings, paragraphs, tables; slides are pages."""
     with _opened(data) as (archive, content, others):
         builder = TextBuilder()
         if drop_hidden(content, [content, *others]):

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +18,11 @@ _LEFTOVERS = (
     (r".+\.msf", "an index of Thunderbird's"),
     (r".+~|\.?#.+#|\.#.+|\..+\.sw[a-p]|\..+\.un~", "a copy by an editor"),
 )
+# What browsers and Word call the folder of a saved page's parts, after the page's own name.
+_PARTS = re.compile(
+    r"(.+)(?:[_.-]files?|[_-](?:dateien|fichiers|archivos|arquivos|bestanden|filer))", re.I | re.S
+)
+_PAGES = (".html", ".htm", ".xhtml", ".HTML", ".HTM")
 
 
 @dataclass(frozen=True)
@@ -67,6 +72,16 @@ def leftover(name: str) -> str:
     """Say what a file of this name is that a program left beside others; "" for all others."""
     found = (what for pattern, what in _LEFTOVERS if re.fullmatch(pattern, name, re.I | re.S))
     return next(found, "")
+
+
+def saved_parts(folders: Sequence[Path], names: Collection[str]) -> list[tuple[Path, str]]:
+    """Return the folders that hold scripts, styles and pictures of a page beside them, with it."""
+    found = []
+    for folder in folders:
+        if match := _PARTS.fullmatch(folder.name):
+            pages = (match[1] + suffix for suffix in _PAGES)
+            found += [(folder, page) for page in pages if page in names][:1]
+    return found
 
 
 def is_slack_export(names: Collection[str]) -> bool:

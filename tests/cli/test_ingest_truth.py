@@ -35,9 +35,17 @@ def test_what_programs_leave_beside_files_is_passed_over(ingest, connection, tmp
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
         archive.writestr("~$in.txt", "lock")
         archive.writestr("in.txt", "A seal.")
+    (tmp_path / "page_files").mkdir()
+    (tmp_path / "page_files" / "menu.js").write_text("walrus()")
+    (tmp_path / "page.html").write_text("<p>An otter.")
+    (tmp_path / "tide_files").mkdir()  # beside no page
+    (tmp_path / "tide_files" / "a.txt").write_text("An eel.")
     code, report, stderr = ingest(tmp_path, options=["--no-embed"])
-    assert (code, report["documents"]["added"]) == (0, 4), stderr
-    assert keys(connection) == ["a.zip#in.txt", "a~b.txt", "notes.txt", "~tilde.txt"]
+    assert (code, report["documents"]["added"]) == (0, 6), stderr
+    assert keys(connection) == [
+        *("a.zip#in.txt", "a~b.txt", "notes.txt", "page.html", "tide_files/a.txt", "~tilde.txt"),
+    ]
+    assert "skipped: what a browser saved beside page.html: " in stderr
     assert "skipped: a lock file of Word, Excel or PowerPoint: " in stderr
     # A shell's * names them too.
     code, report, _ = ingest(*(tmp_path / name for name in LEFTOVERS), options=["--no-embed"])

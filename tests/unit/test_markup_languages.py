@@ -8,7 +8,7 @@ import pytest
 from pgblend.cli.documents.dates import own_date
 from pgblend.cli.documents.document import Document
 from pgblend.cli.documents.light_markup import parse_asciidoc, parse_org, parse_rst
-from pgblend.cli.documents.parse_latex import parse_latex
+from pgblend.cli.documents.parse_latex import parse_bibtex, parse_latex
 
 _LATEX = r"""\documentclass[a4paper]{article}
 \usepackage{graphicx} % silentword
@@ -305,3 +305,26 @@ silent
 
 def test_bullets_of_asciidoc_are_as_deep_as_their_marks() -> None:
     assert parse_asciidoc(b"* a\n** b\n*** c\n- d\n").text == "- a\n  - b\n    - c\n- d\n"
+
+
+def test_entries_of_a_bibliography_stand_under_their_titles() -> None:
+    document = parse_bibtex(
+        rb"""@string{jos = "Journal of " # {Soils}} @comment{silentword}
+@STRING(hull = {Hull Press})
+@article{berg2019,
+  author = {M{\"u}ller, J{\"o}rg and Garc{\'i}a, Ana}, title = {{Soil} and
+    {pH}, \emph{again}}, journal = jos, month = mar # "~4", year = 2019, note = "a {"}quote{"} b",
+}
+@book(eel, publisher = hull # { Ltd}, pages = {3--9}, url = {http://x.org/~a_b%20})
+@misc{cut, title = {Open"""
+    )
+    assert document.text.split("\n\n") == [
+        "Soil and pH, again",
+        "article berg2019\nauthor: M\u00fcller, J\u00f6rg and Garc\u00eda, Ana\n"
+        'journal: Journal of Soils\nmonth: Mar 4\nyear: 2019\nnote: a "quote" b',
+        "eel",
+        "book eel\npublisher: Hull Press Ltd\npages: 3\u20139\nurl: http://x.org/~a_b%20",
+        "Open",
+        "misc cut",
+    ]
+    assert [one.text for one in document.headings] == ["Soil and pH, again", "eel", "Open"]

@@ -173,3 +173,11 @@ def test_what_was_typed_into_a_form_stands_after_its_label() -> None:
         f"<office:forms><form:form>{fields}</form:form></office:forms><text:p>{controls}</text:p>"
     )
     assert lines(document) == ["Name Ann Lee \u2612 Agreed \u2610 Boat Eel"]
+
+
+def test_the_words_of_a_drawing_are_read_whatever_its_shapes() -> None:
+    body = (
+        '<draw:page draw:name="p"><draw:line><svg:desc>A pipe</svg:desc><text:p>feeds</text:p>'
+        "</draw:line><draw:ellipse><svg:title>A tank</svg:title></draw:ellipse></draw:page>"
+    )
+    assert lines(read(body, kind="drawing")) == ["feeds", "A pipe", "A tank"]

@@ -32,6 +32,7 @@ from pgblend.cli.documents.json_records import (
 from pgblend.cli.documents.media_types import (
     CSV,
     DOCX,
+    DRAWIO,
     HTML,
     JSON,
     MARKDOWN,
@@ -222,6 +223,8 @@ def test_letters_of_facebook_are_those_that_were_meant():
         ("map.unknown", b"<?xml version='1.0'?><map/>", XML),
         ("thoughts.mm", b"<map version='1.0.1'>", XML),
         ("thoughts.mm", b"<?xml version='1.0'?>\n<map>", XML),
+        ("a.xml", b'\xef\xbb\xbf<?xml version="1.0"?>\n<mxfile host="x">', DRAWIO),
+        ("plan", b"<?xml version='1.0'?><mxGraphModel>", DRAWIO),
         ("view.mm", b"#import <map>", "text/x-source"),
         ("a.txt", b"{\\rtf1", TEXT),
     ],
@@ -232,7 +235,10 @@ def test_a_file_is_what_it_begins_as(name, head, media_type):
 
 @pytest.mark.parametrize(
     ("name", "mend"),
-    [("a.doc", "save it as .docx"), ("a.gdoc", "download"), ("a.pages", "export it as .docx")],
+    [
+        *(("a.doc", "save it as .docx"), ("a.gdoc", "download"), ("a.pages", "export it as .docx")),
+        *(("a.djvu", "save it as PDF"), ("a.mobi", "convert it to .epub"), ("a.hwp", "as .docx")),
+    ],
 )
 def test_what_is_not_read_is_refused_with_a_mend(name, mend):
     with pytest.raises(UnsupportedFormatError, match=mend):

@@ -1,14 +1,18 @@
 """Subtitles, notebooks, RTF, books: who speaks, results that are data, what is beside a text."""
 
+import base64
 import io
 import json
 import zipfile
+import zlib
+from urllib.parse import quote
 
 import pytest
 
 from pgblend.cli.documents.document import ParseError
 from pgblend.cli.documents.parse_calendar import parse_calendar
 from pgblend.cli.documents.parse_contacts import parse_contacts
+from pgblend.cli.documents.parse_drawio import parse_drawio
 from pgblend.cli.documents.parse_epub import parse_epub
 from pgblend.cli.documents.parse_evernote import parse_evernote
 from pgblend.cli.documents.parse_fictionbook import parse_fictionbook
@@ -309,3 +313,29 @@ def test_a_book_s_second_title_and_its_description_are_metadata() -> None:
         "Tides",
         {"subtitle": "A guide", "coverage": "The North Sea", "description": "For pilots"},
     )
+
+
+def test_words_of_a_diagram_are_read_packed_or_not() -> None:
+    model = (
+        "<mxGraphModel><root><mxCell id='0'/><mxCell id='1' parent='0'/>"
+        "<mxCell id='2' value='&lt;b&gt;Weir&lt;/b&gt; \u00fcber&lt;br&gt;Hull' parent='1'/>"
+        "<UserObject id='3' label='Lock' tooltip='by hand' Depth='3 m'><mxCell parent='1'/>"
+        "</UserObject><mxCell id='4' parent='0' visible='0'/><mxCell id='5' value='secret'"
+        " parent='4'/><mxCell id='6' value='flows to' edge='1' parent='1'/></root></mxGraphModel>"
+    )
+    packer = zlib.compressobj(wbits=-15)
+    packed = packer.compress(quote(model).encode()) + packer.flush()
+    words = ["River", "Weir \u00fcber\nHull", "Lock\nby hand\nDepth: 3 m", "flows to"]
+    for inner in (model, base64.b64encode(packed).decode()):
+        document = parse_drawio(
+            f"<mxfile><diagram name='River'>{inner}</diagram></mxfile>".encode()
+        )
+        assert document.text.split("\n\n") == words
+        assert [one.text for one in document.headings] == ["River"]
+        assert [one.part for one in document.left_out] == ["a hidden shape or layer"]
+    cut = base64.b64encode(packed[:40]).decode()
+    bomb = zlib.compressobj(wbits=-15)
+    large = base64.b64encode(bomb.compress(bytes(10**7)) + bomb.flush()).decode()
+    for inner in (cut, large, "no base64"):
+        document = parse_drawio(f"<mxfile><diagram name='A'>{inner}</diagram></mxfile>".encode())
+        assert [(one.part, one.reason[:7]) for one in document.left_out] == [("A", "damaged")]
