@@ -9,6 +9,7 @@ a right that widens is a line of a change.
 import ast
 import re
 from collections.abc import Collection, Mapping
+from functools import cache
 
 # Each with those whose rights it has.
 ROLES = {
@@ -102,13 +103,14 @@ def called(sources: Mapping[str, str], modules: Mapping[str, str]) -> dict[str, 
     return of_modules | of_sources
 
 
-def _strings(module: str) -> set[str]:
+@cache  # a module is read once for each grant that is derived
+def _strings(module: str) -> frozenset[str]:
     """Return the names of private routines that stand in a module's texts, docstrings left out."""
     nodes = list(ast.walk(ast.parse(module)))
     prose = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
-    return {
+    return frozenset(
         name
         for node in nodes
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in prose
         for name in _PRIVATE.findall(node.value)
-    }
+    )

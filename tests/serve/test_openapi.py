@@ -5,9 +5,9 @@ from typing import Any
 import httpx
 import pytest
 import schemathesis
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from jsonschema import Draft202012Validator
-from schemathesis import checks
+from schemathesis import GenerationMode, checks
 from schemathesis.config import SchemathesisConfig
 from schemathesis.specs.openapi import checks as openapi_checks
 
@@ -54,10 +54,25 @@ def test_the_door_does_what_it_says(case: Any, door: Any) -> None:
 
 
 @pytest.mark.slow
-@described.parametrize()
-@trying(MORE_EXAMPLES)
-def test_the_door_does_what_it_says_of_much_more(case: Any, door: Any) -> None:
-    check(case, door)
+@pytest.mark.parametrize(
+    ("operation", "mode"),
+    [
+        pytest.param(operation, mode, id=f"{operation.label} {mode.value}")
+        for operation in (found.ok() for found in described.get_all_operations())
+        for mode in GenerationMode
+        # Where nothing is given, nothing given is wrong.
+        if mode is GenerationMode.POSITIVE or operation.body or operation.path_parameters
+    ],
+)
+def test_the_door_does_what_it_says_of_much_more(operation: Any, mode: Any, door: Any) -> None:
+    """The cases that a schema gives are tried above; here are those made by chance."""
+
+    @trying(MORE_EXAMPLES)
+    @given(case=operation.as_strategy(mode))
+    def tried(case: Any) -> None:
+        check(case, door)
+
+    tried()
 
 
 def check(case: Any, door: Any) -> None:
