@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 from conftest import Server, TwoCollections
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
-from psycopg.pq import ExecStatus
+from psycopg.pq import DiagnosticField, ExecStatus
 
 from pgblend.cli.base.database import connect
 from pgblend.cli.main import cli
@@ -150,6 +150,33 @@ def test_settings_of_the_same_message_are_refused(client: Database) -> None:
     with pytest.raises(psycopg.Error) as raised:
         client.connection.execute("SET app.tenant = '7'; SELECT hybrid_search('fox')")
     assert "send those by themselves" in str(raised.value.diag.message_detail)
+
+
+def test_savepoints_before_a_search_and_a_flush_after_it(
+    told: dict[str, Any], client: Database
+) -> None:
+    """ODBC sends savepoints with the statement, psycopg flushes after a pipeline's end."""
+    url = make_conninfo(told["url"], port=client.connection.info.port)
+    words = "SELECT g, h.chunk_id FROM generate_series(1, 2) AS g,"
+    many = f"{words} LATERAL lexical_search('wine ' || g, 3) AS h"
+    with psycopg.connect(url) as connection:
+        connection.execute("SET search_path = blend, public")
+        asked = [("red wine",), ("fox",)]
+        connection.cursor().executemany(SEARCH, asked, returning=True)  # in a pipeline
+        with connection.cursor().copy(f"COPY ({many}) TO STDOUT") as copy:
+            copied = list(copy.rows())
+        raw = connection.pgconn
+        for before in ("SAVEPOINT a;", "RELEASE a;SAVEPOINT a; savepoint b ;"):
+            found = raw.exec_(f"{before}{many.replace('wine', 'sea')}".encode())
+            assert found.status == ExecStatus.TUPLES_OK, found.error_message
+        assert found.ntuples == len(copied) == 6
+        failed = raw.exec_(b"SAVEPOINT c; SELECT 1 / 0 FROM blend.lexical_search('wine')")
+        assert failed.error_field(DiagnosticField.SQLSTATE) == b"22012"
+        assert raw.exec_(b"ROLLBACK TO c").status == ExecStatus.COMMAND_OK
+        lost = raw.exec_(f"RELEASE nowhere; {many}".encode())
+        assert lost.error_field(DiagnosticField.SQLSTATE) == b"3B001"
+        assert raw.exec_(b"ROLLBACK TO a").status == ExecStatus.COMMAND_OK
+        assert connection.execute(SEARCH, ("wine",)).fetchall() == told["prepared"]
 
 
 FORGED = """

@@ -10,6 +10,10 @@ _CONTROLS = re.compile(
     rb"|set\s+(?:local\s+)?(?:transaction|session))\b",
     re.IGNORECASE,
 )
+_SAVEPOINTS = re.compile(
+    rb"\s*(?:(?:release(?:\s+savepoint)?|savepoint)\s+(?:\w+|\"[^\"]*\")\s*;\s*)+(?=\S)",
+    re.IGNORECASE,
+)
 _QUOTED = re.compile(rb"\$(\w*)\$.*?\$\1\$|'[^']*'", re.DOTALL)
 # An answer is made before the message that asks. What else this may set, the answer would not know;
 # role, groups and purpose are told with the call (sql/outside.py).
@@ -38,6 +42,15 @@ def statement_of(request: bytes) -> bytes:
 def controls(request: bytes) -> bool:
     """Whether a message begins or ends transactions or savepoints."""
     return bool(_CONTROLS.search(_QUOTED.sub(b"''", statement_of(request))))
+
+
+def without_savepoints(request: bytes) -> tuple[bytes, bytes]:
+    """Return the savepoints that a query begins with, and the rest, as queries; else nothing."""
+    found = _SAVEPOINTS.match(request, 5) if request[:1] == wire.QUERY else None
+    if found is None:
+        return b"", b""
+    first, rest = found[0] + b"\0", request[found.end() :]
+    return wire.message(wire.QUERY, first), wire.message(wire.QUERY, rest)
 
 
 def sets_before(request: bytes) -> bool:

@@ -20,6 +20,7 @@ from pgblend.cli.doors.wire.requests import (
     sets_before,
     statement_of,
     takes_unnamed,
+    without_savepoints,
 )
 from pgblend.cli.doors.wire.telling import FORGET, telling
 from pgblend.cli.doors.wire.turn import PLAIN, Turn
@@ -226,15 +227,34 @@ class Session:
                 answers.learn()
                 self._asking.clear()
                 self._prepared.clear()
-            if turn is None and (self._hands_whole(answers) or self._answers_ahead(answers)):
+            if turn is None and (
+                self._takes_savepoints_first(answers)
+                or self._hands_whole(answers)
+                or self._answers_ahead(answers)
+            ):
                 continue
             request = self._asked.popleft()
-            if copies or kind == wire.TERMINATE:
+            # What asks for nothing begins no turn: drivers flush once more when all is asked.
+            if copies or kind == wire.TERMINATE or (turn is None and kind == wire.FLUSH):
                 self.server.put(request)
                 continue
             if turn is None:
                 turn = self._turn = Turn(self.state)
             self._hand_request(turn, request, answers)
+
+    def _takes_savepoints_first(self, answers: Answers) -> bool:
+        """Run the savepoints of a query by themselves: the door's own stands after them."""
+        first, rest = without_savepoints(self._asked[0])
+        if self.state != wire.IN_TRANSACTION or not (first and self._reached(rest, answers)):
+            return False
+        self._asked.popleft()
+        try:
+            self.client.put(b"".join(self.exchange(first)))
+        except ServerError as error:
+            self.client.put(b"".join(error.whole) + wire.ready(self.state))
+        else:
+            self._asked.appendleft(rest)
+        return True
 
     def _hands_whole(self, answers: Answers) -> bool:
         """Hand a turn on that is here whole, and reaches nothing of ours.
