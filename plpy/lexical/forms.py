@@ -125,6 +125,7 @@ LONE_RETURN = r"\r(?!\n)"
 # What a form leaves out or changes by other means than NFKC.
 _ODD = rf"[\u0130\u03a3\u03c3\u2010\u2212]|{IGNORABLE}"
 _BEYOND = r"[^\W\d_\x00-\xff]"
+_FEW_LETTERS = 16  # are looked for one by one
 # What parts fields, lines and pages.
 APART_BY = dict.fromkeys("\x0b\x0c\x85", "\n") | dict.fromkeys("\x1c\x1d\x1e\x1f", " ")
 JSON_TEXT = r'"(?:[^"\\]|\\.)*"'
@@ -189,6 +190,7 @@ _GROUPED = (b"0,0", b"0.0", b"0'0", b"0_0", b"0 0", b"0?0")
 # any language. Each begins with a sign of its own, since that is found soonest.
 _INNER_PARTS = (rb"A(?:(?<=aA)|(?<=0A)(?=a)|(?<=AA)(?=aa))", rb"0(?<=[aA]0)")
 _OF_DIGITS = (rb",(?<=0,)(?=0)", rb"'(?<=0')(?=0)", rb"_(?<=0_)(?=0)")
+_BETWEEN_DIGITS = (*_OF_DIGITS, rb"\.(?<=0\.)(?=0)", rb" (?<=0 )(?=0)", rb"\?(?<=0\?)(?=0)")
 _OTHER_FORMS = (*_INNER_PARTS, rb"\.(?=[aA0_])", *_OF_DIGITS, rb"\x00")
 # The same, where it is enough to know that there is any.
 _OTHER_FORM_SIGNS = (
@@ -293,9 +295,8 @@ def normal(text: str) -> str:
     return unicodedata.normalize("NFKC", text)
 
 
-def changes(text: str, config: str) -> Iterator[int]:
-    """Give, in no order, where a text without odd signs may not be its own form."""
-    kinds = kinds_of(text)
+def changes(text: str, kinds: bytes, config: str) -> Iterator[int]:
+    """Give, in no order, where a text without odd signs may not be its own form (kinds_of)."""
     yield from _found(_OTHER_FORMS, kinds)
     yield from _language_changes(text, kinds, config)
 
@@ -316,10 +317,17 @@ def _language_changes(text: str, kinds: bytes, config: str) -> Iterator[int]:
     yield from (end for end in ends if is_unit(text, end))
 
 
-def inner_parts(text: str) -> Iterator[int]:
-    """Give, in no order, where words may have parts: changes of case, digits beside letters."""
-    yield from _found((*_INNER_PARTS, rb"0(?=[aA])"), kinds_of(text))
+def inner_parts(text: str, kinds: bytes) -> Iterator[int]:
+    """Give, in no order, where words may have parts: changes of case, versions, numbers' units."""
+    is_cut, is_unit = re.compile(CUTS).match, re.compile(_IS_UNIT).match
+    yield from (at for at in _found(_INNER_PARTS, kinds) if is_cut(text, at))
+    yield from (at for at in _found((rb"0(?=[aA])",), kinds) if is_unit(text, at + 1))
     yield from _parted_beyond(text)
+
+
+def grouped_digits(kinds: bytes) -> Iterator[int]:
+    """Give, in no order, the signs between digits of which a number may be made."""
+    return _found(_BETWEEN_DIGITS, kinds)
 
 
 def _found(patterns: Iterable[bytes], kinds: bytes) -> Iterator[int]:
@@ -328,8 +336,21 @@ def _found(patterns: Iterable[bytes], kinds: bytes) -> Iterator[int]:
 
 
 def _parted_beyond(text: str) -> Iterator[int]:
-    if not text.isascii() and re.search(_BEYOND, beyond_ascii(text)):
+    letters = set() if text.isascii() else set(re.findall(_BEYOND, beyond_ascii(text)))
+    if len(letters) > _FEW_LETTERS:
         yield from (found.start() for found in re.finditer(_PARTED_BEYOND, text))
+        return
+    is_parted = re.compile(_PARTED_BEYOND).match
+    for letter in letters:
+        yield from (at for at in places_of(letter, text) if is_parted(text, at))
+
+
+def places_of(part: str, text: str) -> Iterator[int]:
+    """Give where a part of a text begins."""
+    at = text.find(part)
+    while at >= 0:
+        yield at
+        at = text.find(part, at + 1)
 
 
 def kinds_of(text: str) -> bytes:
@@ -516,30 +537,3 @@ LONGEST_NAME = 255
 def whole_name(text: str) -> str:
     """Return a name in one case with single spaces; "" for what is too long for a name."""
     return " ".join(small(unicode_form(text)).split()) if len(text) <= LONGEST_NAME else ""
-
-
-LETTER = re.compile(r"[^\W\d_]")
-# Keys that programs give: digests, UUIDs, and the JSON array of a table with several key columns.
-CODE = re.compile(r"[0-9a-f]{8}[0-9a-f-]{8,}|\[.*\]", re.IGNORECASE | re.DOTALL)
-SUFFIX = re.compile(r"(?<=.)\.[^\W_]{1,8}$")
-WITHIN_FILE = re.compile(r"(?<=.)(\.[^\W_]{1,8})[?#].*$", re.DOTALL)
-
-
-def name_field(source_key: str) -> list[str]:
-    """Return the words of a source key, and then the names that it is asked for by, each once.
-
-    These are the whole key, the file's name (its last part, without what follows ? or #) and that
-    without its suffix. What has no letters is left out; a code has no names: [""]. Words are those
-    of a path that ends in a file with a suffix: other keys are ids, whose words mislead.
-    """
-    if CODE.fullmatch(source_key):
-        return [""]
-    parts = [part for part in re.split(r"[/\\]", source_key) if part and part[-1] != ":"]
-    file_name = WITHIN_FILE.sub(r"\1", parts[-1]) if parts else ""
-    stem = SUFFIX.sub("", file_name)
-    names = dict.fromkeys(map(whole_name, (source_key, file_name, stem)))
-    words: list[str] = []
-    if stem != file_name and LETTER.search(stem):
-        parted = (word for part in (*parts[:-1], stem) for word in re.split(r"[\W_]+", part))
-        words = [file_name, *filter(str.isalpha, parted)]  # as it stands, it can be quoted
-    return [" ".join(words), *(name for name in names if LETTER.search(name))]

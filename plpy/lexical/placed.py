@@ -20,11 +20,13 @@ from pgblend.plpy.lexical.forms import (
     as_dashes,
     changes,
     grouped,
+    grouped_digits,
     humps,
     inner_parts,
     kinds_of,
     normal,
     odd_signs,
+    places_of,
     shown,
     small_form,
     unicode_form,
@@ -155,20 +157,27 @@ def _unicode_form(form: Form) -> Form:
     return form
 
 
+class LookedFor(NamedTuple):
+    """How words begin that are looked for, and digits side by side of those that have any."""
+
+    beginnings: Collection[str]
+    numbers: Collection[str]
+
+
 class PlacedPage:
     """The form of a page of texts, which lines part: `text`, and where its words stand on the page.
 
-    What may not be its own form, which is little, is brought into its form as one text. With
-    `beginnings`, which have no digits, words with parts are left as they are unless one of these is
-    in them; so are dots, which are blanks in the page as it stands as well.
+    What may not be its own form, which is little, is brought into its form as one text. Words with
+    parts and numbers that have nothing of what is looked for, if that is told, are left as they
+    are; so are dots, which are blanks in the page as it stands as well.
     """
 
-    def __init__(self, page: str, config: str, beginnings: Collection[str] | None = None) -> None:
+    def __init__(self, page: str, config: str, looked_for: LookedFor | None = None) -> None:
         self.text = page
         self.starts: list[int] = []  # of what is as on the page and of changed pieces, in turn
         self.shifts: list[int] = []  # from there to the page, of pieces to their form
         self.moves: list[int] = []  # of each piece from where its form stands to the page
-        pieces = changed_pieces(page, config, beginnings)
+        pieces = changed_pieces(page, config, looked_for)
         if not pieces:
             return
         self.form = placed_form("\n".join([page[begin:end] for begin, end in pieces]), config)
@@ -184,16 +193,23 @@ class PlacedPage:
             last, at = end, start + len(new)
             of_form += len(new) + 1
             of_pieces += end - begin + 1
-        self.starts.append(at)
-        self.shifts.append(last - at)
         self.text = "".join([*parts, page[last:]])
+        self.starts += at, len(self.text)
+        self.shifts.append(last - at)
 
     def in_page(self, hits: Sequence[Hit]) -> Sequence[Hit]:
         """Return where hits in the form stand on the page, in order."""
         if not self.starts:
             return hits
-        place = self._place
-        return sorted({(place(begin)[0], place(end - 1)[1], one) for begin, end, one in hits})
+        found = set()
+        for begin, end, one in hits:
+            which = bisect_right(self.starts, begin) - 1
+            if which % 2 == 0 and end <= self.starts[which + 1]:
+                shift = self.shifts[which]
+                found.add((begin + shift, end + shift, one))
+            else:
+                found.add((self._place(begin)[0], self._place(end - 1)[1], one))
+        return sorted(found)
 
     def _place(self, at: int) -> tuple[int, int]:
         """Return where a character of the form begins and ends on the page."""
@@ -208,18 +224,22 @@ class PlacedPage:
 MOST_PIECES = 300
 
 
-def changed_pieces(
-    page: str, config: str, beginnings: Collection[str] | None
-) -> list[tuple[int, int]]:
+def changed_pieces(page: str, config: str, looked_for: LookedFor | None) -> list[tuple[int, int]]:
     """Return where pieces of a page begin and end, in order, that may not be their own form.
 
     Blanks and lines part them, but for blanks after numbers (10 GB, ½ cm): no form looks beyond.
     Where there are many, or a terminal's commands, all is one piece.
     """
-    if b"\0" in kinds_of(page) and re.search(CONTROL, page):
+    kinds = kinds_of(page)
+    if b"\0" in kinds and re.search(CONTROL, page):
         return [(0, len(page))]
-    found = changes(page, config) if beginnings is None else _parts_like(page, beginnings)
-    places = [*found]
+    if looked_for is None:
+        places = [*changes(page, kinds, config)]
+    else:
+        places = [
+            *_parts_like(page, kinds, looked_for.beginnings),
+            *_numbers_like(page, kinds, looked_for.numbers),
+        ]
     for sign in odd_signs(page):
         places += (one.start() for one in re.finditer(sign, page))
     if len(places) > MOST_PIECES:
@@ -255,16 +275,39 @@ def _parts(page: str, at: int) -> bool:
     return page[at] == "\n" or (page[at] == " " and not page[at - 1 : at].isnumeric())
 
 
-def _parts_like(page: str, beginnings: Collection[str]) -> Iterator[int]:
-    """Give where words with parts begin, of those that have one of some beginnings in them."""
+def _parts_like(page: str, kinds: bytes, beginnings: Collection[str]) -> Iterator[int]:
+    """Give where words with parts begin, of those that have a part with one of some beginnings."""
     page = page.replace("\n", " ") + " "
-    words = {(page.rfind(" ", 0, at) + 1, page.find(" ", at)) for at in inner_parts(page)}
+    words = {(page.rfind(" ", 0, at) + 1, page.find(" ", at)) for at in inner_parts(page, kinds)}
     every = folded(" ".join([page[begin:end] for begin, end in words]))
     if there := [one for one in beginnings if one in every]:  # few are
         for begin, end in words:
-            word = folded(page[begin:end])
-            if any(one in word for one in there):
-                yield begin
+            word = page[begin:end]
+            small = folded(word)
+            for one in there:
+                if one in small and any(_is_head(word, at) for at in places_of(one, small)):
+                    yield begin
+                    break
+
+
+def _is_head(word: str, at: int) -> bool:
+    """Tell whether a part may begin at a place of a word: with a capital, or after no letter."""
+    return at == 0 or word[at].isupper() or not word[at - 1].isalpha()
+
+
+def _numbers_like(page: str, kinds: bytes, numbers: Collection[str]) -> Iterator[int]:
+    """Give where a number stands that has all digits of one looked for side by side, or in groups.
+
+    Digits of a longer number are not meant.
+    """
+    for number in numbers:
+        for at in places_of(number, page):
+            if b"0" not in (kinds[at - 1 : at], kinds[at + len(number) :][:1]):
+                yield at
+    if any(len(number) > 1 for number in numbers):
+        for at in grouped_digits(kinds):
+            if any(page[at - 1] + page[at + 1] in number for number in numbers):
+                yield at
 
 
 def _nothing(found: str) -> Pieces:

@@ -146,6 +146,7 @@ _CONDITION_TYPES = ["integer[]", "tsquery[]", "boolean[]"]
 _QUOTED = r"'((?:[^']|'')*)'"
 _OPERANDS = "SELECT o.* FROM pgblend._query_operands($1, $2, $3) AS o"
 _SIZE = "SELECT pgblend._check_size('the query', $1, $2, $3)"
+LEAST_LIMIT = 100  # of the setting limits
 
 
 Operand = tuple[int, str, bool]  # number of the alternative, tsquery, whether it is excluded
@@ -372,13 +373,15 @@ def check_query(db: Database, query: str) -> None:
 
     Characters are counted first, so that what counts words and operators is bounded itself.
     """
-    if len(query) <= 100:
-        return
 
     def check(size: int, unit: str, limit: str) -> None:
-        db.run(_SIZE, ["bigint", "text", "text"], size, unit, limit)
+        if size > LEAST_LIMIT:
+            db.run(_SIZE, ["bigint", "text", "text"], size, unit, limit)
 
     check(len(query), "characters", "query_characters")
+    # Of ASCII, two words or operators have three characters at least, with what parts them.
+    if len(query) <= (LEAST_LIMIT * 3 // 2 if query.isascii() else LEAST_LIMIT):
+        return
     words, operators = query_size(query)
     check(operators, "operators (phrases, exclusions, or)", "query_operators")
     check(words, "different words", "query_words")

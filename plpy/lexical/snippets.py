@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -16,10 +16,10 @@ from pgblend.plpy.lexical.configuration import (
     open_vocabulary,
     read_meaning,
 )
-from pgblend.plpy.lexical.forms import beyond_ascii
-from pgblend.plpy.lexical.placed import PlacedPage
+from pgblend.plpy.lexical.forms import beyond_ascii, places_of
+from pgblend.plpy.lexical.placed import LookedFor, PlacedPage
 from pgblend.plpy.lexical.query import has_operators, query_groups
-from pgblend.plpy.lexical.words import CHARACTER, RUN, SYLLABLE, indexable_text, may_have_runs
+from pgblend.plpy.lexical.words import CHARACTER, RUN, SYLLABLE, has_runs, indexable_text
 
 # Where the words of a query stand in a text.
 
@@ -50,41 +50,45 @@ def spaced_words(text: str) -> str:
 
 def spaced_page(text: str) -> str:
     """Return the spaced words of a text between blanks, scripts without word spaces left out."""
-    if may_have_runs(text):
+    if has_runs(text):
         text = re.sub(RUN, lambda run: " " * len(run[0]), text)
     return f" {spaced_words(text)} "
 
 
-def words_like(page: str, vocabulary: Vocabulary, lexemes: Iterable[str]) -> set[str]:
+Places = Mapping[str, Sequence[int]]
+"""Words and where each begins; nowhere is where that is not known."""
+
+
+def words_like(page: str, vocabulary: Vocabulary, lexemes: Iterable[str]) -> Places:
     """Return the words of a spaced page that may have one of some lexemes."""
     if not vocabulary.keeps_ascii:
-        return set(page.split())
-    words: set[str] = set()
-    # the small form of a capital i with a dot may be two letters
-    if not page.isascii() and (not vocabulary.keeps_all or "\u0130" in page):
-        words = {word for word in set(page.split()) if not word.isascii()}
-    small = folded(page)
-    find = small.find
-    for beginning in set(map(beginning_of, lexemes)):
+        return dict.fromkeys(page.split(), ())
+    words: dict[str, list[int]] = {}
+    find = folded(page).find
+    last = "\0"
+    for beginning in sorted(set(map(beginning_of, lexemes))):
+        if beginning.startswith(last):  # these are found
+            continue
+        last = beginning
         at = find(" " + beginning)
         while at >= 0:
             end = find(" ", at + 1)
-            words.add(page[at + 1 : end])
+            words.setdefault(page[at + 1 : end], []).append(at)
             at = find(" " + beginning, end)
+    # the small form of a capital i with a dot may be two letters
+    if not page.isascii() and (not vocabulary.keeps_all or "\u0130" in page):
+        others = (word for word in set(page.split()) if not word.isascii())
+        return {**dict.fromkeys(others, ()), **words}
     return words
 
 
-def part_beginnings(
-    page: str, lexemes: Iterable[str], vocabulary: Vocabulary
-) -> Collection[str] | None:
-    """Return how parts of words begin that have one of some lexemes; None where none can be told.
-
-    Numbers have forms of more than one word.
-    """
-    keeps = vocabulary.keeps_ascii if page.isascii() else vocabulary.keeps_all
-    if not keeps or any(map(str.isdigit, "".join(lexemes))):
+def looked_for(page: str, lexemes: Iterable[str], vocabulary: Vocabulary) -> LookedFor | None:
+    """Return what changed words of a page have to have; None where that cannot be told."""
+    if not (vocabulary.keeps_ascii if page.isascii() else vocabulary.keeps_all):
         return None
-    return set(map(beginning_of, lexemes))
+    numbers = {one: max(re.findall(r"\d+", one), key=len, default="") for one in lexemes}
+    words = [one for one in lexemes if not numbers[one]]
+    return LookedFor(set(map(beginning_of, words)), {one for one in numbers.values() if one})
 
 
 def read_query(query: str, config: str) -> tuple[str, list[list[str]]]:
@@ -108,7 +112,7 @@ class Marker:
         self.pairs = {
             lexeme: number
             for lexeme, number in self.numbers.items()
-            if may_have_runs(lexeme) and re.fullmatch(RUN, lexeme)
+            if has_runs(lexeme) and re.fullmatch(RUN, lexeme)
         }
         # Hosts, versions, decimals and pictures stand as they are.
         self.literals = {
@@ -129,22 +133,23 @@ class Marker:
                 return self.numbers[lexeme]
         return None
 
-    def hits(self, text: str, page: str, words: set[str]) -> list[Hit]:
+    def hits(self, text: str, page: str, words: Places) -> list[Hit]:
         """Return where a text has words and pairs of syllables that match, in order.
 
         `page` is the text spaced, `words` are those of it to look for.
         """
         matching: set[str] = set().union(*(self.forms.get(lexeme, ()) for lexeme in self.numbers))
         hits = []
-        for word in matching & words:
+        for word in matching & words.keys():
             number = self._number(word)
-            at = page.find(f" {word} ")
-            while at >= 0 and number is not None:
-                hits.append((at, at + len(word), number))
-                at = page.find(f" {word} ", at + 1)
-        if self.pairs and may_have_runs(text):
+            if number is not None:
+                begins = words[word] or places_of(f" {word} ", page)
+                hits += [(at, at + len(word), number) for at in begins]
+        if self.pairs and has_runs(text):
             hits += self._pair_hits(text)
         for literal, number in self.literals.items():
+            if not all(part in page for part in re.findall("[0-9]+", literal)):
+                continue
             # A form has blanks for dots that part letters.
             pattern = re.escape(literal).replace(r"\.", "[. ]")
             edge = "" if re.match(r"\W", literal) else r"\b"
@@ -342,10 +347,10 @@ def _snippets(
     meaning = sought.meaning or read_meaning(db, config_name, words)
     if lexemes := dict.fromkeys([*meaning.lexemes, *sought.corrections]):
         vocabulary = open_vocabulary(db, config_name, meaning.version)
-        form = PlacedPage(page, config_name, part_beginnings(page, lexemes, vocabulary))
+        form = PlacedPage(page, config_name, looked_for(page, lexemes, vocabulary))
         spaced = spaced_page(form.text)
         found = words_like(spaced, vocabulary, lexemes)
-        look_up(db, config_name, vocabulary, found.union(*phrases))
+        look_up(db, config_name, vocabulary, set(found).union(*phrases))
         marker = Marker(lexemes, phrases, vocabulary)
         of_form = marker.hits(form.text, spaced, found)
         whole = form.in_page(marker.phrase_hits(form.text, of_form))

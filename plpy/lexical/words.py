@@ -4,7 +4,13 @@ import re
 from collections import Counter
 from itertools import pairwise
 
-from pgblend.plpy.lexical.forms import identifiers, unicode_form, word_form
+from pgblend.plpy.lexical.forms import (
+    beyond_ascii,
+    identifiers,
+    unicode_form,
+    whole_name,
+    word_form,
+)
 from pgblend.plpy.lexical.headings import heading_words, markdown_headings, marked
 
 # A syllable: a base with its marks, vowels that are written before it and conjuncts.
@@ -38,9 +44,11 @@ MOST_PLACES = 255  # of a lexeme in a tsvector
 SYLLABLE = f"{THAI}|{LAO}|{MYANMAR}|{KHMER}|{CHARACTER}"
 
 
-def may_have_runs(text: str) -> bool:
-    """Tell whether a text may have scripts without word spaces; most have none."""
-    return not text.isascii() and bool(text.encode().translate(None, _OTHERS))
+def has_runs(text: str) -> bool:
+    """Tell whether a text has scripts without word spaces; at a glance where it has none."""
+    if text.isascii() or not text.encode().translate(None, _OTHERS):
+        return False
+    return re.search(CHARACTER, beyond_ascii(text)) is not None
 
 
 def spaced_bigrams(text: str) -> str:
@@ -56,7 +64,7 @@ def spaced_bigrams(text: str) -> str:
         spaced = map("".join, pairwise(parts)) if len(parts) > 1 else parts
         return f" {' '.join(spaced)} "
 
-    return re.sub(RUN, pairs, text) if may_have_runs(text) else text
+    return re.sub(RUN, pairs, text) if has_runs(text) else text
 
 
 def indexable_text(text: str, config: str = "") -> str:
@@ -77,7 +85,7 @@ def indexable_text(text: str, config: str = "") -> str:
 
 def syllables(text: str, least: int) -> Counter[str]:
     """Return the syllables of runs of at least so many, and how often each stands."""
-    if not may_have_runs(text):
+    if not has_runs(text):
         return Counter()
     runs = (re.findall(SYLLABLE, run) for run in re.findall(RUN, text))
     return Counter(one for run in runs if len(run) >= least for one in run)
@@ -107,7 +115,7 @@ def index_parts(
         "'=" + name.replace("\\", "\\\\").replace("'", "''") + "':1C"
         for name in identifiers(text, True)
     ]
-    if may_have_runs(text):
+    if has_runs(text):
         own = word_form(f"{title} {heading} {content[own_start:]}", config)
         for one, count in syllables(own, 1 if own_start else 2).items():
             places = ",".join(f"{place}C" for place in range(1, min(count, MOST_PLACES) + 1))
@@ -115,6 +123,33 @@ def index_parts(
     above, within = heading_words(title, heading, content, own_headings)
     parts = (title, above, content, content[:own_start], within)
     return [*(indexable_text(part, config) for part in parts), " ".join(quoted)]
+
+
+LETTER = re.compile(r"[^\W\d_]")
+# Keys that programs give: digests, UUIDs, and the JSON array of a table with several key columns.
+CODE = re.compile(r"[0-9a-f]{8}[0-9a-f-]{8,}|\[.*\]", re.IGNORECASE | re.DOTALL)
+SUFFIX = re.compile(r"(?<=.)\.[^\W_]{1,8}$")
+WITHIN_FILE = re.compile(r"(?<=.)(\.[^\W_]{1,8})[?#].*$", re.DOTALL)
+
+
+def name_field(source_key: str) -> list[str]:
+    """Return the words of a source key, and then the names that it is asked for by, each once.
+
+    These are the whole key, the file's name (its last part, without what follows ? or #) and that
+    without its suffix. What has no letters is left out; a code has no names: [""]. Words are those
+    of a path that ends in a file with a suffix: other keys are ids, whose words mislead.
+    """
+    if CODE.fullmatch(source_key):
+        return [""]
+    parts = [part for part in re.split(r"[/\\]", source_key) if part and part[-1] != ":"]
+    file_name = WITHIN_FILE.sub(r"\1", parts[-1]) if parts else ""
+    stem = SUFFIX.sub("", file_name)
+    names = dict.fromkeys(map(whole_name, (source_key, file_name, stem)))
+    words: list[str] = []
+    if stem != file_name and LETTER.search(stem):
+        parted = (word for part in (*parts[:-1], stem) for word in re.split(r"[\W_]+", part))
+        words = [file_name, *filter(str.isalpha, parted)]  # as it stands, it can be quoted
+    return [" ".join(words), *(name for name in names if LETTER.search(name))]
 
 
 def cut_at_word(text: str, length: int) -> str:

@@ -355,7 +355,8 @@ STABLE PARALLEL UNSAFE
 STRICT
 SET client_min_messages = warning
 AS $python$
-from pgblend.plpy.lexical.forms import name_field, word_form
+from pgblend.plpy.lexical.forms import word_form
+from pgblend.plpy.lexical.words import name_field
 from pgblend.plpy.lexical.words import syllables
 
 LEXEMES = """

@@ -2,8 +2,9 @@
 
 import pytest
 
-from pgblend.plpy.lexical.forms import name_field, whole_name
+from pgblend.plpy.lexical.forms import whole_name
 from pgblend.plpy.lexical.terms import lexeme_idf
+from pgblend.plpy.lexical.words import name_field
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from html import unescape
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pgblend.plpy.lexical.forms import changes, is_own_form, odd_signs, word_form
-from pgblend.plpy.lexical.placed import PlacedPage, placed_form
+from pgblend.plpy.lexical.forms import changes, is_own_form, kinds_of, odd_signs, word_form
+from pgblend.plpy.lexical.placed import LookedFor, PlacedPage, placed_form
 from pgblend.plpy.lexical.snippets import (
     MOST,
     Sought,
@@ -95,7 +95,7 @@ def test_beginnings_leave_out_no_match(content: str, query: str) -> None:
 
 @given(TEXTS | st.text("aAbB019 .,'_-", max_size=12), st.sampled_from(["english", "turkish"]))
 def test_a_glance_at_a_form_sees_what_changes_it(text: str, config: str) -> None:
-    changed = odd_signs(text) or next(changes(text, config), None) is not None
+    changed = odd_signs(text) or [*changes(text, kinds_of(text), config)]
     assert is_own_form(text, config) == (not changed)
 
 
@@ -190,6 +190,10 @@ def test_the_form_of_a_page_is_that_of_its_text(texts: list[str], config: str) -
     assert {(begin, end) for begin, end, _ in page.in_page(hits_in(page))} == whole
 
 
+NUMBERS = {"10": "10", "10gb": "10", "250": "250", "1250": "1250", "3.12": "12", "2.10": "10"}
+"""Words, and the most of their digits that stand side by side."""
+
+
 def hits_in(page: PlacedPage) -> list[tuple[int, int, int]]:
     """Take each word of a form for a hit."""
     return [(*word.span(), 0) for word in re.finditer(r"\S+", page.text)]
@@ -205,11 +209,15 @@ def test_one_composed_letter_leaves_the_marks_of_others_where_they_are() -> None
     texts=st.lists(
         st.lists(st.sampled_from(PIECES), min_size=1, max_size=8).map(" ".join), max_size=6
     ),
-    beginning=st.sampled_from(("htm", "par", "gb", "jso", "node", "red", "x")),
+    beginning=st.sampled_from(("htm", "par", "gb", "jso", "node", "red", "x", *NUMBERS)),
 )
 @example(["a parseHTML"], "par")
 @example(["a parseHTML"], "htm")
 @example(["a 10GB"], "gb")
+@example(["a 10 GB"], "10gb")
+@example(["a 10GB"], "10")
+@example(["a 1,250 GB"], "1250")
+@example(["a python3.12"], "3.12")
 def test_parts_that_are_looked_for_are_found_in_pages_left_as_they_are(
     texts: list[str], beginning: str
 ) -> None:
@@ -219,5 +227,6 @@ def test_parts_that_are_looked_for_are_found_in_pages_left_as_they_are(
         return {(start, end) for start, end, _ in page.in_page(words)}
 
     text = "\n".join(texts)
-    few = PlacedPage(text, "english", {beginning})
+    wanted = LookedFor(set(), {NUMBERS[beginning]}) if beginning in NUMBERS else None
+    few = PlacedPage(text, "english", wanted or LookedFor({beginning}, set()))
     assert places(few) == places(PlacedPage(text, "english"))
