@@ -3,7 +3,10 @@
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from math import ceil
+
+from psycopg.errors import DuplicateObject
 
 from pgblend.cli.base.database import Connection, connect, fetch_value
 from pgblend.cli.embed.embedding_client import GatewayClient
@@ -52,7 +55,8 @@ def ensure_first_space(connection: Connection, client: GatewayClient, front_url:
         if not may_create_spaces(front):
             return False
         if not fetch_value(front, f"SELECT {HAS_SPACE}"):
-            create_first_space(front, client, get_setting(front, "embedding_model"))
+            with suppress(DuplicateObject):  # another process has made it meanwhile
+                create_first_space(front, client, get_setting(front, "embedding_model"))
         push_changes(front)
     return True
 

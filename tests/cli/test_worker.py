@@ -66,6 +66,26 @@ def test_the_first_space_is_made(work, gateway_connection):
     assert work("--once")[1]["stored"] == 1
 
 
+def test_a_first_space_that_another_process_makes_is_taken(
+    gateway_connection, database_url, model_provider
+):
+    gateway_connection.execute("SELECT add_collection('c')")
+    gateway_connection.execute("SELECT ingest_document('c', 'k', 'a walrus')")
+    made = [model_provider.model, DEFAULT_DIMENSIONS]
+    with connect(database_url) as other, other.transaction():
+        other.execute(
+            "SELECT blend.create_embedding_space('default', %s, %s, probe => false)", made
+        )
+        worker = Process(database_url, "--drain")
+        waits = (
+            "SELECT count(*) FROM pg_locks WHERE NOT granted"
+            " AND relation = 'pgblend_data.embedding_space'::regclass"
+        )
+        wait_until(lambda: value(gateway_connection, waits) == 1)
+    output, errors = worker.process.communicate(timeout=60)
+    assert (worker.process.returncode, json.loads(output)["stored"]) == (0, 1), errors
+
+
 @pytest.mark.fault("a text that the model refuses", "set aside with its reason, the others stored")
 def test_one_bad_text_does_not_sink_the_good_ones(
     pgblend, parse_valid, work, gateway_connection, library, model_provider
