@@ -23,7 +23,7 @@ from pgblend.cli.embed.embed_waiting import BATCHES_IN_FLIGHT
 from pgblend.cli.embed.embedding_client import GatewayClient, GatewayUnavailableError
 from pgblend.cli.embed.queue import EmbeddedTexts
 from pgblend.cli.embed.spaces import SpaceCounts, get_setting, read_spaces
-from pgblend.cli.embed.summaries import MAX_TOKENS, MOST_TOKENS
+from pgblend.cli.embed.summaries import MAX_TOKENS, MOST_TOKENS, waiting_for_summaries
 from pgblend.cli.shards.places import databases_with_documents
 
 # What models cost by litellm's price table.
@@ -271,19 +271,27 @@ class Forecast:
 
 
 def forecast(connection: Connection, report: Report, summaries: bool, *, embeds: bool) -> Forecast:
-    """Estimate from what a dry run counted: its chunks, tokens, documents and pictures."""
+    """Estimate from what a dry run counted: its chunks, tokens, documents and pictures.
+
+    A run that embeds first sums up what waits for it, also of other collections.
+    """
     active = [space.model for space in read_spaces(connection) if space.active]
     model = active[0] if active else str(get_setting(connection, "embedding_model"))
     costs = {model: embedding_cost(model, report.tokens)}
     vision = get_setting(connection, "vision_model")
-    summary = get_setting(connection, "summary_model") if summaries else None
+    summary = get_setting(connection, "summary_model")
     seen = summed = None
     if vision and report.pictures:
         asked = report.pictures * _PICTURE_TOKENS, report.pictures * _PICTURE_ANSWER
         costs[vision] = seen = chat_cost(vision, *asked)
-    count = sum(report.documents[status] for status in ("added", "replaced"))
+    new = sum(report.documents[status] for status in ("added", "replaced")) if summaries else 0
+    waiting = []
+    if summary and embeds:
+        with databases_with_documents(connection) as databases:
+            waiting = [waiting_for_summaries(database) for database in databases]
+    count = new + sum(documents for documents, _ in waiting)
     if summary and count:
-        tokens = min(report.tokens, count * MOST_TOKENS)
+        tokens = min(report.tokens, new * MOST_TOKENS) + sum(tokens for _, tokens in waiting)
         costs[summary] = summed = chat_cost(summary, tokens, count * MAX_TOKENS)
     return Forecast(
         _hours(connection, model, report) if embeds else None,

@@ -59,6 +59,24 @@ def count_summaries(connection: Connection) -> dict[str, int]:
     return {name: sum(row[name] for row in rows) for name in COUNTS}
 
 
+_WAITING = """
+    SELECT count(*), coalesce(sum(least(d.tokens, %s)), 0)::bigint
+    FROM (
+        SELECT sum(c.token_count) AS tokens
+        FROM pgblend_data.document_summary AS m
+        INNER JOIN pgblend_data.chunk AS c ON m.document_id = c.document_id
+        WHERE (m.summary IS NULL OR m.outdated) AND m.failures < 3
+        GROUP BY m.document_id
+    ) AS d
+"""
+
+
+def waiting_for_summaries(connection: Connection) -> tuple[int, int]:
+    """Return how many stored documents wait for one, and the tokens that a model reads of them."""
+    documents, tokens = connection.execute(_WAITING, [MOST_TOKENS]).fetchone() or (0, 0)
+    return documents, tokens
+
+
 _BATCH = 16
 _CALLS_AT_ONCE = 4
 _NEXT = "SELECT document_id, content_hash, title, content FROM pgblend._next_summaries(%s, %s, %s)"

@@ -183,6 +183,12 @@ def test_a_dry_run_tells_hours_and_what_models_cost(
     asked = [body for body in model_provider.bodies if "messages" in body]
     assert asked == []
     assert gateway_connection.execute("SELECT count(*) FROM blend.documents").fetchone() == (0,)
+    # What is stored and waits for its summary is summed up by the next run, so it counts.
+    (tmp_path / "picture.png").unlink()
+    assert ingest(tmp_path, options=["--no-embed"])[0] == 0
+    again = ingest(tmp_path, options=["--dry-run"])[1]
+    assert again["documents"]["unchanged"] == 40
+    assert again["summary_usd"] == pytest.approx(report["tokens"] * 25e-7 + 40 * 300 * 1e-5)
 
 
 def test_before_much_is_read_a_sample_tells_what_it_takes(
