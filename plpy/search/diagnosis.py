@@ -108,7 +108,7 @@ def _operators(operators: Mapping[str, Any]) -> Loss:
 Arm = Mapping[str, Any]
 _MOST_DEPTH = 10_000  # the largest candidate_depth
 # In the order in which they are told: a JSON object has none.
-_BY = {"lexical": "by words", "vector": "by vectors", "fuzzy": "by words put right"}
+_BY = {"lexical": "by words", "vector": "by vectors", "fuzzy": "by corrected words"}
 
 
 def diagnose_arms(
@@ -161,7 +161,7 @@ def _absence(name: str, arm: Arm) -> str:
     if name == "vector":
         return "It has no vector yet" if arm["waiting"] else "It has no vector"
     if name == "fuzzy":
-        return "It has none of the words that were put right"
+        return "It has none of the corrected words"
     words = ", ".join(f'"{word}"' for word in arm["lacking"])
     if not words:
         return "The query has no words that count"
@@ -212,7 +212,7 @@ def diagnose_lift(best: Mapping[str, Any], facts: Mapping[str, Any], end: int) -
     lacking = arms.get("lexical", {}).get("lacking")
     if lacking:
         words = ", ".join(f'"{word}"' for word in lacking)
-        lifts.append(f"Words of the query that it lacks would bring it up: {words}.")
+        lifts.append(f"It would rank higher if it had these words of the query: {words}.")
     if arms.get("vector", {}).get("waiting"):
         lifts.append("It has no vector yet, which would bring it up.")
     return lifts

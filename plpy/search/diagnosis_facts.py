@@ -292,5 +292,5 @@ def _why_not(arm: str, stage: Facts | None, degraded: Sequence[str]) -> str | No
         notes = (note.partition(": ") for note in degraded)
         return next((why for name, _, why in notes if name == arm), skipped)
     if arm == "fuzzy" and stage and stage["rows"] == 0:
-        return "no word had to be put right"
+        return "no word had to be corrected"
     return None

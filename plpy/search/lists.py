@@ -150,7 +150,7 @@ def first_lists(
         return lists
     is_auto = fuzzy == "auto" and settings.fuzzy_method == "vocabulary"
     if is_auto and words and words.every_word:
-        log.skip("fuzzy", "no word had to be put right")
+        log.skip("fuzzy", "no word had to be corrected")
         return lists
     corrected = arms.find("fuzzy", "fuzzy", weights["fuzzy"], text=query)
     corrected.weight *= NAME_FACTOR if words and words.named else 1

@@ -42,9 +42,11 @@ def summary(report: dict[str, Any]) -> str:
     name, _, passages = largest.partition(", ")
     return "\n\n".join(
         [
-            f"{passages} passages ({name}), {machine['processors']} processors, milliseconds;"
-            " [what they do not show](docs/benchmarks.md).\nA connection's first search takes .2 s"
-            " more: [warm()](docs/operate.md#pools-and-connections).",
+            f"{passages} passages ({name}), {machine['processors']} processors. nDCG@10 says how"
+            " good the first ten rows are; 1 is best.\nHalf of the searches end within p50"
+            " milliseconds, 95 % within p95; a connection's first takes .2 s\nmore:"
+            " [warm()](docs/operate.md#pools-and-connections)."
+            " [More, and limits](docs/benchmarks.md).",
             figures.table(
                 [{key: row[key] for key in SUMMARY if key in row} for row in kept],
                 ("system",),

@@ -81,7 +81,7 @@ def test_a_document_on_the_page(library: Database) -> None:
         "collection": 'Its collection "c" is searched.',
         "lexical": f"Its rank by words is 1 (BM25 {float(lexical):.4g}).",
         "vector": f"Its rank by vectors is 1 (cosine {float(vector):.4g}).",
-        "fuzzy": "It was not looked for by words put right: by the setting fuzzy.",
+        "fuzzy": "It was not looked for by corrected words: by the setting fuzzy.",
         "fuse": "Its place after fuse is 1.",
         "dedup": "Its place after dedup is 1.",
         "page": "It is result 1.",
@@ -276,12 +276,12 @@ def test_misspelt_words(library: Database) -> None:
     diagnosis = diagnose(library, "prodution", "wine", weights=words)
     told = findings(diagnosis)
     assert told["lexical"] == 'It lacks the word "prodution".'
-    assert told["fuzzy"].startswith("Its rank by words put right is ")
+    assert told["fuzzy"].startswith("Its rank by corrected words is ")
     lost = diagnose(library, "prodution", "sea", weights=words)
-    assert findings(lost)["fuzzy"] == "It has none of the words that were put right."
+    assert findings(lost)["fuzzy"] == "It has none of the corrected words."
     known = diagnose(library, "production", "wine", weights=words)
     assert findings(known)["fuzzy"] == (
-        "It was not looked for by words put right: no word had to be put right."
+        "It was not looked for by corrected words: no word had to be corrected."
     )
 
 
@@ -332,7 +332,7 @@ def test_what_would_bring_it_up_does(library: Database) -> None:
     raised, lacking, *_ = found["suggestion"].split(". ")
     assert raised.startswith("Raise weights.vector: its rank by vectors is ")
     assert lacking == (
-        'Words of the query that it lacks would bring it up: "deploy", "ease", "production"'
+        'It would rank higher if it had these words of the query: "deploy", "ease", "production"'
     )
     heavier = diagnose(library, query, "ease", **(words | {"weights": {"vector": 100}}))
     assert heavier["lost_at"] is None
@@ -354,13 +354,13 @@ def test_pages(library: Database) -> None:
     third = diagnose(library, "deploy production", order[2], result_limit=1, **query)
     assert outcome(third) == (
         "page", "Its place is 3, and the page ends at 1.",
-        "Words of the query that it lacks would bring it up: " + lacking + "."
+        "It would rank higher if it had these words of the query: " + lacking + "."
         " Ask for 3 results, or for offset 2.",
     )  # fmt: skip
     fourth = diagnose(library, "deploy production", order[3], result_limit=2, offset=1, **query)
     assert outcome(fourth) == (
         "page", "Its place is 4, and the page ends at 3.",
-        "Words of the query that it lacks would bring it up: " + lacking + "."
+        "It would rank higher if it had these words of the query: " + lacking + "."
         " Ask for 3 results, or for offset 2.",
     )  # fmt: skip
     first = diagnose(library, "deploy production", order[0], result_limit=2, offset=1, **query)

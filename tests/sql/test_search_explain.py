@@ -80,7 +80,7 @@ def test_words_that_passages_have_are_not_put_right(library: Database) -> None:
         )
         return next(stage for stage in told["stages"] if stage["name"] == "fuzzy")
 
-    known = "no word had to be put right"
+    known = "no word had to be corrected"
     assert fuzzy("deploy production") == {"name": "fuzzy", "skipped": known}
     assert fuzzy("deploy prodution")["rows"] > 0
     assert fuzzy("deploy production", fuzzy="on")["rows"] > 0

@@ -214,7 +214,7 @@ def test_where_an_arm_lacks_the_document() -> None:
     assert [finding["finding"] for finding in findings[:3]] == [
         'It has none of the words "a", "b".',
         "It has no vector yet.",
-        "It has none of the words that were put right.",
+        "It has none of the corrected words.",
     ]
     assert suggestion == "Run pgblend ingest with a model gateway, which makes its vector."
 
@@ -252,7 +252,7 @@ def test_pages_and_minima(
          ["Raise weights.vector: its rank by vectors is 4."]),
         ({"fuse": 91}, {"vector": arm(4)}, []),  # no other arm that it could count more than
         ({"fuse": 91}, {"vector": arm(None, waiting=1), "lexical": arm(95, lacking=["a", "b"])},
-         ['Words of the query that it lacks would bring it up: "a", "b".',
+         ['It would rank higher if it had these words of the query: "a", "b".',
           "It has no vector yet, which would bring it up."]),
         ({"fuse": 12, "dedup": 9, "rerank": 20, "blend": 91}, {"lexical": arm(95)},
          ["Leave out reranking, or give it less weight in blend: its place was 9 before."]),

@@ -81,7 +81,7 @@ EXPANDS = {"expands": True}
     ("more", "weights", "every_word", "names", "weight"),
     [
         ({}, {}, False, ["lexical", "fuzzy"], 0.125),
-        ({}, {}, True, ["lexical"], 1),  # no word had to be put right
+        ({}, {}, True, ["lexical"], 1),  # no word had to be corrected
         ({"fuzzy_method": "word_similarity"}, {}, True, ["lexical", "fuzzy"], 0.125),
         ({"fuzzy": "on"}, {}, True, ["lexical", "fuzzy"], 0.125),
         ({"fuzzy": "off"}, {}, False, ["lexical"], 1),
