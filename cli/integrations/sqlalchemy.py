@@ -13,6 +13,7 @@ from sqlalchemy import (
     ColumnElement,
     Double,
     Integer,
+    SQLColumnExpression,
     Text,
     bindparam,
     column,
@@ -51,7 +52,7 @@ _ARGUMENTS: dict[str, TypeEngine[Any]] = {
 
 
 def hybrid_search(
-    query: str | ColumnElement[str],
+    query: str | SQLColumnExpression[str],
     result_limit: int | None = None,
     *,
     collections: Sequence[str] | None = None,
@@ -62,7 +63,8 @@ def hybrid_search(
 ) -> TableValuedAlias:
     """Return the search as a table: `c.rank`, `c.score`, `c.source_key` and the other columns.
 
-    What is None is left to the database. A query may be a column, for a lateral join.
+    What is None is left to the database. A query may be a column, mapped or
+    not, for a lateral join.
     """
     return _search(
         "hybrid_search",
@@ -77,7 +79,7 @@ def hybrid_search(
 
 
 def lexical_search(
-    query: str | ColumnElement[str],
+    query: str | SQLColumnExpression[str],
     result_limit: int | None = None,
     *,
     collections: Sequence[str] | None = None,
@@ -96,7 +98,7 @@ def lexical_search(
 
 
 def vector_search(
-    query: str | ColumnElement[str] | None = None,
+    query: str | SQLColumnExpression[str] | None = None,
     result_limit: int | None = None,
     *,
     collections: Sequence[str] | None = None,
@@ -125,7 +127,7 @@ def _search(name: str, **arguments: Any) -> TableValuedAlias:
 
 def _named(name: str, value: Any) -> ColumnElement[Any]:
     """Return `name => value`."""
-    if not isinstance(value, ClauseElement):
+    if not isinstance(value, ClauseElement | SQLColumnExpression):
         value = storable_text(value) if isinstance(value, str) else value
         value = bindparam(name, value, type_=_ARGUMENTS[name], unique=True)
     return literal_column(name).op("=>")(value)

@@ -123,6 +123,9 @@ def test_a_query_may_be_a_column(session: Session) -> None:
     found = lexical_search(asked.c.value, 1).lateral()
     query = select(asked.c.value, found.c.title).join(found, true())
     assert session.execute(query).all() == [("night", "Owl"), ("sleeps", "Seal")]
+    named = hybrid_search(Article.title, 1).lateral()
+    mapped = select(named.c.title).select_from(Article).join(named, true())
+    assert session.scalars(mapped.where(Article.title == "Owl")).all() == ["Owl"]
 
 
 def test_reflection_knows_vectors(session: Session, module_connection: psycopg.Connection) -> None:
