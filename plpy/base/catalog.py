@@ -656,7 +656,7 @@ class ServerSettings:
 
     log_queries: str = setting("on", Text(["on", "off", "hash"]))
     """What the search log has of a query's text: all of it (on), nothing (off), or its sha256
-    (hash). Only admins read the log."""
+    (hash). Only admins read the log itself; the view searches shows analysts what they may see."""
 
     model_calls: dict[str, int] = numbers({"most": 16, "wait_ms": 0}, 0, 9007199254740991)
     """How many calls of models run at a time (most; 0: any number), and how long a call waits for

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import quote, urlsplit, urlunsplit
 
 import pytest
 from psycopg import sql
@@ -71,15 +71,22 @@ def handbook_template(
 def shell_in_database(
     request: pytest.FixtureRequest, new_database: Callable[..., str], tmp_path: Path
 ) -> Iterator[Shell]:
-    """A shell whose database has the handbook, with the handbook's files beside it."""
+    """A shell whose database has the handbook, with its files where a clone has them."""
     url = new_database(request.getfixturevalue("handbook_template"))
     with connect(url) as admin:  # the tests' role may be called pgblend, as a schema is
         name = sql.Identifier(admin.info.dbname)
         admin.execute(sql.SQL("ALTER DATABASE {} SET search_path = public, blend").format(name))
-        place = f"{admin.info.host}:{admin.info.port}/{admin.info.dbname}"
+        server = f"{admin.info.host}:{admin.info.port}"
+        owner = f"{admin.info.user}:{quote(admin.info.password or '')}"
+        place = f"{server}/{admin.info.dbname}"
     shell = Shell(tmp_path, PGBLEND_DATABASE_URL=url)
-    shell.places = {"localhost:5432/mydb": place, "8767": str(free_port())}
-    shutil.copytree(HANDBOOK, shell.folder / "handbook")
+    shell.places = {
+        "postgres@localhost:5432/mydb": f"{owner}@{place}",
+        "localhost:5432/mydb": place,
+        "postgres@localhost:5432": f"{owner}@{server}",
+        **{port: str(free_port()) for port in ("8766", "8767")},
+    }
+    shutil.copytree(HANDBOOK, shell.folder / HANDBOOK.relative_to(ROOT))
     yield shell
     shell.end_processes()
 
@@ -130,7 +137,7 @@ def stranger(wheel: Path, *, with_libraries: bool, **environment: str) -> Iterat
             shell.do("pgblend psql -q -c 'CREATE DATABASE mydb'")
             shell.places = {
                 "postgresql://postgres@localhost:5432/mydb": other_database(shell, "mydb"),
-                "<this repository>": str(ROOT),
+                "ADDRESS": str(ROOT),
             }
             # From here on the stranger's: commands are there once make or pip has brought them.
             mine = (shell.folder / "pgblend" / ".venv" / "bin", folder / "python" / "bin")
