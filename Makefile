@@ -35,14 +35,9 @@ demo-managed: setup-run ## A server without PL/Python, 1 ms away: an owner witho
 
 test: quick ## Tier 1 (make quick), what CI runs
 
-QUICK := -m "not slow" --numprocesses 3 --dist loadfile --no-loadscope-reorder
-
-quick: setup ## Tier 1, in CI: all but slow tests, three at a time (twelve minutes)
-	$(PYTEST) $(QUICK)
+quick: setup ## Tier 1, in CI: all but slow tests, three at a time; fails below 90 % coverage (fifteen minutes)
+	$(PYTEST) -m "not slow" --numprocesses 3 --dist loadfile --no-loadscope-reorder --cov --cov-report=term --cov-fail-under=90
 	@echo "Not run: slow tests, scale, all sets of relevance (make all, scale, relevance)"
-
-coverage: setup ## Tier 1 once more, and which lines it runs: fails below 90 % (fifteen minutes)
-	$(PYTEST) $(QUICK) --cov --cov-report=term --cov-fail-under=90
 
 faults: setup ## Tier 2: everything that may go wrong, and a table of what held (half an hour)
 	$(PYTEST) -m fault --fault-table
