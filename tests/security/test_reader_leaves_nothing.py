@@ -50,13 +50,17 @@ ACTIONS = {
             ('synchronous_commit', 'off'), ('password_encryption', 'md5'),
             ('statement_timeout', '1'), ('client_min_messages', 'error'),
             ('default_transaction_read_only', 'on'), ('app.tenant', 'b'),
-            ('pgblend.purpose', 'evaluation')) AS s (name, value);
+            ('pgblend.purpose', 'evaluation')) AS s (name, value)
+        WHERE s.name <> 'standard_conforming_strings'
+            OR current_setting('server_version_num')::int < 190000;  -- which refuses 'off'
     """,
     "settings of the transaction": """
         PERFORM set_config(s.name, s.value, true) FROM (VALUES
             ('search_path', 'app, pg_catalog'), ('standard_conforming_strings', 'off'),
             ('datestyle', 'German, DMY'), ('row_security', 'off'), ('app.tenant', 'b'),
-            ('pgblend.purpose', 'evaluation')) AS s (name, value);
+            ('pgblend.purpose', 'evaluation')) AS s (name, value)
+        WHERE s.name <> 'standard_conforming_strings'
+            OR current_setting('server_version_num')::int < 190000;  -- which refuses 'off'
     """,
     "a role": """
         BEGIN EXECUTE 'SET ROLE pg_monitor'; EXCEPTION WHEN OTHERS THEN NULL; END;

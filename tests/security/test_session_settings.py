@@ -23,6 +23,8 @@ ODD = {
     "TimeZone": "Pacific/Apia",
     "xmlbinary": "hex",
 }
+# PostgreSQL 19 knows standard strings alone, and refuses to turn them off.
+ONLY_BEFORE_19 = ("standard_conforming_strings", "escape_string_warning")
 # Each condition keeps the first row alone, in every session.
 FILTERS = {
     "a backslash": r"name = E'a\\b'",
@@ -50,9 +52,14 @@ ATTACH = """
 STORED = "SELECT source_key, title, metadata FROM documents ORDER BY source_key"
 
 
+def is_taken(connection: psycopg.Connection, setting: str) -> bool:
+    return connection.info.server_version < 190_000 or setting not in ONLY_BEFORE_19
+
+
 def make_odd(db: Database, settings: dict[str, str] = ODD) -> None:
     for name, value in settings.items():
-        db.rows("SELECT set_config(%s, %s, false)", name, value)
+        if is_taken(db.connection, name):
+            db.rows("SELECT set_config(%s, %s, false)", name, value)
 
 
 READERS = "SELECT oid FROM pg_proc WHERE proname LIKE '_read_attached_%'"
@@ -110,9 +117,10 @@ def test_a_database_with_odd_settings_is_migrated_and_searched(
     url = new_database()
     with psycopg.connect(url, autocommit=True) as admin:
         for name, value in ODD.items():
-            admin.execute(
-                f"ALTER DATABASE {admin.info.dbname} SET \"{name}\" = '{value}'"  # type: ignore[arg-type]
-            )
+            if is_taken(admin, name):
+                admin.execute(
+                    f"ALTER DATABASE {admin.info.dbname} SET \"{name}\" = '{value}'"  # type: ignore[arg-type]
+                )
     for arguments in (["migrate", "up"], ["migrate", "status"], ["search", "x"], ["doctor"]):
         result = CliRunner().invoke(cli, ["--database-url", url, *arguments])
         assert "string literal" not in result.output, arguments
@@ -207,4 +215,5 @@ def test_odd_settings_change_no_answer(orders: Database) -> None:
     plain = work(orders)
     assert all(plain[:-1])
     assert "named" not in str(plain)
-    assert work(orders, *CHANGED) == plain
+    changed = [each for each in CHANGED if is_taken(orders.connection, each.split()[0])]
+    assert work(orders, *changed) == plain
