@@ -18,6 +18,7 @@ _KEYS = (
     *("date", "datum", "dato", "dátum", "fecha", "data", "tarih", "päivämäärä", "дата", "日期"),
     *("日付", "날짜", "ημερομηνία", "תאריך", "تاريخ", "التاريخ", "published", "publishedat"),
     *("publishedon", "datepublished", "pubdate", "publishdate", "publicationdate", "issued"),
+    *("issuedate", "issuedatetime", "invoicedate", "rechnungsdatum", "documentdate"),
     *("posted", "postedat"),
     *("veröffentlicht", "veröffentlichtam", "publié", "timestamp", "stand"),
     *("modified", "modifiedat", "updated", "updatedat", "lastmod", "lastmodified", "lastupdated"),

@@ -73,10 +73,11 @@ def _stated(element: Any) -> dict[str, str]:
 
 
 def _date_in(element: Any) -> str:
-    """Return the date of an element as its text, as TEI's attribute or as the parts of JATS."""
+    """Return the date of an element as TEI's attribute, as the parts of JATS or as its text."""
     parts = {local_name(child): child.text or "" for child in element}
-    day = "-".join(parts.get(part, "") for part in ("year", "month", "day"))
-    return element.get("when") or day if parts else element.get("when") or element.text or ""
+    if "year" in parts:
+        return "-".join(parts.get(part, "") for part in ("year", "month", "day"))
+    return element.get("when") or "".join(element.itertext()).strip()
 
 
 def _add_element(parts: list[str], element: Any) -> None:

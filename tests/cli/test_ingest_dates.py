@@ -36,6 +36,8 @@ TOLD = {
     "<text><p>the report of <date>1 May 1999</date></p><p>and more</p></text></TEI>",
     "article.xml": "<article><front><pub-date><day>16</day><month>3</month><year>2024</year>"
     "</pub-date></front><body><p>the report</p></body></article>",
+    "invoice.xml": "<Invoice><Issued><IssueDateTime><String>20240316</String></IssueDateTime>"
+    "</Issued><Line>the report</Line><Line>more</Line></Invoice>",
     "fenced.txt": "---\ntitle: Fenced\ndate: 2024-03-16\n---\nthe report of a plain text",
     "minutes.txt": "Minutes\n=======\n\nPresent: Ann, Bob\nDate: 16 March 2024\n\nthe report",
     "notion.md": "# Plan\n\nCreated: March 16, 2024 12:00 AM\nTags: a, b\n\nthe report as exported",
