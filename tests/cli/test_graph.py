@@ -94,22 +94,19 @@ def test_neighbors_show_and_search(vault: Path, pgblend, parse_valid, tmp_path: 
     assert broken.exit_code == 2
 
 
-@pytest.mark.parametrize(
-    ("arguments", "problem"),
-    [
+def test_wrong_nodes(vault: Path, pgblend) -> None:
+    for arguments, problem in (
         (["neighbors", "nope.md"], "is no node"),
         (["neighbors", "document:x"], "is no node"),
         (["neighbors", "document:99"], "there is no node document:99"),
         (["neighbors", "x", "-c", "c"], "there is no document"),
         (["search"], "NO_SEEDS"),
         (["search", "x", "--seed", "document:1"], "expected one of them"),
-    ],
-)
-def test_wrong_nodes(vault: Path, pgblend, arguments: list[str], problem: str) -> None:
-    result = pgblend("graph", *arguments)
-    assert result.exit_code != 0
-    assert problem in result.stderr
-    assert "hint:" in result.stderr
+    ):
+        result = pgblend("graph", *arguments)
+        assert result.exit_code != 0, arguments
+        assert problem in result.stderr
+        assert "hint:" in result.stderr
 
 
 def test_import(vault: Path, pgblend, parse_valid, tmp_path: Path) -> None:
@@ -136,23 +133,20 @@ def test_import_of_links_without_a_known_source(
     assert done == {"stored": 0, "dangling": 0, "unknown_sources": ["x"]}
 
 
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
+def test_wrong_tables(vault: Path, pgblend, tmp_path: Path) -> None:
+    for text, problem in (
         ("", "has the columns (none)"),
         ("a,b\n", "has the columns a, b"),
         ("src,dst\n,x\n", "line 2: a link without source or target"),
         ("src,dst,weight\na,b,heavy\n", "line 2: weight 'heavy' is no number"),
         ("src,dst,metadata\na,b,[]\n", "line 2: metadata is no JSON object"),
         ("src,dst\n\x00\xff", "cannot be read"),
-    ],
-)
-def test_wrong_tables(vault: Path, pgblend, tmp_path: Path, text: str, problem: str) -> None:
-    table = tmp_path / "links.csv"
-    table.write_bytes(text.encode("latin-1"))
-    result = pgblend("graph", "import", str(table), "-c", "c")
-    assert result.exit_code == 1
-    assert problem in result.stderr
+    ):
+        table = tmp_path / "links.csv"
+        table.write_bytes(text.encode("latin-1"))
+        result = pgblend("graph", "import", str(table), "-c", "c")
+        assert result.exit_code == 1, text
+        assert problem in result.stderr
 
 
 def test_mentions_on_request_and_by_the_setting(

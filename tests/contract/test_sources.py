@@ -48,17 +48,14 @@ ADVISORY_LOCKS = {
 }
 
 
-def identify(value: object) -> str:
-    return getattr(value, "name", str(value))
-
-
-@pytest.mark.parametrize("source", SOURCES, ids=identify)
-def test_an_object_has_a_header_and_creates_what_it_says(source: SourceObject) -> None:
-    access = source.name == "access"
-    assert set(CREATED.findall(source.text)) == (set() if access else {source.name})
-    assert source.text.startswith(f"-- {source.name}: ")
-    assert source.text.endswith("\n")
-    assert "DROP " not in CODE.sub("", source.text.partition("AS $")[0])
+@pytest.mark.parametrize("file", FILES, ids="/".join)
+def test_an_object_has_a_header_and_creates_what_it_says(file: tuple[str, str]) -> None:
+    for source in FILES[file]:
+        access = source.name == "access"
+        assert set(CREATED.findall(source.text)) == (set() if access else {source.name})
+        assert source.text.startswith(f"-- {source.name}: "), source.name
+        assert source.text.endswith("\n"), source.name
+        assert "DROP " not in CODE.sub("", source.text.partition("AS $")[0]), source.name
 
 
 def test_an_object_stands_in_one_file() -> None:
@@ -83,11 +80,13 @@ def test_a_file_is_named_after_its_subject(file: tuple[str, str]) -> None:
     assert sum(source.text.count("\n") for source in FILES[file]) <= 500
 
 
-@pytest.mark.parametrize("source", SOURCES, ids=identify)
-def test_a_file_uses_its_own_and_lower_stages_only(source: SourceObject) -> None:
+@pytest.mark.parametrize("file", FILES, ids="/".join)
+def test_a_file_uses_its_own_and_lower_stages_only(file: tuple[str, str]) -> None:
     stages = {other.name: other.stage for other in SOURCES}
-    assert source.name == "access" or source.calls <= stages.keys()
-    assert all(stages[name] <= source.stage for name in source.calls & stages.keys())
+    for source in FILES[file]:
+        assert source.name == "access" or source.calls <= stages.keys(), source.name
+        higher = [name for name in source.calls & stages.keys() if stages[name] > source.stage]
+        assert not higher, source.name
 
 
 def test_statements_built_as_text_say_what_they_call_and_why() -> None:
@@ -122,13 +121,14 @@ def test_triggers_stand_beside_their_functions() -> None:
     assert alone == {"_chunk_seal", *of_shards, *of_users_tables}
 
 
-@pytest.mark.parametrize("source", SOURCES, ids=identify)
-def test_a_file_spells_its_labels_out(source: SourceObject) -> None:
-    for created in re.split(r"^CREATE OR REPLACE FUNCTION", source.text, flags=re.MULTILINE)[1:]:
+@pytest.mark.parametrize("file", FILES, ids="/".join)
+def test_a_file_spells_its_labels_out(file: tuple[str, str]) -> None:
+    text = "".join(source.text for source in FILES[file])
+    for created in re.split(r"^CREATE OR REPLACE FUNCTION", text, flags=re.MULTILINE)[1:]:
         head = re.split(r"AS \$|BEGIN ATOMIC|\nRETURN ", created)[0]
         assert re.search(
             r"^(IMMUTABLE|STABLE|VOLATILE) PARALLEL (SAFE|UNSAFE)$", head, re.MULTILINE
-        )
+        ), head
 
 
 def test_a_caller_is_no_more_volatile_nor_safer_than_what_it_calls() -> None:
@@ -223,18 +223,20 @@ def test_rooms_import_each_other_without_circles() -> None:
     TopologicalSorter(rooms).prepare()
 
 
-@pytest.mark.parametrize("source", SOURCES, ids=identify)
-def test_a_body_uses_what_it_imports_and_hides_no_argument(source: SourceObject) -> None:
-    parameters = set(
-        re.findall(r"^    (?:OUT )?(\w+) [\w\[\]. ]+,?$", source.text.split(")")[0], re.M)
-    )
-    for body in bodies_of(source):
+@pytest.mark.parametrize("file", FILES, ids="/".join)
+def test_a_body_uses_what_it_imports_and_hides_no_argument(file: tuple[str, str]) -> None:
+    bodies = [(source, body) for source in FILES[file] for body in bodies_of(source)]
+    for source, body in bodies:
+        parameters = set(
+            re.findall(r"^    (?:OUT )?(\w+) [\w\[\]. ]+,?$", source.text.split(")")[0], re.M)
+        )
         ours = {module: names for module, names in imports_of(body).items() if module in MODULES}
         imported = set().union(*ours.values())
         names = [node for node in ast.walk(ast.parse(body)) if isinstance(node, ast.Name)]
-        assert imported <= {node.id for node in names if isinstance(node.ctx, ast.Load)}
-        assert not imported & {node.id for node in names if isinstance(node.ctx, ast.Store)}
-        assert not imported & parameters
+        read = {node.id for node in names if isinstance(node.ctx, ast.Load)}
+        assert imported <= read, source.name
+        written = {node.id for node in names if isinstance(node.ctx, ast.Store)}
+        assert not imported & (written | parameters), source.name
 
 
 def test_every_module_of_plpy_is_used() -> None:
@@ -330,18 +332,20 @@ def test_a_search_is_typed(name: str) -> None:
     assert not names & {"Any", "cast", "object"}
 
 
-@pytest.mark.parametrize("one", SOURCES, ids=lambda one: one.name)
-def test_what_a_body_imports_is_there(one: SourceObject) -> None:
-    imports = re.findall(r"^from (pgblend\.[\w.]+) import ([\w, ]+|\([^)]+)", one.text, re.M)
+@pytest.mark.parametrize("file", FILES, ids="/".join)
+def test_what_a_body_imports_is_there(file: tuple[str, str]) -> None:
+    text = "".join(source.text for source in FILES[file])
+    imports = re.findall(r"^from (pgblend\.[\w.]+) import ([\w, ]+|\([^)]+)", text, re.M)
     for module, names in imports:
         loaded = importlib.import_module(module)
         assert [name for name in re.findall(r"\w+", names) if not hasattr(loaded, name)] == []
 
 
-@pytest.mark.parametrize("source", SOURCES, ids=identify)
-def test_literals_mean_the_same_whatever_the_session_s_settings(source: SourceObject) -> None:
+@pytest.mark.parametrize("file", FILES, ids="/".join)
+def test_literals_mean_the_same_whatever_the_session_s_settings(file: tuple[str, str]) -> None:
     """A body of plpgsql is parsed in the session that calls it (standard_conforming_strings)."""
     literal = re.compile(r"--[^\n]*|E'(?:[^'\\]|\\.|'')*'|U&'[^']*'|('(?:[^']|'')*')", re.DOTALL)
-    text = re.sub(r"'\n\s+'", "", BODY.sub("", source.text))  # one literal goes on
-    plain = [found for found in literal.findall(text) if "\\" in found]
-    assert not plain, "write E'…', backslashes doubled"
+    for source in FILES[file]:
+        text = re.sub(r"'\n\s+'", "", BODY.sub("", source.text))  # one literal goes on
+        plain = [found for found in literal.findall(text) if "\\" in found]
+        assert not plain, f"{source.name}: write E'…', backslashes doubled"

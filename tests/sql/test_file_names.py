@@ -2,6 +2,7 @@
 
 import json
 from math import inf
+from typing import Any
 
 import pytest
 
@@ -133,11 +134,8 @@ def test_names_are_no_words_of_the_vocabulary(library: Database) -> None:
     assert not [word for word in words if word.startswith("==")]
 
 
-@pytest.mark.parametrize(
-    "query", ["plain words", "well-known", "what is it?", "IL-6", "no_such_file.pdf", "a report"]
-)
 def test_what_is_no_name_is_ranked_as_before(
-    library: Database, monkeypatch: pytest.MonkeyPatch, query: str
+    library: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A name that no document has leaves every score as it is."""
     server = ServedDatabase(library.connection)
@@ -147,22 +145,26 @@ def test_what_is_no_name_is_ranked_as_before(
         field_weights=(3.0, 1.5, 1.0), timeout_ms=60_000, deadline=inf, checks_index=True,
         strict=False, corrects_all=False,
     )  # fmt: skip
-    scores = LexicalArm(server, Node(server), scope).words(query, 20)
-    (part,) = query_terms(server, Node(server), query, ids, None).parts
-    names = [lexeme for lexeme in part.lexemes if lexeme.startswith("==")]
-    assert bool(names) == (query in {"well-known", "IL-6", "no_such_file.pdf"})
     names_of = parse._names
-    monkeypatch.setattr(
-        parse,
-        "_names",
-        lambda *asked: {
-            name: boost for name, boost in names_of(*asked).items() if not name.startswith("==")
-        },
-    )
-    (part,) = query_terms(server, Node(server), query, ids, None).parts
-    assert not [lexeme for lexeme in part.lexemes if lexeme.startswith("==")]
-    without = LexicalArm(server, Node(server), scope).words(query, 20)
-    assert without.found._replace(perfect=None) == scores.found._replace(perfect=None)
+
+    def no_names(*asked: Any) -> dict[str, float]:
+        named = names_of(*asked).items()
+        return {name: boost for name, boost in named if not name.startswith("==")}
+
+    def asked(query: str) -> tuple[bool, Any]:
+        """Whether it may be a name, and what words find."""
+        (part,) = query_terms(server, Node(server), query, ids, None).parts
+        found = LexicalArm(server, Node(server), scope).words(query, 20).found
+        named = any(lexeme.startswith("==") for lexeme in part.lexemes)
+        return named, found._replace(perfect=None)
+
+    like_names = ["well-known", "IL-6", "no_such_file.pdf"]
+    for query in (*like_names, "plain words", "what is it?", "a report"):
+        is_named, found = asked(query)
+        assert is_named == (query in like_names)
+        with monkeypatch.context() as without:
+            without.setattr(parse, "_names", no_names)
+            assert asked(query) == (False, found), query
 
 
 @pytest.mark.parametrize(
