@@ -372,14 +372,16 @@ def compare(
     require("eval")
     from pgblend.cli.documents.progress import progress_bars
     from pgblend.cli.measure.eval_options import rounded
-    from pgblend.cli.measure.evaluation import compare_spaces
+    from pgblend.cli.measure.evaluation import RunRequest, compare_spaces
 
     with open_database(database_url) as connection, progress_bars() as start_bar:
         rows = fetch_rows(connection, _SPACES)
         spaces = [_space(rows, name) for name in (a, b)]
-        comparisons = compare_spaces(
-            connection, judged_set, a, b, arm or ("vector", "hybrid"), limit, start_bar, collection
-        )
+        requests = [
+            RunRequest(judged_set, each, None, {}, limit, collection)
+            for each in arm or ("vector", "hybrid")
+        ]
+        comparisons = compare_spaces(connection, requests, (a, b), start_bar)
     if output_format == "json":
         output.echo_json(
             {"set": judged_set, "a": spaces[0], "b": spaces[1], "comparisons": comparisons}

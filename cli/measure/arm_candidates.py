@@ -89,7 +89,6 @@ def read_pools(
     keep: Callable[[str], bool],
     settings: dict[str, Any],
     advance: Callable[[int], None],
-    only_judged: bool = False,
     collection: str | None = None,
 ) -> list[JudgedPool]:
     """Search the queries whose key is kept by each arm alone; return what was found.
@@ -110,7 +109,7 @@ def read_pools(
         stored = connection.execute(VECTORS, {"ids": found_chunks(found)})
         vectors = {chunk_id: vector.to_numpy() for chunk_id, vector in stored}
         query["embedding"] = query["embedding"].to_numpy()
-        pools.append(replace(join_pool(query, found, vectors), only_judged=only_judged))
+        pools.append(join_pool(query, found, vectors))
         advance(1)
     return pools
 

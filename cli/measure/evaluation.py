@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -165,30 +165,26 @@ def evaluate(
 
 def compare_spaces(
     connection: Connection,
-    judged_set: str,
-    a: str,
-    b: str,
-    arms: Sequence[str],
-    limit: int,
+    requests: Sequence[RunRequest],
+    spaces: tuple[str, str],
     start_bar: StartBar,
-    collection: str | None = None,
 ) -> list[dict[str, Any]]:
-    """Search the set's queries in both spaces by each arm; return each arm's comparison."""
+    """Search in both spaces by each request, one an arm; return each arm's comparison."""
     comparisons = []
-    for arm in arms:
+    for request in requests:
         runs = [
             evaluate(
                 connection,
-                RunRequest(judged_set, arm, None, {"space": space}, limit, collection),
-                partial(start_bar, f"{judged_set} {arm} {space}"),
+                replace(request, options={**request.options, "space": space}),
+                partial(start_bar, f"{request.judged_set} {request.arm} {space}"),
             )
-            for space in (a, b)
+            for space in spaces
         ]
         first, second = (run["run_id"] for run in runs)
         found = compare(connection, first, second, "nDCG@10")
         comparisons.append(
             {
-                "arm": arm,
+                "arm": request.arm,
                 "run_a": first,
                 "run_b": second,
                 "degraded_queries": [run["degraded_queries"] for run in runs],

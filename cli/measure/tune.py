@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import optuna
@@ -56,15 +56,7 @@ def tune(connection: Connection, request: TuneRequest, start_bar: StartBar) -> d
         "fusion": CATALOG["fusion"].row()["allowed_values"],
         "method": NORMALIZATION_METHODS,
     }
-    pools = read_pools(
-        connection,
-        request.judged_set,
-        lambda key: is_tuned_on(key, request.share, request.seed),
-        start,
-        start_bar("Candidates", 1),
-        request.learned,
-        request.collection,
-    )
+    pools = _pools(connection, request, True, start, start_bar("Candidates", 1))
     if len(pools) < LEAST_QUERIES:
         raise UserError(
             f"judged set {request.judged_set!r} has {len(pools)} queries to tune on, "
@@ -205,6 +197,25 @@ def _parameters_of(settings: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _pools(
+    connection: Connection,
+    request: TuneRequest,
+    tuned_on: bool,
+    start: dict[str, Any],
+    advance: Callable[[int], None],
+) -> list[JudgedPool]:
+    """Return what the arms find for the queries that are tuned on, or for those held back."""
+    pools = read_pools(
+        connection,
+        request.judged_set,
+        lambda key: is_tuned_on(key, request.share, request.seed) == tuned_on,
+        start,
+        advance,
+        request.collection,
+    )
+    return [replace(pool, only_judged=request.learned) for pool in pools]
+
+
 def _measure_again(
     connection: Connection,
     request: TuneRequest,
@@ -213,15 +224,7 @@ def _measure_again(
     start_bar: StartBar,
 ) -> dict[str, dict[str, float]]:
     """Fuse what is held back in each way; return nDCG@10 by query key, of judged documents."""
-    pools = read_pools(
-        connection,
-        request.judged_set,
-        lambda key: not is_tuned_on(key, request.share, request.seed),
-        start,
-        start_bar("Held back", 1),
-        request.learned,
-        request.collection,
-    )
+    pools = _pools(connection, request, False, start, start_bar("Held back", 1))
     ways = {
         "start": start,
         "tuned": start | chosen,

@@ -152,9 +152,7 @@ def _ribbons(
     point = _down if layout.down else _across
     if len(level) > 1 or not any(rows for _, _, rows, _ in sources):
         return [
-            Ribbon(
-                _band(point, source[0], source[1], start, edge + layout.cross / 2, 1.5), "query", ""
-            )
+            Ribbon(_band(point, source[:2], (start, edge + layout.cross / 2), 1.5), "query", "")
             for source in sources
             for stage, edge in zip(level, edges, strict=True)
             if not (stage.skipped and stage.name in ARMS)
@@ -165,7 +163,7 @@ def _ribbons(
     ribbons = []
     for (main, cross, _, arm), thick in zip(sources, arriving, strict=True):
         middle = target + thick * squeeze / 2
-        path = _band(point, main, cross, start, middle, thick, thick * squeeze)
+        path = _band(point, (main, cross), (start, middle), thick, thick * squeeze)
         ribbons.append(Ribbon(path, "rows", arm))
         target += thick * squeeze
     return ribbons
@@ -174,7 +172,7 @@ def _ribbons(
 def _passing(start: float, edge: float, layout: FlowLayout, share: float) -> Ribbon:
     """Lead the rows straight through a stage that did not run."""
     point, middle = _down if layout.down else _across, edge + layout.cross / 2
-    path = _band(point, start, middle, start + layout.main, middle, _thickness(share))
+    path = _band(point, (start, middle), (start + layout.main, middle), _thickness(share))
     return Ribbon(path, "rows", "")
 
 
@@ -184,14 +182,13 @@ def _thickness(share: float) -> float:
 
 def _band(
     point: Callable[[float, float], str],
-    main: float,
-    cross: float,
-    to_main: float,
-    to_cross: float,
+    start: tuple[float, float],
+    end: tuple[float, float],
     thick: float,
     to_thick: float | None = None,
 ) -> str:
-    """Outline a ribbon that bends smoothly from one edge to another."""
+    """Outline a ribbon that bends smoothly from one edge to another; ends are (main, cross)."""
+    (main, cross), (to_main, to_cross) = start, end
     half, to_half = thick / 2, (thick if to_thick is None else to_thick) / 2
     bend = (main + to_main) / 2
     return (
