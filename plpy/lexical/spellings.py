@@ -104,6 +104,11 @@ def is_letter_name(text: str) -> bool:
     return bool(re.fullmatch(_JOINED, text) and re.search(_LONE_LETTER, text))
 
 
+def is_numbered_letter(text: str) -> bool:
+    """Tell whether a text is a letter and a number that is no everyday one: A 380."""
+    return bool(re.fullmatch(rf"{_LETTER} [0-9]{{3,}}", text))
+
+
 def spelt_anew(text: str) -> list[str]:
     """Return a text with one of its names each time as it is spelt as well, in words."""
     text = unicode_form(text)

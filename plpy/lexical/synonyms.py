@@ -8,7 +8,7 @@ from pgblend.plpy.base.catalog import Synonyms
 from pgblend.plpy.base.session import Database, keep_value
 from pgblend.plpy.lexical.configuration import CONFIG
 from pgblend.plpy.lexical.forms import pictures
-from pgblend.plpy.lexical.spellings import spelt_anew
+from pgblend.plpy.lexical.spellings import is_numbered_letter, spelt_anew
 from pgblend.plpy.lexical.words import indexable_text
 
 _LONGEST, _MOST_CONFIGURATIONS = 250, 10
@@ -24,6 +24,7 @@ SELECT ARRAY(
 Lexemes = tuple[str, ...]
 # As it is typed comes first: all spellings of a name together weigh less than that.
 _OF_JOINED, _OF_PARTS, _OF_NAME = 0.9, 0.6, 0.3
+_OF_CUT = 1.2  # what is typed lost its letter, a stop word
 
 
 class StandIn(NamedTuple):
@@ -111,11 +112,14 @@ def same_names(
         is_joined = " " not in other
         # Where a space parts them each is a word: one that is a stop word belongs to no name.
         is_whole = len(words) > name.count(" ") and len(others) > other.count(" ")
+        # But of A 380, which says more than 380, A380 is the name.
+        is_cut = is_joined and len(words) == 1 and is_numbered_letter(name)
         own = tuple(word for word in words if word in known)
         # Single letters tell little alone: B12 is B-12, but b and 12 only where no passage has B12.
         is_told = len(others) == 1 if is_joined else with_letters or not any(map(is_letter, others))
-        if own and is_whole and is_told:
+        if own and is_told and (is_whole or is_cut):
             weight = _OF_NAME if other[0] == "=" else _OF_JOINED if is_joined else _OF_PARTS
+            weight = _OF_CUT if is_cut else weight
             found.append(StandIn(name, own, other, others, weight, is_same=True))
     return found
 

@@ -251,9 +251,13 @@ def test_the_doctor_changes_nothing(examine: Examine, connection: psycopg.Connec
 
 def test_words_of_other_rules(examine: Examine, connection: psycopg.Connection) -> None:
     connection.execute("SELECT blend.add_collection('dated')")
-    connection.execute("SELECT blend.ingest_document('dated', 'k', 'node')")
+    texts = ["node"] * 60 + ["of 1,250 nodes"] + ["node"] * 60
+    ingest = "SELECT blend.ingest_document('dated', place::text, text) FROM unnest(%s::text[])"
+    connection.execute(f"{ingest} WITH ORDINALITY AS t (text, place)", [texts])
+    assert examine()["indexed words"]["status"] == "ok"
     connection.execute("ALTER TABLE pgblend_data.chunk DISABLE TRIGGER USER")
-    connection.execute("UPDATE pgblend_data.chunk SET lexemes = $$'other':1$$")
+    stale = "UPDATE pgblend_data.chunk SET lexemes = $$'1':1 '250':2 'node':3$$"
+    connection.execute(f"{stale} WHERE content = 'of 1,250 nodes'")
     connection.execute("ALTER TABLE pgblend_data.chunk ENABLE TRIGGER USER")
     check = examine()["indexed words"]
     assert check["status"] == "warning"

@@ -85,3 +85,12 @@ def test_phrases_and_exclusions_have_all_spellings(library: Database, name: str)
     assert key in found("encoder service delegates Datei rows")
     assert key not in found(f"encoder service delegates Datei rows -{name}")
     assert "<mark>" in found(name)[key]
+
+
+def test_pictures_are_synonyms(library: Database) -> None:
+    pairs = [{"words": ["🚀", "zeppelin"]}, {"words": ["🎉", "kermesse"]}]
+    options = json.dumps({"strict": True, "synonyms": pairs})
+    statement = "SELECT source_key FROM lexical_search(%s, 10, '{names}', options => %s)"
+    for query, key in (("zeppelin", "picture-en"), ("kermesse", "picture-fr")):
+        assert library.column(statement, query, options) == [key]
+    assert set(library.column(statement, "🚀 or 🎉", options)) == {"picture-en", "picture-fr"}
