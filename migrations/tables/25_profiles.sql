@@ -1,7 +1,7 @@
 -- The profiles that come with pgblend.
 
--- balanced was chosen on ten judged sets; the figures are in tests/benchmarks/NOTES.md. The weight
--- of code was chosen on one set of questions on code, and judged on two others. The others
+-- balanced was chosen on ten judged sets; the figures are in tests/benchmarks/NOTES.md. What sets
+-- code apart was chosen on some questions on code, and judged on others. The other profiles
 -- reproduce their source's formulas and constants; where a source leaves a formula open, the
 -- description says
 -- what stands for it. The strong signal's 0.84 and 0.14 are on GNO's own scale, a sigmoid of BM25
@@ -19,9 +19,11 @@ INSERT INTO pgblend_data.profile (name, built_in, description, settings) VALUES
 }'),
 ('code', true,
 'Balanced for questions on source code in plain language, whose words code has in other ways: '
-'vectors count half as much again.',
+'vectors count half as much again, names of functions and classes twice as much, and words that a '
+'function repeats tell more.',
 '{
     "fusion": "convex", "normalization": {"method": "spread"},
+    "k1": 2, "heading_weight": 4,
     "weights": {
         "lexical": 1, "vector": 3, "fuzzy": 1,
         "lexical_variant": 0.5, "vector_variant": 1.5, "hyde": 2.1}
