@@ -20,7 +20,7 @@ from pgblend.cli.base.http_client import AnswerTooLargeError, gateway_client
 from pgblend.cli.operate.account import token_for
 from pgblend.cli.search.statements import SearchRequest
 from pgblend.plpy.models.embedding import checked_vectors
-from pgblend.plpy.models.expansion import checked_expansion, expansion_question
+from pgblend.plpy.models.expansion import checked_expansion, expansion_question, joined_to
 from pgblend.plpy.models.outcome import gateway_answer
 from pgblend.plpy.search.rerank import checked_scores
 
@@ -226,7 +226,7 @@ class _ClientSearch:
         """Return the texts of an expansion that the vector arm searches with."""
         texts = list(expansion.get("vectorQueries", []))
         if expansion.get("hyde") and self.settings["hyde"] == "query":
-            texts.append(f"{self.request.query}\n\n{expansion['hyde']}")
+            texts.append(joined_to(self.request.query, expansion["hyde"]))
         elif expansion.get("hyde"):
             texts.append(expansion["hyde"])
         return [*texts, *expansion.get("subQuestions", [])]

@@ -49,6 +49,11 @@ def expansion_question(
     return "expand", {"query": query, **more}
 
 
+def joined_to(query: str, hyde: str) -> str:
+    """Return the text whose vector takes the place of the query's, by the setting hyde 'query'."""
+    return f"{query}\n\n{hyde}"
+
+
 def expanded_query(
     settings: SearchSettings, strong: bool, models: ModelStages, log: Progress
 ) -> GivenExpansion | None:

@@ -11,6 +11,7 @@ from pgblend.plpy.base.ports import CandidateList
 from pgblend.plpy.base.session import Json
 from pgblend.plpy.base.stages import Progress
 from pgblend.plpy.lexical.query import query_groups
+from pgblend.plpy.models.expansion import joined_to
 from pgblend.plpy.models.model_calls import ModelStages, Outcome
 from pgblend.plpy.search.candidates import ArmList
 from pgblend.plpy.search.plan import Plan
@@ -319,7 +320,7 @@ class ListSearch:
         """
         texts = {} if self.vector is not None else {"vector": self.query}
         if joined:
-            texts, self.vector = {"vector": f"{self.query}\n\n{joined}"}, None
+            texts, self.vector = {"vector": joined_to(self.query, joined)}, None
         texts |= {name: text for kind, name, _, text in arms if kind == "vector"}
         if not self.embeds:
             return {}
