@@ -1,6 +1,7 @@
 """Text made ready for a parser: scripts without word spaces, indexable parts; its language."""
 
 import re
+import unicodedata
 from collections import Counter
 from itertools import pairwise
 
@@ -139,6 +140,7 @@ def name_field(source_key: str) -> list[str]:
     without its suffix. What has no letters is left out; a code has no names: [""]. Words are those
     of a path that ends in a file with a suffix: other keys are ids, whose words mislead.
     """
+    source_key = unicodedata.normalize("NFC", source_key)  # a Mac's marks would part its words
     if CODE.fullmatch(source_key):
         return [""]
     parts = [part for part in re.split(r"[/\\]", source_key) if part and part[-1] != ":"]

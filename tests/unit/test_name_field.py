@@ -17,6 +17,7 @@ from pgblend.plpy.lexical.words import name_field
             ["docs/fr_olap.pdf", "fr_olap.pdf", "fr_olap"],
         ),
         ("a\\b  c.md", "b  c.md a b c", ["a\\b c.md", "b c.md", "b c"]),
+        ("Bu\u0308cher/Plan.txt", "Plan.txt Bücher Plan", ["bücher/plan.txt", "plan.txt", "plan"]),
         ("Makefile", "", ["makefile"]),
         (".env", "", [".env"]),
         ("C#.md", "C#.md C", ["c#.md", "c#"]),
