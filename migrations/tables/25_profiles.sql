@@ -19,14 +19,13 @@ INSERT INTO pgblend_data.profile (name, built_in, description, settings) VALUES
 }'),
 ('code', true,
 'Balanced for questions on source code in plain language, whose words code has in other ways: '
-'vectors count half as much again, names of functions and classes twice as much, and words that a '
-'function repeats tell more.',
+'vectors count a quarter more, and names of functions and classes three times as much.',
 '{
     "fusion": "convex", "normalization": {"method": "spread"},
-    "k1": 2, "heading_weight": 4,
+    "heading_weight": 6,
     "weights": {
-        "lexical": 1, "vector": 3, "fuzzy": 1,
-        "lexical_variant": 0.5, "vector_variant": 1.5, "hyde": 2.1}
+        "lexical": 1, "vector": 2.5, "fuzzy": 1,
+        "lexical_variant": 0.5, "vector_variant": 1.25, "hyde": 1.75}
 }'),
 ('gno_epic', true,
 'GNO''s plan: RRF with k 60 (original 1, variants 0.5, HyDE 0.7), + 0.1 for the first five of both '
