@@ -11,7 +11,6 @@ from pgblend.plpy.base.ports import CandidateList
 from pgblend.plpy.base.session import Json
 from pgblend.plpy.base.stages import Progress
 from pgblend.plpy.lexical.query import query_groups
-from pgblend.plpy.models.expansion import joined_to
 from pgblend.plpy.models.model_calls import ModelStages, Outcome
 from pgblend.plpy.search.candidates import ArmList
 from pgblend.plpy.search.plan import Plan
@@ -320,6 +319,8 @@ class ListSearch:
         """
         texts = {} if self.vector is not None else {"vector": self.query}
         if joined:
+            from pgblend.plpy.models.expansion import joined_to  # of few searches
+
             texts, self.vector = {"vector": joined_to(self.query, joined)}, None
         texts |= {name: text for kind, name, _, text in arms if kind == "vector"}
         if not self.embeds:
