@@ -47,9 +47,9 @@ def test_a_link_lets_one_browser_in_once(chromium: Browser, site: Site, visit: V
 
 def test_rows_come_as_one_types(visit: Visit) -> None:
     one = visit()
-    one.page.locator("#query").press_sequentially(QUESTION, delay=5)
+    one.page.locator("#query").press_sequentially("zebra crossing", delay=5)
     expect(one.page.locator("#facts")).to_contain_text("hybrid")
-    expect(one.page.locator(".row").first).to_contain_text("Searching over HTTP")
+    expect(one.page.locator(".row").first).to_contain_text("zebra")  # pages of docs change
     assert any(url.endswith("/v1/search") for url in one.requests)
     one.page.fill("#query", "")
     expect(one.page.locator("#results")).to_have_text("Searches animals, docs.")
