@@ -95,7 +95,8 @@ def _id(element: Any) -> str | None:
 
 def _said(element: Any) -> list[str]:
     """Return the texts of a shape, which may be pages, then its data."""
-    labels = [parse_page(element.get(name, "")).text for name in _LABELS]
+    pages = filter(None, map(element.get, _LABELS))
+    labels = [parse_page(page).text for page in pages]
     known = {*_LABELS, *_PROGRAM}
     rest = {} if element.tag == "mxCell" else element.attrib
     labels += [f"{name}: {value}" for name, value in rest.items() if name not in known and value]

@@ -315,7 +315,9 @@ def _line_ends(match: re.Match[str]) -> str:
 
 
 # BibTeX: `@article{key, name = {…} or "…" or a word, joined by #}`; values nest braces.
-_ENTRY = re.compile(r"@\s*(\w+)\s*[{(](?:\s*([^\s,{}()=]+)\s*,)?")
+_ENTRY = re.compile(
+    r"(?:^|(?<=\}))[ \t]*@[ \t]*(\w+)\s*[{(](?:\s*([^\s,{}()=]+)\s*,)?", re.MULTILINE
+)
 _NAME = re.compile(r"\s*,*\s*([\w:.+/-]+)\s*=\s*")
 _WORD, _JOINED = re.compile(r"[^\s,#}]*"), re.compile(r"\s*#\s*")
 _SIGN = re.compile(r'\\.|[{}"]', re.DOTALL)
@@ -324,16 +326,21 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 
 
 def parse_bibtex(data: bytes) -> Document:
-    """Read a .bib file: each entry under its title, then its key and fields as they are shown."""
+    """Read a .bib file: each entry under its title, then its key and fields as they are shown.
+
+    An entry ends where the next begins, also where its own brace is missing.
+    """
     source = decode(data)
     words = {name.lower(): name for name in _MONTHS}
     builder = TextBuilder()
-    for match in _ENTRY.finditer(source):
-        kind, key = match[1].lower(), match[2]
+    entries = [*_ENTRY.finditer(source)]
+    ends = [*(each.start() for each in entries[1:]), len(source)]
+    for match, end in zip(entries, ends, strict=True):
+        kind, key, entry = match[1].lower(), match[2], source[match.end() : end]
         if kind == "string":
-            words |= _fields(source, match.end(), words)
+            words |= _fields(entry, words)
         elif key and kind not in ("comment", "preamble"):
-            fields = _fields(source, match.end(), words)
+            fields = _fields(entry, words)
             builder.add_heading(fields.pop("title", key), 1)
             said = (f"{name}: {value}" for name, value in fields.items())
             builder.add("\n".join((f"{kind} {key}", *said)))
@@ -344,9 +351,10 @@ def parse_bibtex(data: bytes) -> Document:
     )
 
 
-def _fields(source: str, place: int, words: dict[str, str]) -> dict[str, str]:
-    """Return the fields of an entry, from a place behind its key on."""
+def _fields(source: str, words: dict[str, str]) -> dict[str, str]:
+    """Return the fields of an entry, whose text behind its key is given."""
     fields: dict[str, str] = {}
+    place = 0
     while name := _NAME.match(source, place):
         parts: list[str] = []
         place = name.end()

@@ -356,8 +356,7 @@ STRICT
 SET client_min_messages = warning
 AS $python$
 from pgblend.plpy.lexical.forms import word_form
-from pgblend.plpy.lexical.words import name_field
-from pgblend.plpy.lexical.words import syllables
+from pgblend.plpy.lexical.words import name_field, syllables
 
 LEXEMES = """
     SELECT setweight(

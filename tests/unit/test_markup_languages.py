@@ -307,6 +307,15 @@ def test_bullets_of_asciidoc_are_as_deep_as_their_marks() -> None:
     assert parse_asciidoc(b"* a\n** b\n*** c\n- d\n").text == "- a\n  - b\n    - c\n- d\n"
 
 
+@pytest.mark.parametrize("broken", ["note = {see, ", 'note = "see, ', "note = see #"])
+def test_an_entry_without_its_end_takes_no_other_in(broken: str) -> None:
+    """Else a small file of such entries becomes a huge text, after minutes."""
+    entries = "".join(f"@misc{{key{number}, {broken}\n" for number in range(200))
+    headings = [one.text for one in parse_bibtex(entries.encode()).headings]
+    assert headings == [f"key{number}" for number in range(200)]
+    assert len(parse_bibtex(entries.encode()).text) < 2 * len(entries)
+
+
 def test_entries_of_a_bibliography_stand_under_their_titles() -> None:
     document = parse_bibtex(
         rb"""@string{jos = "Journal of " # {Soils}} @comment{silentword}
