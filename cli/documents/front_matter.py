@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from pgblend.cli.documents.dates import stated_dates
+from pgblend.cli.documents.dates import is_date_key, stated_dates
 from pgblend.cli.documents.document import LeftOut, ParseError, storable_value
 from pgblend.cli.documents.json_records import json_number
 from pgblend.cli.documents.readers import reader_names
@@ -33,7 +33,8 @@ def split_front_matter(
 ) -> tuple[dict[str, Any], str, tuple[LeftOut, ...]]:
     """Return metadata, the text with blank lines in their place, and what cannot be read of them.
 
-    What only looks like front matter stays text. In plain text it is so between fences alone.
+    What only looks like front matter stays text. In plain text it is so between fences alone, and
+    with a field that says what the text is: people put lines around what is urgent, too.
     """
     for pattern, read in ((_YAML, _yaml), (_TOML, _toml), (_JSON_FENCED, _json)):
         if match := pattern.match(source):
@@ -42,14 +43,14 @@ def split_front_matter(
                 metadata = read(body)
             except (yaml.YAMLError, ValueError, RecursionError, TypeError) as error:
                 metadata = _lines(body)
-                if not metadata:
+                if not metadata or (is_plain and not _is_about(metadata)):
                     return {}, source, ()
                 reason = f"not valid: {' '.join(str(error).split())[:150]}"
                 left_out = (LeftOut("its front matter", reason, _MEND),)
                 return _taken(metadata, source, match.end(), left_out)
-            if metadata is not None:
-                return _taken(metadata, source, match.end())
-            return {}, source, ()
+            if metadata is None or (is_plain and not _is_about(metadata)):
+                return {}, source, ()
+            return _taken(metadata, source, match.end())
     if is_plain:
         return {}, source, ()
     if source.startswith("{"):
@@ -57,6 +58,12 @@ def split_front_matter(
     if source.startswith("%"):
         return _pandoc(source)
     return _plain_headers(source)
+
+
+def _is_about(metadata: dict[str, Any]) -> bool:
+    """Whether a field names a text's title, date, author, readers or the like."""
+    names = {str(key).lower() for key in metadata}
+    return not names.isdisjoint({*_FIRST_KEYS, READERS}) or any(map(is_date_key, names))
 
 
 def front_readers(source: str, is_plain: bool = False) -> tuple[str, ...] | None:

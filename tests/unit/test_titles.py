@@ -80,3 +80,19 @@ def test_notes_of_a_vault_are_called_as_their_author_calls_them(shared_data: Pat
         "Startseite.md": "Obsidian-Hilfe",
         "SOURCE.md": others["SOURCE.md"],
     }
+
+
+@pytest.mark.parametrize(
+    ("head", "is_text"),
+    [
+        ("Urgent: the pump in cellar 4 leaks", True),
+        ("Meeting: Monday\nPlace: Hall", True),
+        ("Tags: pumps\nUrgent: leaks", False),
+        ("Datum: 16.03.2024", False),
+    ],
+)
+def test_what_lines_stand_around_in_a_plain_text_stays_text(head: str, is_text: bool) -> None:
+    data = f"---\n{head}\n---\nCall Ann.\n".encode()
+    document = parse_file(data, media_type_of(Path("a.txt"), data), "a.txt", "file:///a.txt")
+    assert (head in document.text) == is_text
+    assert (document.metadata == {"type": "TEXT"}) == is_text
