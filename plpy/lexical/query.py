@@ -114,6 +114,28 @@ def excluded_texts(query: str) -> list[str]:
     return list(dict.fromkeys(text for group in groups for text in group["excluded"]))
 
 
+def without_phrases(query: str) -> str | None:
+    """Return a query with the words of its phrases in their place; None where it has none."""
+    if is_prose(query):
+        return None
+    parts, has_phrases = [], False
+    for kind, text, excluded in tokens(query):
+        if excluded:
+            parts.append(f'-"{text}"' if kind == "phrase" else f"-{text}")
+        elif kind == "phrase":
+            has_phrases = True
+            parts += [_plain_word(word) for word in text.split() if word.lower() != "or"]
+        else:
+            parts.append(text)
+    return " ".join(parts) if has_phrases else None
+
+
+def _plain_word(word: str) -> str:
+    """Return a word of a phrase, which excludes nothing there."""
+    is_kept = re.fullmatch(_OPTION, word) or re.fullmatch(_NO_EXCLUSION, word)
+    return word if is_kept else word.lstrip("-–—")
+
+
 def is_prose(query: str) -> bool:
     """Tell whether a query was written as sentences, in which quotes and dashes are punctuation.
 

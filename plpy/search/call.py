@@ -1,6 +1,9 @@
 """One call of a search, from its arguments to its rows, and what is told of it."""
 
+from dataclasses import replace
+
 from pgblend.plpy.base.session import Database
+from pgblend.plpy.lexical.query import plain_quotes, without_phrases
 from pgblend.plpy.search.begin import begin, look_for_vectors
 from pgblend.plpy.search.log import Log
 from pgblend.plpy.search.pool import Pool, empty_pool
@@ -40,7 +43,28 @@ def found(query: Query, store: StorePort, log: Log) -> tuple[Query, Pool]:
         if experiment is not None:
             return query, interleaved(query, experiment, store, log)
     query = begin(query, store, log)
-    return with_fallback(query, rank(query, store, log), store, log)
+    pool = by_words_of_phrases(query, rank(query, store, log), store, log)
+    return with_fallback(query, pool, store, log)
+
+
+def by_words_of_phrases(query: Query, pool: Pool, store: StorePort, log: Log) -> Pool:
+    """Return what has words of phrases that no passage has; else what was found."""
+    settings = query.settings
+    if pool.found != 0 or '"' not in plain_quotes(query.text) or settings.strict:
+        return pool
+    loosened = without_phrases(query.text)
+    by_words = settings.weights["lexical"] > 0 or query.plan.only_arm == "fuzzy"
+    if loosened is None or not by_words or not query.request.result_limit:
+        return pool
+    stages = list(log.stages)
+    log.stages.clear()
+    words = rank(replace(query, request=query.request._replace(query=loosened)), store, log)
+    if not words.found:
+        log.stages[:] = stages
+        return pool
+    hint = "These rows are by its words, and the option strict leaves them out"
+    log.note("phrases", "no passage has what is in quotes", hint)
+    return words
 
 
 def with_fallback(query: Query, pool: Pool, store: StorePort, log: Log) -> tuple[Query, Pool]:

@@ -11,6 +11,7 @@ from pgblend.plpy.search.query import Request, Tries
 
 _CALLED = {
     **{arm: f"the {arm} arm" for arm in ("lexical", "vector", "fuzzy")},
+    "phrases": "the phrases",
     "replica": "the last changes",
     "shards": "some shards",
 }

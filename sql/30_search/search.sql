@@ -29,8 +29,9 @@ $function$;
 -- lexical_search: the best passages for a query by its words alone (BM25).
 -- A NULL or blank query gives no rows. A query may have "phrases", or, and -exclusions. Phrases and
 -- exclusions must hold; of the plain words any may match. score is BM25 over what no passage can
--- reach; arms has the raw BM25; relevance is NULL. Where no passage has any of the words, the
--- nearest by vectors come instead, marked in `degraded`. The option strict has words or nothing,
+-- reach; arms has the raw BM25; relevance is NULL. Where no passage has a phrase, its words are
+-- searched; where none has any of the words, the nearest by vectors come instead. Both are marked
+-- in `degraded`. The option strict has what is asked or nothing,
 -- and errors: PB002 where a collection has no lexical index, PB003 where there are no chunks, PB009
 -- where the time is over. PB013 where the server's Python has no numpy.
 CREATE OR REPLACE FUNCTION blend.lexical_search(

@@ -68,7 +68,8 @@ def test_headings_that_are_given_and_words_made_anew(db: Database) -> None:
     db.rows("SELECT ingest_document('c', 'k', '', chunks => %s)", chunks)
     words = "SELECT lexemes::text FROM pgblend_data.chunk"
     assert "'pump':1,5C,6C" in db.value(words)
-    assert db.column("SELECT source_key FROM lexical_search('\"daily pumps\"')") == []
+    strictly = "SELECT source_key FROM lexical_search(%s, options => '{\"strict\": true}')"
+    assert db.column(strictly, '"daily pumps"') == []
     before = db.value(words)
     db.rows("UPDATE pgblend_data.chunk SET lexemes = ''")
     assert db.value(words) == before

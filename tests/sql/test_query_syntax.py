@@ -64,7 +64,47 @@ def documents(db: Database) -> None:
     ],
 )
 def test_found(db: Database, query: str, expected: set[str]) -> None:
-    assert set(db.column("SELECT source_key FROM lexical_search(%s)", query)) == expected
+    search = "SELECT source_key FROM lexical_search(%s, options => '{\"strict\": true}')"
+    assert set(db.column(search, query)) == expected
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ('"fox red"', {"red", "brown", "cat"}),
+        ('"dog lazy" -brown', {"red"}),  # what is excluded stays so
+        ('"dog lazy" -"brown fox"', {"red"}),
+        ('"red or lazy"', {"red", "cat"}),  # a word of a phrase is no operator
+        ('"fox -brown"', {"red", "brown"}),
+        ('"fox unicorn" or "cat dog"', {"red", "brown", "cat"}),
+        ('"fox red', {"red", "brown", "cat"}),
+        ("„fox red“", {"red", "brown", "cat"}),
+        ('"unicorn rainbow"', set()),
+    ],
+)
+@pytest.mark.parametrize("function", ["lexical_search", "hybrid_search"])
+def test_a_phrase_that_no_passage_has_is_searched_as_words(
+    db: Database, function: str, query: str, expected: set[str]
+) -> None:
+    rows = db.rows(f"SELECT source_key, degraded FROM {function}(%s)", query)
+    assert {source_key for source_key, _ in rows} == expected
+    note = (
+        "phrases: no passage has what is in quotes. These rows are by its words, and the option"
+        " strict leaves them out"
+    )
+    assert all(note in degraded for _, degraded in rows)
+    assert any("phrases" in warning for warning in db.warnings()) == bool(expected)
+
+
+def test_pages_of_a_phrase_stay_pages(db: Database) -> None:
+    found = "SELECT source_key, degraded FROM lexical_search('\"red fox\"', 1, options => %s)"
+    assert db.rows(found, '{"offset": 1}') == []
+    assert db.warnings() == []
+    options = '{"offset": 1}'
+    second = db.rows(
+        "SELECT source_key FROM lexical_search('\"fox red\"', 1, options => %s)", options
+    )
+    assert len(second) == 1
 
 
 @pytest.mark.parametrize("query", [None, "", " ", "\t\r\n"])

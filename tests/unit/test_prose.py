@@ -2,7 +2,7 @@
 
 import pytest
 
-from pgblend.plpy.lexical.query import query_groups
+from pgblend.plpy.lexical.query import query_groups, without_phrases
 
 TEN = "one two three four five six seven eight nine ten"
 
@@ -27,3 +27,18 @@ def test_sentences_of_more_than_ten_words_have_no_operators(
 def test_a_dash_after_a_quotation_begins_a_word(sign: str) -> None:
     (group,) = query_groups(f"the „red fox“{sign}jumps -dog")["groups"]
     assert group == {"words": ["the", "jumps"], "phrases": ["red fox"], "excluded": ["dog"]}
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("red fox", None),
+        (f'{TEN} "red fox" eleven.', None),  # prose
+        ('"red fox" -dog', "red fox -dog"),
+        ('a „red fox“ -"lazy dog" or "cat"', 'a red fox -"lazy dog" or cat'),
+        ('"this or -that --force -5" --x', "this that --force -5 --x"),
+        ("-dog", None),
+    ],
+)
+def test_words_of_phrases_stand_in_their_place(query: str, words: str | None) -> None:
+    assert without_phrases(query) == words
