@@ -33,11 +33,17 @@ demo-cluster: setup-run ## A coordinator with three shards behind pgbouncer; one
 demo-managed: setup-run ## A server without PL/Python, 1 ms away: an owner without rights ingests, asks, joins in psql
 	docker/demo_managed.sh $(PGBLEND)
 
-test: quick ## Tier 1 (make quick), what CI runs
+test: quick ## Tier 1 (make quick), which CI runs first
 
-quick: setup ## Tier 1, in CI: all but slow tests, three at a time; fails below 90 % coverage (fifteen minutes)
-	$(PYTEST) -m "not slow" --numprocesses 3 --dist loadfile --no-loadscope-reorder --cov --cov-report=term --cov-fail-under=90
-	@echo "Not run: slow tests, scale, all sets of relevance (make all, scale, relevance)"
+# Files by processes: what a file sets up is used by all its tests.
+AT_ONCE := --numprocesses 3 --dist loadfile --no-loadscope-reorder
+
+quick: setup ## Tier 1, in CI: neither slow nor extended tests; fails below 90 % coverage (twelve minutes)
+	$(PYTEST) -m "not slow and not extended" $(AT_ONCE) --cov --cov-report=term --cov-fail-under=90
+	@echo "Not run: extended and slow tests, scale, all sets of relevance (make extended, all, scale, relevance)"
+
+extended: setup ## In CI too: tests of seconds whose room has cheaper ones, and the examples of README (five minutes)
+	$(PYTEST) -m "extended and not slow" $(AT_ONCE)
 
 faults: setup ## Tier 2: everything that may go wrong, and a table of what held (half an hour)
 	$(PYTEST) -m fault --fault-table

@@ -24,6 +24,7 @@ def rights(connection):
     return {key: [name.removeprefix("group:") for name in names] for key, names in rows}
 
 
+@pytest.mark.extended
 def test_records_name_their_readers_where_the_map_says_so(ingest, connection, tmp_path):
     """A field that is mapped is no text and no metadata; without the map it is any field."""
     rows = [
@@ -48,6 +49,7 @@ def test_records_name_their_readers_where_the_map_says_so(ingest, connection, tm
     assert connection.execute(text).fetchall() == [("pay: much",)]
 
 
+@pytest.mark.extended
 def test_the_nearest_that_names_readers_counts(ingest, pgblend, connection, tmp_path):
     """Front matter, then FILE.readers, then .readers of the folder or one above, then --readers."""
     (tmp_path / "staff" / "board").mkdir(parents=True)
@@ -100,6 +102,7 @@ def test_the_nearest_that_names_readers_counts(ingest, pgblend, connection, tmp_
     }
 
 
+@pytest.mark.extended
 def test_changed_rights_embed_nothing_anew(ingest, gateway_connection, model_provider, tmp_path):
     """Neither beside a file nor in its front matter; an edited passage alone gets a new vector."""
     page = tmp_path / "page.md"

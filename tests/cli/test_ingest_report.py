@@ -81,6 +81,7 @@ def test_a_file_that_is_read_in_another_way_is_read_once_more(ingest, connection
     assert "once more" not in stderr
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     "name", ["a.docx", "a.pptx", "a.xlsx", "a.pdf", "a.png", "a.msg", "a.epub"]
 )

@@ -100,6 +100,7 @@ def _strict(connection: psycopg.Connection, collection: str, query: str) -> list
     ).fetchall()
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(("collection", "query", "key"), FIRST)
 def test_it_is_first_by_words(
     ingested: psycopg.Connection, collection: str, query: str, key: str

@@ -6,6 +6,8 @@ import psycopg
 import pytest
 from click.testing import Result
 
+pytestmark = pytest.mark.extended
+
 Pgblend = Callable[..., Result]
 
 HOSTILE = (

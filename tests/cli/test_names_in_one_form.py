@@ -26,6 +26,7 @@ def form(which: str, text: str) -> str:
     return unicodedata.normalize(which, text)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("stored", ["NFC", "NFD"])
 def test_what_is_stored_in_one_form_is_found_in_the_other(
     committed: Database, pgblend: Pgblend, stored: str

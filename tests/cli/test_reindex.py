@@ -218,6 +218,7 @@ def _old_words(connection: psycopg.Connection) -> None:
     connection.execute("SELECT blend.lexical_rebuild('dated')")
 
 
+@pytest.mark.extended
 def test_words_of_other_rules_are_made_anew(
     pgblend: Pgblend, connection: psycopg.Connection, database_url: str
 ) -> None:

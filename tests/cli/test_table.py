@@ -43,6 +43,7 @@ def test_attach_fill_list_detach(pgblend, parse_valid, articles):
     assert rows(articles, "SELECT count(*) FROM pgblend_data.document") == [(0,)]
 
 
+@pytest.mark.extended
 def test_a_column_of_tenants(pgblend, parse_valid, articles, monkeypatch):
     result = pgblend("table", "attach", "articles", "--text", "body", "--tenant", "title")
     assert result.exit_code == 0, result.stderr
@@ -61,6 +62,7 @@ def test_attach_tells_the_rows_of_a_small_table(pgblend, articles):
     assert "looked at 200 rows, and all are in" in result.stderr
 
 
+@pytest.mark.extended
 def test_attach_takes_vectors_over_and_tells_what_came_of_them(pgblend, parse_valid, articles):
     articles.execute("ALTER TABLE articles ADD COLUMN embedding vector(3)")
     articles.execute("UPDATE articles SET embedding = ARRAY[id, 1, 0]::real[]::vector WHERE id > 1")
@@ -123,6 +125,7 @@ def test_a_dump_and_its_restore_are_followed(new_database, articles, database_ur
         assert rows(restored, "SELECT detach_table('articles')") == [(1200,)]
 
 
+@pytest.mark.extended
 def test_a_table_that_was_dropped_and_restored_gets_its_collection_back(
     pgblend, parse_valid, articles, database_url
 ):

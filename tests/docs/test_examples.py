@@ -11,7 +11,7 @@ from support.shell import Shell
 
 pytestmark = pytest.mark.local_model
 STRANGERS = ("README.md", "docs/quickstart.md")  # begin with nothing: a private server each
-FIRST = ("README.md",)  # what everybody reads; make clients runs every page
+MARKS = {"README.md": pytest.mark.extended}  # what everybody reads; make clients runs every page
 EXAMPLES = {path: examples(path.read_text(encoding="utf-8")) for path in pages()}
 PAGES = [page for page, found in EXAMPLES.items() if found]
 # Importing some libraries takes seconds.
@@ -28,7 +28,7 @@ def name_of(page: Path) -> str:
 
 
 QUICK_PAGES = [
-    pytest.param(page, marks=() if name_of(page) in FIRST else pytest.mark.slow, id=name_of(page))
+    pytest.param(page, marks=MARKS.get(name_of(page), pytest.mark.slow), id=name_of(page))
     for page in PAGES
     if not all(example.is_slow for example in EXAMPLES[page])
 ]

@@ -14,6 +14,8 @@ from support.database import Database, add_documents, add_space, embed_waiting
 from support.model_provider import Behaviour, ModelProvider, embed
 from support.raw_server import RawServer, http_answer
 
+pytestmark = pytest.mark.extended
+
 CALL = "SELECT embed_text(ARRAY['one', 'two'], timeout_ms => 60000)"
 HASTY = CALL.replace("60000", "300")
 

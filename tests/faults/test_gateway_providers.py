@@ -12,6 +12,8 @@ import pytest
 from pgblend.cli.base.http_client import MAX_ANSWER_BYTES
 from support.model_provider import DEFAULT_TOKEN, Behaviour, GatewayProcess, ModelProvider
 
+pytestmark = pytest.mark.extended
+
 CHAT = ModelProvider.chat_model
 QUERY = "how do I deploy to production"
 PATHS: dict[str, tuple[str, dict[str, Any]]] = {

@@ -11,6 +11,8 @@ from pgblend.cli.base.database import connect
 from support.sessions import run_sessions
 from support.word_lists import add_word_lists
 
+pytestmark = pytest.mark.extended
+
 SECONDS = 12
 WORDS = [f"word{n}" for n in range(40)]
 INGEST = "SELECT ingest_document('stress', %s, 'x', chunks => %s, content_hash => %s)"

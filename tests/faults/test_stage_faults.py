@@ -17,6 +17,8 @@ from support.model_provider import Behaviour, GatewayProcess, ModelProvider
 from support.places import places_taken
 from support.waiting import wait_until
 
+pytestmark = pytest.mark.extended
+
 TASKS = {"embed": "embed", "expand": "chat", "rerank": "rerank"}  # stage: the provider's task
 NAMED = {"embed": "vector", "expand": "expand", "rerank": "rerank"}  # stage: what degraded names
 LIMIT_MS = 700

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import psycopg
+import pytest
 from psycopg.rows import dict_row
 
 from pgblend.cli.base.database import connect
@@ -30,6 +31,7 @@ LEFT = """
     WHERE l.lanname = 'plpython3u'"""
 
 
+@pytest.mark.extended
 def test_searches_have_the_same_rows(connection: psycopg.Connection) -> None:
     connection.autocommit = True
     library = Database(connection)
@@ -105,6 +107,7 @@ def called(one: Search) -> tuple[Any, ...]:
     )
 
 
+@pytest.mark.extended
 def test_all_that_reads_is_the_same(connection: psycopg.Connection) -> None:
     connection.autocommit = True
     library = Database(connection)

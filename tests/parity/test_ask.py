@@ -10,6 +10,8 @@ from pgblend.plpy.answers.answer import ask_document
 from pgblend.plpy.answers.render import answer_messages
 from support.program import loading
 
+pytestmark = pytest.mark.extended
+
 PART = {
     "citation": 1, "document_id": 7, "collection": "c", "uri": "docs/a.md", "title": "A 🦊",
     "source_key": "a", "spans": [[10, 12]], "pages": [3], "kind": "doc",

@@ -55,6 +55,7 @@ def test_what_is_granted_reaches_a_store_table_through_a_port_only() -> None:
     assert public == {"grant_document", "revoke_document", "set_document_readers"}
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("stub", "found"),
     [

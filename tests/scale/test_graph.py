@@ -252,6 +252,7 @@ def test_an_edge_that_names_a_wrong_collection_is_not_followed(scale: Scale) -> 
         assert scale.coordinator.rows(walk, *key) == []
 
 
+@pytest.mark.extended
 def test_a_forged_note_changes_nothing(scale: Scale) -> None:
     """Who may write to a collection may note nodes of others: the job looks, and they are there."""
     fill(scale)

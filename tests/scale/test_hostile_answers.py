@@ -115,6 +115,7 @@ def lying(shard: Database, name: str, lie: str) -> Iterator[None]:
         shard.rows("ALTER FUNCTION pgblend._at_once RENAME TO _answer_shards")
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(("name", "lie"), sampled(LIES, 9))
 def test_a_shard_that_answers_nonsense_is_named_and_the_others_are_shown(
     three_shards: Scale, name: str, lie: str
@@ -141,6 +142,7 @@ def test_a_shard_that_answers_nonsense_is_named_and_the_others_are_shown(
     assert told.startswith(f"shards: 1 of {COUNT} did not answer (b{BROKEN}: ")
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("liar", [0, 2])
 def test_a_shard_that_names_the_id_of_another_s_passage_does_not_take_its_place(
     three_shards: Scale, liar: int

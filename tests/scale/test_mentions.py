@@ -190,6 +190,7 @@ def test_only_writers(scale: Scale) -> None:
     assert linked(scale) == 14
 
 
+@pytest.mark.extended
 def test_a_writer_forges_no_mention_of_another_collection(scale: Scale) -> None:
     """Of a document that is here it is refused; one of another shard is not followed."""
     number_from(scale.shards[0], 1000, 1000)  # of no other shard

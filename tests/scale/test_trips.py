@@ -123,6 +123,7 @@ def test_strict_knows_that_nothing_is_left(wine: Scale) -> None:
     assert [wine.coordinator.error(search).sqlstate for search in searches] == ["PB003"] * 2
 
 
+@pytest.mark.extended
 def test_a_shard_that_lacks_a_change_of_the_front_is_an_error(wine: Scale) -> None:
     from support.shards import run_command
 

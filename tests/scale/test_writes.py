@@ -241,6 +241,7 @@ KILLED = {
 }
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(("call", "change", "done"), KILLED.values(), ids=KILLED.keys())
 def test_a_change_that_a_shard_dies_in_is_made_once_more(
     scale: Scale, call: str, change: tuple[str, str], done: str

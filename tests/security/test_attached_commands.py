@@ -22,6 +22,8 @@ from support.hostile_tables import (
 )
 from support.model_provider import ModelProvider
 
+pytestmark = pytest.mark.extended
+
 ATTACH_COMMAND = (
     "table", "attach", "app.t", "--text", "body", "--title", "note", "--metadata", "note,tags",
     "--uri", "page", "--modified", "day",

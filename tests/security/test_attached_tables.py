@@ -23,6 +23,8 @@ from support.hostile_tables import (
 )
 from support.sampled import sampled
 
+pytestmark = pytest.mark.extended
+
 WRITES = (
     "INSERT INTO app.t (id) SELECT (array_agg(id))[1] FROM app.t WHERE false HAVING count(*) > 0",
     "INSERT INTO app.t (id, note, page) SELECT 99, note, page FROM app.t LIMIT 1",

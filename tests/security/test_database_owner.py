@@ -12,6 +12,8 @@ from pgblend.cli.main import cli
 from pgblend.migrations import runner
 from support.planted import PLANTED
 
+pytestmark = pytest.mark.extended
+
 OWNER = "pgblend_database_owner"
 # Makes its owner a superuser where a superuser runs it, whatever else the statement does.
 EVIL = f"""

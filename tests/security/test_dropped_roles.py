@@ -19,6 +19,8 @@ from support.database import Database, add_documents
 from support.serve_process import DOOR_PASSWORD, ServeProcess, door_role, token_of
 from support.server import throwaway_server
 
+pytestmark = pytest.mark.extended
+
 READ = "SELECT count(*) FROM lexical_search('wine')"
 # What reads as its owner and asks itself who may see a collection.
 DOORS = (

@@ -24,6 +24,8 @@ from support.gateway_process import GatewayProcess
 from support.raw_server import RawServer, http_answer
 from support.sampled import sampled
 
+pytestmark = pytest.mark.extended
+
 MEBIBYTE = 1 << 20
 JSON = "Content-Type: application/json"
 _texts = count()

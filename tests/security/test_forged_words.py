@@ -13,6 +13,8 @@ from support.database import Database, add_documents
 from support.locks import waits
 from support.waiting import wait_until
 
+pytestmark = pytest.mark.extended
+
 FORGED = "'deploy':1A,2A,3A 'wine':4A 'zebra':5A '=err-1042':1C '==keys.txt':1C"
 INSERT = (
     "INSERT INTO pgblend_data.chunk (document_id, chunk_index, collection_id, bucket, content,"

@@ -16,6 +16,8 @@ from pgblend.cli.models.connection import MAX_BODY_BYTES
 from pgblend.cli.models.gateway_options import ConnectionLimits
 from support.gateway_process import GatewayProcess
 
+pytestmark = pytest.mark.extended
+
 CONNECTIONS = 6
 LIMITS = ("--header-timeout", "0.5", "--body-timeout", "1", "--connections", str(CONNECTIONS))
 START = b"POST /v1/embeddings HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"

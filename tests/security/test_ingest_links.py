@@ -11,6 +11,8 @@ from click.testing import CliRunner
 
 from pgblend.cli.main import cli
 
+pytestmark = pytest.mark.extended
+
 Ingest = Callable[..., tuple[int, Any, str]]
 
 

@@ -13,6 +13,8 @@ import pytest
 from support.gateway_process import GatewayProcess
 from support.waiting import wait_until
 
+pytestmark = pytest.mark.extended
+
 # Each is imported by a child, or by a library of one, before it reads a file.
 MODULES = ("json", "signal", "tempfile", "numpy", "onnxruntime", "tokenizers", "sitecustomize")
 PLANTED = "open({marker!r}, 'a').write(__name__ + '\\n')\nraise SystemExit(9)\n"

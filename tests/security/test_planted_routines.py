@@ -11,6 +11,8 @@ from pgblend.cli.main import cli
 from pgblend.migrations import runner
 from support.planted import PLANTED, ROLE, planter
 
+pytestmark = pytest.mark.extended
+
 
 @pytest.mark.parametrize("planted", PLANTED)
 def test_a_migration_names_what_was_planted_and_runs_none_of_it(

@@ -11,6 +11,8 @@ from pgblend.migrations import runner
 from support.database import Database, add_documents, add_space
 from support.server import throwaway_server
 
+pytestmark = pytest.mark.extended
+
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:

@@ -16,6 +16,8 @@ from pgblend.cli.operate import account
 from support.private_server import PrivateServer
 from support.server import throwaway_folder
 
+pytestmark = pytest.mark.extended
+
 CALL = {"model": "local/all-minilm-l6-v2", "input": "a fox"}
 EMBEDDED = "SELECT cardinality(blend.embed_text(ARRAY[pg_catalog.gen_random_uuid()::text]))"
 

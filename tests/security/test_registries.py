@@ -9,6 +9,8 @@ import pytest
 from support.database import Database
 from support.hostile_tables import ATTACH, is_superuser, owner_of_a_table
 
+pytestmark = pytest.mark.extended
+
 REGISTRIES = (
     "attached_table",
     "embedding_space",

@@ -10,6 +10,8 @@ from click.testing import CliRunner
 from pgblend.cli.main import cli
 from support.database import Database, add_documents, add_space, embed_waiting
 
+pytestmark = pytest.mark.extended
+
 ODD = {
     "standard_conforming_strings": "off",
     "backslash_quote": "off",

@@ -13,6 +13,8 @@ import pytest
 from pgblend.cli.base.output import BIDIRECTIONAL, one_line
 from pgblend.plpy.lexical.forms import uncontrolled
 
+pytestmark = pytest.mark.extended
+
 HOSTILE = "bad\x1b]0;title\x07\x1b[8mhidden\x9b2J\rover\u202edlog\u2066"
 SET = f"s {HOSTILE}"
 PGBLEND = [sys.executable, "-P", "-m", "pgblend.cli.main"]

@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import pytest
 from click.testing import CliRunner
 
 from pgblend.cli.doors.tokens import make_token
@@ -12,6 +13,7 @@ from support.database import vector_of
 ASKED = {"query": "zirconium", "query_embedding": json.loads(vector_of("zirconium"))}
 
 
+@pytest.mark.extended
 def test_a_token_holds_its_groups(door: Any) -> None:
     """And no other does, after it on the same connections neither; commands name the readers."""
     admin, role = door.admin, door.roles["open"]

@@ -277,6 +277,7 @@ PATHS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("switches", [8, pytest.param(1000, marks=pytest.mark.slow)])
 def test_two_tenants_over_one_connection(door: Any, switches: int) -> None:
     """Each answer is that of a session which has served nobody else."""

@@ -40,6 +40,7 @@ def agent(door: Any, written: None) -> Iterator[Agent]:
         yield connected
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(("kind", "query", "key"), CASES, ids=[kind for kind, *_ in CASES])
 def test_each_kind(door: Any, post: Any, agent: Agent, kind: str, query: str, key: str) -> None:
     rows = door.admin.column(

@@ -465,6 +465,7 @@ def test_writers_of_different_rows_do_not_meet(committed: Database) -> None:
     assert found(committed, "walrus") == ["1", "2"]
 
 
+@pytest.mark.extended
 def test_many_writers_and_a_filler_end_in_agreement(committed: Database) -> None:
     committed.rows(ARTICLES)
     committed.rows(

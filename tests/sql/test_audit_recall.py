@@ -7,6 +7,8 @@ import pytest
 
 from support.database import Database, add_space, stage
 
+pytestmark = pytest.mark.extended
+
 
 @pytest.fixture
 def vectors(db: Database) -> Database:

@@ -77,6 +77,7 @@ def test_more_candidates_find_more(bits: Database) -> None:
     assert few < 0.7 < many
 
 
+@pytest.mark.extended
 def test_scores_are_exact_cosines_best_first(bits: Database) -> None:
     query = vector(random.Random(1))
     rows = arm(bits, query, "index", 10)

@@ -11,6 +11,8 @@ from pgblend.plpy.lexical.question_words import question_words
 from support.database import Database
 from support.typo import misspell
 
+pytestmark = pytest.mark.extended
+
 PATIENT = json.dumps({"timeouts_ms": {"lexical": 60000}})
 GERMAN_WORDS = """
 Abfluss Absender Ampel Anhänger Antrag Armatur Aufzug Ausweis Bagger Balken Batterie Baustelle

@@ -38,6 +38,7 @@ def ranked(db: Database, collection: str, function: str = "lexical_search") -> l
     return list(dict.fromkeys(key.partition(".")[0] for key in found))
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("bring", [by_content, by_underlines, by_chunks, by_a_table])
 @pytest.mark.parametrize("length", LENGTHS)
 def test_texts_by_sql(

@@ -10,6 +10,8 @@ import pytest
 
 from support.database import Database, add_documents
 
+pytestmark = pytest.mark.extended
+
 LIBRARIES = {
     "damaged": [(f"d{n}", f"Title {n}", f"wine number {n} of word{n % 7}") for n in range(40)],
     "sound": [("red", "", "red wine"), ("sea", "", "the sea and the wind")],

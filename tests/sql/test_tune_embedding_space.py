@@ -44,6 +44,7 @@ def crowd(module_connection: psycopg.Connection[Any]) -> Iterator[Database]:
     db.rows("SELECT drop_embedding_space('crowd', true), remove_collection('c')")
 
 
+@pytest.mark.extended
 def test_the_least_that_finds_enough_is_kept(crowd: Database) -> None:
     with crowd.connection.transaction(force_rollback=True):
         assert crowd.rows(KEPT) == [(None, None, False)]

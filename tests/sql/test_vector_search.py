@@ -194,6 +194,7 @@ def find(
         return found, db.value("SELECT pg_stat_get_xact_numscans(%s::regclass)", HNSW) - before
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("scan", "collections"),
     [("auto", None), ("auto", ["big", "small"]), ("index", None), ("index", ["big"])],

@@ -11,6 +11,8 @@ from pgblend.migrations import runner
 from support.catalogue import schema, settings_of
 from support.database import Database
 
+pytestmark = pytest.mark.extended
+
 PLACES = """
     SELECT array_agg(DISTINCT pronamespace::regnamespace::text) FROM pg_proc
     WHERE proname IN ('hybrid_search', 'rrf', 'last_search')

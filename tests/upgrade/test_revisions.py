@@ -13,6 +13,8 @@ from pgblend.sql import render
 from support.catalogue import revisions, run_client, schema, settings_of
 from support.database import Database
 
+pytestmark = pytest.mark.extended
+
 
 def test_down_and_up_again(database_url: str, fresh_schema: str, fill) -> None:
     fill(database_url)
