@@ -48,6 +48,10 @@ extended: setup ## In CI too: tests of seconds whose room has cheaper ones, and 
 faults: setup ## Tier 2: everything that may go wrong, and a table of what held (half an hour)
 	$(PYTEST) -m fault --fault-table
 
+silence: setup ## Two databases that differ in hidden documents answer alike (SEED, OPERATIONS; 100,000 in an hour)
+	PGBLEND_SILENCE_SEED=$(or $(SEED),1) PGBLEND_SILENCE_OPERATIONS=$(or $(OPERATIONS),100000) \
+		$(PYTEST) -s tests/security/test_silence.py -k are_silent
+
 clients: setup ## Tier 3: clients and BI tools, pages in a browser, MCP's conformance suite, the documentation's programs (half an hour)
 	$(PYTEST) tests/clients tests/browser tests/serve/test_mcp_conformance.py tests/docs
 	@echo "A client that is not here was skipped, and is named above"
