@@ -163,43 +163,56 @@ def sentence(random: Random, words: list[str], keys: list[str]) -> str:
 
 
 def operate(random: Random, both: tuple[Silence, Silence], keys: set[str]) -> None:
-    """Change something at random: in both, or where documents are hidden in the first alone.
-
-    The keys are those of public documents. What is hidden is deleted in the second database.
-    """
-    hiding, plain = both
-    key, choice = f"page-{random.randint(0, 60)}.md", random.random()
-    text, shelf = sentence(random, WORDS, sorted(keys)), random.randint(1, 4)
-    secret = sentence(random, SECRET + WORDS, [*sorted(keys), "page-3.md"])
-    readers = random.choice([["hr"], ["board"], ["hr", "board"], []])
-    stored = hiding.stored(key)
+    """Change something at random; the keys are those of public documents."""
+    key = f"page-{random.randint(0, 60)}.md"
+    is_stored = key in keys or both[0].stored(key)
     if random.random() < 0.1:
-        for one in random.choice([both, (hiding,)]):
+        for one in random.choice([both, both[:1]]):
             one.admin.rows("SELECT lexical_seal('house')")
-    elif key in keys and choice < 0.3:
+    elif key in keys or (not is_stored and random.random() < 0.5):
+        change_public(random, both, keys, key)
+    else:
+        change_hidden(random, both, keys, key)
+
+
+def change_public(random: Random, both: tuple[Silence, Silence], keys: set[str], key: str) -> None:
+    """Delete, hide or store a public document. What is hidden is deleted in the second database."""
+    hiding, plain = both
+    choice = random.random() if key in keys else 1
+    if choice < 0.3:
         for one in both:
             one.admin.rows("SELECT delete_document('house', %s)", key)
         keys.remove(key)
-    elif key in keys and choice < 0.4:
+    elif choice < 0.4:
         hiding.admin.rows("SELECT grant_document('house', %s, 'hr')", key)
         plain.admin.rows("SELECT delete_document('house', %s)", key)
         plain.admin.rows("SELECT lexical_rebuild('house')")  # as the grant does
         keys.remove(key)
-    elif key in keys or (not stored and choice < 0.5):
+    else:
+        text, shelf = sentence(random, WORDS, sorted(keys)), random.randint(1, 4)
         for one in both:
             one.put(key, text, shelf, None)
         keys.add(key)
-    elif stored and choice < 0.2:
+
+
+def change_hidden(random: Random, both: tuple[Silence, Silence], keys: set[str], key: str) -> None:
+    """Delete, grant, publish or store a document that the first database alone has."""
+    hiding, plain = both
+    stored = hiding.stored(key)
+    choice = random.random() if stored else 1
+    if choice < 0.2:
         hiding.admin.rows("SELECT delete_document('house', %s)", key)
-    elif stored and choice < 0.4:
+    elif choice < 0.4:
         reader = random.choice(["hr", "board", "nobody"])
         hiding.admin.rows("SELECT grant_document('house', %s, %s)", key, reader)
-    elif stored and choice < 0.5:
+    elif choice < 0.5:
         plain.put(key, *stored[0], None)
         hiding.admin.rows("SELECT set_document_readers('house', %s, NULL)", key)
         keys.add(key)
     else:
-        hiding.put(key, secret, shelf, readers)
+        readers = random.choice([["hr"], ["board"], ["hr", "board"], []])
+        text = sentence(random, SECRET + WORDS, [*sorted(keys), "page-3.md"])
+        hiding.put(key, text, random.randint(1, 9), readers)
 
 
 def ask(random: Random, both: tuple[Silence, Silence], keys: set[str], told: str) -> None:
