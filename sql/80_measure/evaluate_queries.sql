@@ -3,8 +3,8 @@
 -- their ids; a NULL batch_size takes all. Passages are collapsed to documents, each at its best
 -- place; one whose text a relevant document has too counts as that document. Among the metrics are
 -- documents@10, the different documents in the first ten passages, and duplicates@10, the share of
--- these whose text an earlier one has. Time is the search's own. Warnings are kept as `degraded`,
--- not raised for each query.
+-- these whose text an earlier one has. Time is the search's own. Warnings are kept as `degraded`
+-- (but of phrases searched by their words), not raised for each query.
 CREATE OR REPLACE FUNCTION blend.evaluate_queries(
     run_id bigint,
     batch_size integer DEFAULT NULL
@@ -57,7 +57,10 @@ BEGIN
             metrics)
         SELECT run.id, judged.id, run.collection_id, f.source_keys, f.scores,
             cardinality(passages), latency_ms,
-            ARRAY(SELECT jsonb_array_elements_text(blend.last_search() -> 'degraded')),
+            ARRAY(  -- a phrase's words are the profile's own way
+                SELECT d.note FROM jsonb_array_elements_text(
+                    blend.last_search() -> 'degraded') WITH ORDINALITY AS d (note, place)
+                WHERE NOT d.note ^@ 'phrases: ' ORDER BY d.place),
             (SELECT jsonb_build_object(
                 'documents@10', count(DISTINCT p.document_id),
                 'duplicates@10', coalesce(

@@ -87,6 +87,17 @@ def test_a_run_takes_only_queries_with_a_relevant_document(db: Database) -> None
     ) == [('sea "wind', ["b"], 1, [], {"documents@10": 1, "duplicates@10": 0})]
 
 
+def test_words_of_a_phrase_are_the_profile_s_own_way(db: Database) -> None:
+    library(db)
+    db.rows("SELECT add_judged_set('mine', 'library')")
+    db.rows("SELECT record_judgement('mine', '\"fair wind\"', 'b', 1)")
+    run = db.value("SELECT pgblend._start_run('mine', 'hybrid', NULL, '{}', 10)")
+    db.rows("SELECT evaluate_queries(%s)", run)
+    notes = db.value("SELECT degraded FROM evaluation_queries")
+    assert db.value("SELECT source_keys FROM evaluation_queries") == ["b"]
+    assert [note.partition(":")[0] for note in notes] == ["vector"]  # no space here
+
+
 def test_words_that_are_nowhere_find_nothing_by_words(db: Database) -> None:
     db.rows("SELECT create_embedding_space('flat', 'openai/none', 2, probe => false)")
     library(db)
