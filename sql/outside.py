@@ -80,7 +80,10 @@ class Routine(NamedTuple):
             return "[]"
         if self.name == "pgblend._index_parts":
             return json.dumps([_NO_PARTS])
-        types = [one.type for one in self.outputs] or [self.returns]
+        if self.outputs:  # of JSON none: a search that nobody asks for its report has none
+            types = ["" if one.type == "jsonb" else one.type for one in self.outputs]
+        else:
+            types = [self.returns]
         return json.dumps([_UNKNOWN.get(one, "{}" if "[]" in one else None) for one in types])
 
     def _returned(self) -> Iterator[str]:

@@ -5,7 +5,7 @@ import ssl
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from pgblend.cli.main import cli
 from pgblend.sql.outside import body_digest
 from support.certificates import certificate
 from support.database import Database
-from support.door import door_to
+from support.door import counted, door_to
 from support.outside import WAIT, fill_library, take_python_away
 from support.random_searches import VECTOR, drawn_searches, rows
 from support.serve_process import DOOR_PASSWORD, ServeProcess, door_role, token_of
@@ -63,6 +63,7 @@ def told(module_url: str) -> dict[str, Any]:
 
 
 SEARCH = "SELECT chunk_id, score FROM blend.lexical_search(%s, 3)"
+LEXICAL = "SELECT chunk_id, score FROM lexical_search(%s, 5)"
 
 
 @pytest.fixture(scope="module")
@@ -479,6 +480,47 @@ def test_functions_views_and_blocks_of_the_caller(told: dict[str, Any], client: 
         # What ended a transaction itself before it searches cannot be sent again.
         with pytest.raises(psycopg.Error, match="invalid transaction termination"):
             cursor.execute("DO $$ BEGIN COMMIT; PERFORM blend.lexical_search('sea ' || 7); END $$")
+
+
+def test_a_search_like_the_last_is_answered_before_it_asks(told: dict[str, Any]) -> None:
+    by_value = "SELECT chunk_id, score FROM hybrid_search(%s, 5, query_embedding => %s)"
+    by_literal = by_value.replace("%s", "'{}'")
+    vectors = [f"[{', '.join([number, *['0.1'] * 7])}]" for number in ("1e-05", "0.30000001", "3")]
+    with (
+        counted(told["url"]) as (there, trips),
+        door_to(there) as url,
+        psycopg.connect(told["url"], autocommit=True) as other,
+        psycopg.connect(url, autocommit=True) as connection,
+    ):
+        connection.execute("SET search_path = blend, public")
+        ways: dict[str, Callable[[str, str], Any]] = {
+            "prepared": lambda *given: connection.execute(by_value.encode(), given, prepare=True),
+            "literal": lambda *given: connection.execute(by_literal.format(*given).encode()),
+        }
+        found: dict[str, list[Any]] = {way: [] for way in ways}
+        least = dict.fromkeys(ways, 99)
+        for given in ((word, vector) for vector in vectors for word in ("wine", "fox")):
+            for way in ("prepared", "prepared", "literal", "prepared"):
+                before = trips[0]
+                found[way].append(ways[way](*given).fetchall())
+                least[way] = min(least[way], trips[0] - before)
+        assert found["prepared"][::3] == found["prepared"][1::3] == found["literal"]
+        assert all(found["literal"])
+        # Once more: all that the program asks, and the statement.
+        assert least == dict.fromkeys(ways, 2)
+        # Guessed wrong: what is asked depends on rows that others change.
+        other.execute("CREATE TABLE public.asked AS SELECT 'fox' AS word")
+        by_row = "SELECT chunk_id, score FROM lexical_search((SELECT word FROM asked), 5), asked"
+        for word in ("fox", "fox", "fox", "wine", "wine", "sea", "fox"):
+            other.execute("UPDATE public.asked SET word = %s", (word,))
+            rows = connection.execute(by_row.encode()).fetchall()
+            assert rows == connection.execute(LEXICAL.encode(), (word,)).fetchall()
+        other.execute("DROP TABLE public.asked")
+        # Another role's answer is another's.
+        for role in ("pgblend_reader", "none") * 3:
+            connection.execute(f"SET ROLE {role}".encode())
+            found_by = connection.execute(LEXICAL.encode(), ("wine",)).fetchall()
+            assert bool(found_by) == (role == "none")
 
 
 def test_cursors_and_portals_give_rows_bit_by_bit(told: dict[str, Any], client: Database) -> None:

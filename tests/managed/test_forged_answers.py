@@ -13,7 +13,7 @@ import pytest
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from pgblend.cli.doors.wire.telling import telling
+from pgblend.cli.doors.wire.telling import Told, telling
 from pgblend.plpy.models.gateway import NO_GATEWAY
 from pgblend.sql.outside import routines
 from support.database import Database
@@ -102,7 +102,7 @@ class Attacker:
 
     def attack(self, call: str, way: int) -> str:
         """Forge what a call needs, in a transaction that stays; return what it says."""
-        told: dict[str, str] = {}
+        told: dict[str, Told] = {}
         for _ in range(ROUNDS):
             self.needed = []
             self._run(call, told, gathers=True)
@@ -113,7 +113,7 @@ class Attacker:
         self.forged += len(told)
         return self._run(call, told, gathers=False)
 
-    def _run(self, call: str, told: dict[str, str], *, gathers: bool) -> str:
+    def _run(self, call: str, told: dict[str, Told], *, gathers: bool) -> str:
         try:
             with self.connection.transaction(force_rollback=gathers):
                 self.connection.execute(telling(told.values(), gathers).encode())
@@ -121,10 +121,10 @@ class Attacker:
         except psycopg.Error as error:
             return f"{error.sqlstate} {error}"
 
-    def _entry(self, needed: str, way: int) -> str:
+    def _entry(self, needed: str, way: int) -> Told:
         digest = hashlib.md5(needed.encode(), usedforsecurity=False).hexdigest()
         name = json.loads(needed)["call"][0]
-        return f"{json.dumps(digest)}: {json.dumps({'value': self._value(name, way)})}"
+        return Told(digest, json.dumps(self._value(name, way)), None)
 
     def _value(self, name: str, way: int) -> Any:
         if name in WHOLE:

@@ -1,6 +1,7 @@
 """Doors of SQL clients for tests: one in this process, one in its own."""
 
 import json
+import select
 import socket
 import ssl
 import subprocess
@@ -31,6 +32,32 @@ def door_to(
         yield make_conninfo(url, host="127.0.0.1", port=listener.getsockname()[1])
         listener.shutdown(socket.SHUT_RDWR)
     door.close(0)
+
+
+@contextmanager
+def counted(url: str) -> Iterator[tuple[str, list[int]]]:
+    """A relay to a database's server; yield the URL through it, and trips, the one element.
+
+    A trip begins with what is sent there after something came from there.
+    """
+    given, trips = conninfo_to_dict(url), [0]
+
+    def relay() -> None:
+        one, _ = listener.accept()
+        with one, socket.create_connection((str(given["host"]), int(given["port"] or 0))) as other:
+            last = other
+            while True:
+                for ready in select.select([one, other], [], [])[0]:
+                    data = ready.recv(1 << 20)
+                    if not data:
+                        return
+                    trips[0] += ready is one and last is other
+                    last = ready
+                    (other if ready is one else one).sendall(data)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=relay, daemon=True).start()
+        yield make_conninfo(url, host="127.0.0.1", port=listener.getsockname()[1]), trips
 
 
 @contextmanager

@@ -8,10 +8,11 @@ from typing import Any, LiteralString
 
 from psycopg.sql import SQL, Literal
 
+from pgblend.cli.doors.wire import messages as wire
 from pgblend.cli.doors.wire.foreseen import Asked, Foreseen
 from pgblend.cli.doors.wire.prepared import Prepared, read_rows, requests_of
-from pgblend.cli.doors.wire.session import NEEDS_ANSWER, ServerError, Session
-from pgblend.cli.doors.wire.telling import telling
+from pgblend.cli.doors.wire.session import ServerError, Session
+from pgblend.cli.doors.wire.telling import NEEDS_ANSWER, Told, telling
 from pgblend.cli.search.outside import SETTINGS, Outside, StatementError, Typed, settings_of
 from pgblend.plpy.base.session import Rows, UserError
 
@@ -50,11 +51,11 @@ class SessionDatabase(Outside):
     def __init__(
         self,
         session: Session,
-        answer: Callable[[str], str],
+        answer: Callable[[str], Told],
         stays: bool,
     ) -> None:
         self._session, self._answer = session, answer
-        self._told: list[str] = []
+        self._told: list[Told] = []
         self._writes = False
         self._path = ""  # the search_path that the program expects, once it is known
         self._prepared = Prepared(stays)
@@ -142,7 +143,7 @@ class SessionDatabase(Outside):
     def _learns(self, asked: Asked) -> bool:
         """Have the answers made that a statement needs; say whether there are any."""
         self._session.post(telling(self._told, gathers=True))
-        calls = self._session.gather(requests_of(asked))
+        calls = self._session.gather(requests_of(asked) + wire.message(wire.SYNC))
         self._go_back()
         told, self._told = self._told, []
         for call in calls:

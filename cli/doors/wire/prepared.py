@@ -63,15 +63,15 @@ class Prepared:
             known = self._known.get(_key(one))
             names.append(known.name if known else next(self._names).encode())
             sent.append(requests_of(one, names[-1], known is not None))
-        sent[0] = b"".join(map(_closing, self._stale)) + sent[0]
+        sent = [*map(_closing, self._stale), *sent, wire.message(wire.SYNC)]
         self._stale = []
         try:
-            answers = session.exchange_all(sent)
+            answers = _each(session.exchange(b"".join(sent)))
         except ServerError:
             known_names = {one.name for one in self._known.values()}
             self._stale = [name for name in names if name and name not in known_names]
             raise
-        return [*map(self._read, asked, names, answers)]
+        return [self._read(*each) for each in zip(asked, names, answers, strict=True)]
 
     def forgets(self, fields: dict[str, str]) -> bool:
         """Whether an error says that something is no longer prepared: then it is anew."""
@@ -105,7 +105,7 @@ def requests_of(asked: Asked, name: bytes = b"", is_known: bool = False) -> byte
         _NONE if text is None else struct.pack("!i", len(text)) + text for text in texts
     )
     bound = b"\0" + name + b"\0" + struct.pack("!hh", 0, len(given)) + values + b"\0\0"
-    run = wire.message(wire.EXECUTE, b"\0" + bytes(4)) + wire.message(wire.SYNC)
+    run = wire.message(wire.EXECUTE, b"\0" + bytes(4))
     if is_known:
         return wire.message(wire.BIND, bound) + run
     oids = struct.pack(f"!h{len(given)}I", len(given), *(one.oid for one in given))
@@ -127,6 +127,16 @@ def read_rows(answer: list[bytes]) -> Rows:
         elif part[:1] == wire.ROW:
             rows.append(dict(_values(part, columns)))
     return rows
+
+
+def _each(answer: list[bytes]) -> Iterator[list[bytes]]:
+    """Yield the answer to each statement."""
+    parts: list[bytes] = []
+    for part in answer:
+        parts.append(part)
+        if part[:1] == wire.COMPLETE:
+            yield parts
+            parts = []
 
 
 def _columns_in(answer: list[bytes]) -> _Columns:

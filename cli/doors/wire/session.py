@@ -6,13 +6,13 @@ session, tells it, and sends the turn again: the same login, transaction and rig
 """
 
 import contextlib
-import re
 import socket
 from collections import deque
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from pgblend.cli.doors.wire import messages as wire
+from pgblend.cli.doors.wire.expected_calls import ExpectedCalls
 from pgblend.cli.doors.wire.link import Link, Waiter
 from pgblend.cli.doors.wire.requests import (
     controls,
@@ -22,11 +22,10 @@ from pgblend.cli.doors.wire.requests import (
     takes_unnamed,
     without_savepoints,
 )
-from pgblend.cli.doors.wire.telling import FORGET, telling
+from pgblend.cli.doors.wire.telling import FORGET, NEEDS_ANSWER, Told, calls_in, telling
 from pgblend.cli.doors.wire.turn import PLAIN, Turn
 from pgblend.plpy.base.session import keep_value
 
-NEEDS_ANSWER = "PB017"
 _NEEDED = b"C" + NEEDS_ANSWER.encode() + b"\0"  # within an error
 _ENDS = (wire.QUERY, wire.SYNC)  # of a turn
 _MAKES = frozenset(
@@ -60,16 +59,6 @@ class ServerError(Exception):
         super().__init__(self.fields.get("M", ""))
 
 
-# The innermost routine of a message's context: no other prints like this, whatever its name.
-_BY_A_STAND_IN = re.compile(r'[^\n"]* pgblend\._told\(text,json\)')
-
-
-def _is_a_stand_in_s(info: Mapping[str, str]) -> bool:
-    """Whether a stand-in tells its call: anybody's code may raise PB017."""
-    by = _BY_A_STAND_IN.match(info.get("W", ""))
-    return bool(by) and info.get("C") == NEEDS_ANSWER and "D" in info
-
-
 class Answers(Protocol):
     """Who knows which statements reach stand-ins, and answers these."""
 
@@ -79,10 +68,13 @@ class Answers(Protocol):
     def learn(self) -> None:
         """Read again what reaches stand-ins: some functions or views are new."""
 
+    def routine(self, call: str) -> str:
+        """Return the name of the routine that a call is of."""
+
     def has_effects(self, call: str) -> bool:
         """Whether the answer to a call is to be made in the transaction that it is told in."""
 
-    def tell(self, call: str) -> str:
+    def tell(self, call: str) -> Told:
         """Return the answer to a stand-in's call, made in the session's transaction."""
 
 
@@ -101,10 +93,14 @@ class Session:
         self._unnamed = b""  # the Parse of the client's last statement without a name
         self._knows_less = False  # there are functions or views that it does not know
         self._is_unnamed_lost = False  # a statement of the door's took its place
+        self._expected = ExpectedCalls()
         self._asking: dict[frozenset[bytes], bool] = {}  # whether it asked for answers
-        self._kept: dict[str, str] = {}  # answers that cursors and portals need
+        self._kept: dict[str, Told] = {}  # answers that cursors and portals need
         self._came: deque[bytes] = deque()  # of the server, and not yet looked at
-        self._posted = 0  # statements of the door's own whose answers nobody waits for
+        self._posting: list[
+            str
+        ] = []  # statements of the door's own that are sent with what follows
+        self._posted = 0  # messages of them that were sent, whose answers nobody waits for
         self._is_ending = False
 
     def hand_on(self) -> None:
@@ -154,8 +150,14 @@ class Session:
     def post(self, statement: str) -> None:
         """Have a statement run before what is sent next; who waits for that has its error."""
         self._is_unnamed_lost = True
-        self.server.put(wire.query(statement))
-        self._posted += 1
+        self._posting.append(statement)
+
+    def _send(self, requests: bytes) -> None:
+        if self._posting:  # one message: for each the server would wake the door
+            self.server.put(wire.query("; ".join(self._posting)))
+            self._posting.clear()
+            self._posted += 1
+        self.server.put(requests)
 
     def exchange(self, requests: bytes) -> list[bytes]:
         """Send what ends with the server being ready, and return its answer."""
@@ -169,8 +171,7 @@ class Session:
         Parts of a kind in `leaves` are left out.
         """
         self._is_unnamed_lost = True
-        for each in requests:
-            self.server.put(each)
+        self._send(b"".join(requests))
         posted, self._posted = self._posted, 0
         answers: list[list[bytes]] = [[]]
         failed: ServerError | None = None
@@ -208,9 +209,7 @@ class Session:
             (found,) = self.exchange_all([requests], leaves=_OF_ROWS)
         except ServerError as error:
             found = error.whole
-        infos = (wire.fields_of(part) for part in found if part[:1] == wire.NOTICE)
-        calls = (one["D"] for one in infos if _is_a_stand_in_s(one))
-        return list(dict.fromkeys(calls))
+        return calls_in(found)
 
     # What the client asks.
 
@@ -236,7 +235,7 @@ class Session:
             request = self._asked.popleft()
             # What asks for nothing begins no turn: drivers flush once more when all is asked.
             if copies or kind == wire.TERMINATE or (turn is None and kind == wire.FLUSH):
-                self.server.put(request)
+                self._send(request)
                 continue
             if turn is None:
                 turn = self._turn = Turn(self.state)
@@ -261,7 +260,7 @@ class Session:
 
         Of its answer only the end is looked for: that is what most statements take.
         """
-        if self._asked[-1][:1] not in _ENDS or self._posted:
+        if self._asked[-1][:1] not in _ENDS or self._posted or self._posting:
             return False
         for place, request in enumerate(self._asked, 1):
             kind = request[:1]
@@ -317,6 +316,7 @@ class Session:
         self._turn = turn
         if self.state == wire.IN_TRANSACTION:
             self._save(turn)
+        turn.expected = [] if turn.is_bit_by_bit else self._expected.of(turn.whole)
         self._repeat(turn, answers)
         return True
 
@@ -332,7 +332,7 @@ class Session:
         if turn.relies_on_unnamed(request) and not turn.unnamed:
             turn.unnamed = self._unnamed
             if self._is_unnamed_lost and turn.unnamed:
-                self.server.put(turn.restored())
+                self._send(turn.restored())
         turn.ask(request)
         if turn.skips:
             if turn.is_asked:
@@ -340,7 +340,7 @@ class Session:
         elif request[:1] == wire.FLUSH and turn.has_executed():
             self._sync(turn)
         else:
-            self.server.put(request)
+            self._send(request)
 
     def _save(self, turn: Turn) -> None:
         """Have a savepoint stand before what may reach a stand-in."""
@@ -353,10 +353,10 @@ class Session:
         What a client waits for in the middle of a turn is shown, and cannot be asked once more.
         """
         if turn.began == wire.IDLE and not turn.opened and turn.need is None:
-            self.server.put(_BEGIN_WITHIN)
+            self._send(_BEGIN_WITHIN)
             self._is_unnamed_lost = True
             turn.hides_begin = True
-        self.server.put(wire.message(wire.SYNC))
+        self._send(wire.message(wire.SYNC))
         turn.is_synced = True
 
     def _reached(self, request: bytes, answers: Answers) -> frozenset[bytes]:
@@ -462,7 +462,7 @@ class Session:
                 parts.append(telling(self._kept.values()))
             ending = "; ".join(parts)
         if ending:
-            self.server.put(wire.query(ending))
+            self._send(wire.query(ending))
             turn.is_ending = turn.has_ended = True
 
     def _settle(self, turn: Turn) -> None:
@@ -482,10 +482,10 @@ class Session:
         code, and need more than one answer.
         """
         turn.has_ended, is_asked_for = False, turn.need is not None
-        gathered = self._gathered(turn)
+        gathered = self._gathered(turn, answers)
         if not (turn.calls or is_asked_for):  # it was only like one that asked
             self._take_back(turn)
-            self.server.put(turn.again())
+            self._send(turn.again())
             return
         if not gathered and is_asked_for:
             turn.problem = "nothing that it could answer asked for it"
@@ -503,17 +503,25 @@ class Session:
         if turn.told:
             self.post(telling(turn.told.values()))
         turn.hides_begin, turn.is_synced = False, not turn.is_asked
-        self.server.put(turn.again())
+        self._send(turn.again())
         if turn.is_asked and turn.is_plain:
             self._put_ending(turn, wire.IN_TRANSACTION)
 
-    def _gathered(self, turn: Turn) -> list[str]:
+    def _gathered(self, turn: Turn, answers: Answers) -> list[str]:
         """Return the calls that a turn needs further answers for."""
+        if turn.expected and not turn.told:
+            turn.calls = [*turn.expected]
+            return turn.expected
+        is_first = not (turn.calls or turn.need)
         self._begin_again(turn)
         self.post(telling(turn.told.values(), gathers=True))
         calls = self.gather(turn.again(gathers=True))
         gathered = [call for call in calls if call not in turn.calls]
         turn.calls += gathered
+        if is_first and gathered and not any(map(answers.has_effects, gathered)):
+            self._expected.note(turn.whole, gathered)
+        elif {*map(answers.routine, turn.expected)} & {*map(answers.routine, gathered)}:
+            self._expected.forget(turn.whole)
         if turn.reached:
             keep_value(self._asking, turn.reached, bool(turn.calls), _MOST_KEPT)
         return gathered

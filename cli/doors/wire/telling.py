@@ -1,25 +1,60 @@
-"""Statements that tell stand-ins their answers (_told of sql/outside.py), and take them back."""
+"""What stand-ins say that they need, and statements that tell it (_told of sql/outside.plpgsql)."""
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable
+from typing import NamedTuple
 
-_SLOTS = "0123456789abcdef"  # the first letter of a call's digest is its parameter's last
+from pgblend.cli.doors.wire import messages as wire
+
+NEEDS_ANSWER = "PB017"
+# The innermost routine of a message's context: no other prints like this, whatever its name.
+_BY_A_STAND_IN = re.compile(r'[^\n"]* pgblend\._told\(text,json\)')
+
+# The first letter of a call's digest is its parameter's last; another has what comes beside values.
+_SLOTS, _BESIDE = "0123456789abcdef", "beside"
 FORGET = "SELECT " + ", ".join(
-    f"pg_catalog.set_config('pgblend.told_{one}', '', true)" for one in _SLOTS
+    f"pg_catalog.set_config('pgblend.told_{one}', '', true)" for one in (*_SLOTS, _BESIDE)
 )
 
 _ANSWERS = "pg_catalog.set_config('pgblend.answers', 'on', true)"
 
 
-def telling(told: Iterable[str], gathers: bool = False) -> str:
+class Told(NamedTuple):
+    """The answer to a call: a value and what comes beside it, an error and warnings, as JSON."""
+
+    digest: str
+    value: str | None
+    beside: str | None
+
+    @property
+    def members(self) -> dict[str, str]:
+        """What it is in each parameter that tells it."""
+        found = {self.digest[0]: self.value, _BESIDE: self.beside}
+        return {slot: f'"{self.digest}": {text}' for slot, text in found.items() if text}
+
+
+def calls_in(answer: Iterable[bytes]) -> list[str]:
+    """Return the calls that stand-ins told in an answer; anybody's code may raise PB017."""
+    calls = []
+    for part in answer:
+        info = wire.fields_of(part) if part[:1] == wire.NOTICE else {}
+        is_told = info.get("C") == NEEDS_ANSWER and "D" in info
+        if is_told and _BY_A_STAND_IN.match(info.get("W", "")):
+            calls.append(info["D"])
+    return list(dict.fromkeys(calls))
+
+
+def telling(told: Iterable[Told], gathers: bool = False) -> str:
     """Return the statement that tells answers until the transaction ends.
 
     With `gathers` stand-ins say what else they need, and go on.
     """
     slots: dict[str, list[str]] = defaultdict(list)
     for one in told:
-        slots[one[1]].append(one)
-    settings = {slot: "{" + ", ".join(answers) + "}" for slot, answers in slots.items()}
+        for slot, member in one.members.items():
+            slots[slot].append(member)
+    settings = {slot: "{" + ", ".join(members) + "}" for slot, members in slots.items()}
     settings |= {"gathers": "on"} if gathers else {}
     given = [
         f"pg_catalog.set_config('pgblend.told_{name}', {_quoted(value)}, true)"

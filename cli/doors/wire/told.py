@@ -21,6 +21,7 @@ from pgblend.cli.doors.wire import messages as wire
 from pgblend.cli.doors.wire.database import NotAllowedError, Plpy, SessionDatabase
 from pgblend.cli.doors.wire.prepared import read_rows
 from pgblend.cli.doors.wire.session import GoneError, Session
+from pgblend.cli.doors.wire.telling import Told
 from pgblend.cli.search.outside import StatementError, literal
 from pgblend.plpy.base.session import UserError, keep_value
 from pgblend.plpy.graph.link_rows import checked_links
@@ -126,12 +127,16 @@ class ProgramAnswers:
         self._reaching = _reaching(self._session) or self._reaching
         self._reached.clear()
 
+    def routine(self, call: str) -> str:
+        """Return the name of the routine that a call is of."""
+        return str(json.loads(call)["call"][0])
+
     def has_effects(self, call: str) -> bool:
         """Whether the answer to a call is to be made in the transaction that it is told in."""
-        return json.loads(call)["call"][0] in EFFECTS
+        return self.routine(call) in EFFECTS
 
-    def tell(self, call: str) -> str:
-        """Return the answer to a call, as `telling` takes it, from the session's transaction."""
+    def tell(self, call: str) -> Told:
+        """Return the answer to a call, from the session's transaction."""
         asked, writes = json.loads(call), self.has_effects(call)
         given = {name: value for name, value in asked["settings"].items() if value is not None}
         name, *arguments = asked["call"]
@@ -142,29 +147,30 @@ class ProgramAnswers:
             ):
                 return self._answer(call)
         except NotAllowedError as error:
-            return _entry(call, {"error": _error(error.problem)})
+            return _entry(call, None, {"error": _error(error.problem)})
 
-    def _answer(self, call: str) -> str:
+    def _answer(self, call: str) -> Told:
         db, asked = self._db, json.loads(call)
         name, *arguments = asked["call"]
-        before, answer = len(db.warnings), dict[str, Any]()
+        before, value, beside = len(db.warnings), None, dict[str, Any]()
         try:
             if asked.get("program") != body_digest():
                 raise UserError(OTHER_PROGRAM, HOW_TO_MATCH, "PB012")
-            answer["value"] = _value(db, name, arguments)
+            value = _value(db, name, arguments)
         except (UserError, StatementError) as error:
-            answer["error"] = _error(error)
+            beside["error"] = _error(error)
         except (GoneError, NotAllowedError):
             raise
         except Exception as error:
             # Also of a call that was gathered with unknown values and is never made.
             _log.info("%s failed", name, exc_info=True)
-            answer["error"] = {"message": f"{name} failed: {error!r}", "sqlstate": "XX000"}
-        answer["warnings"] = db.warnings[before:]
-        del db.warnings[before:]
+            beside["error"] = {"message": f"{name} failed: {error!r}", "sqlstate": "XX000"}
+        if warnings := db.warnings[before:]:
+            beside["warnings"] = warnings
+            del db.warnings[before:]
         if last := db.session.get("pgblend_last_search"):
-            answer["last_search"] = last[0]
-        return _entry(call, answer)
+            beside["last_search"] = last[0]
+        return _entry(call, value, beside)
 
 
 def _error(error: UserError | StatementError) -> dict[str, Any]:
@@ -173,10 +179,11 @@ def _error(error: UserError | StatementError) -> dict[str, Any]:
     return {"message": message} | {one: getattr(error, one) for one in fields}
 
 
-def _entry(call: str, answer: dict[str, Any]) -> str:
-    """Return the call's digest and its answer, as a member of a JSON object."""
+def _entry(call: str, value: Any, beside: Mapping[str, Any]) -> Told:
     digest = hashlib.md5(call.encode(), usedforsecurity=False).hexdigest()
-    return f"{json.dumps(digest)}: {json.dumps(answer, ensure_ascii=False)}"
+    parts = (value, beside or None)
+    texts = (None if one is None else json.dumps(one, ensure_ascii=False) for one in parts)
+    return Told(digest, *texts)
 
 
 def _value(db: SessionDatabase, name: str, arguments: list[Any]) -> Any:

@@ -14,6 +14,7 @@ from pgblend.cli.doors.wire.requests import (
     sets_before,
     takes_unnamed,
 )
+from pgblend.cli.doors.wire.telling import Told
 
 _MOST_HELD = 1 << 20  # bytes; an answer that is longer begins to flow
 _MOST_ASKED = 16 << 20  # bytes of a turn that can be sent again
@@ -47,8 +48,9 @@ class Turn:
     reached: frozenset[bytes] = frozenset()  # names in it that may call a stand-in
     problem: str = ""  # why it cannot be sent again
     need: bytes | None = None  # the error of a stand-in that nobody had told its answer
+    expected: list[str] = field(default_factory=list)  # calls that it was begun with
     calls: list[str] = field(default_factory=list)  # of stand-ins that need an answer
-    told: dict[str, str] = field(default_factory=dict)  # their answers
+    told: dict[str, Told] = field(default_factory=dict)  # their answers
     tags: list[bytes] = field(default_factory=list)  # of its statements that ended well
     held: list[bytes] = field(default_factory=list)
     requests: list[bytes] = field(default_factory=list)
@@ -138,6 +140,11 @@ class Turn:
         return now
 
     @property
+    def whole(self) -> list[bytes]:
+        """Its requests, with the statement that it relies on."""
+        return [self.unnamed, *self.requests]
+
+    @property
     def is_bit_by_bit(self) -> bool:
         """Whether its answers are needed until the transaction ends."""
         return any(map(is_bit_by_bit, self.requests))
@@ -185,6 +192,7 @@ class Turn:
         self.saved = self.wants_now = self.has_ended = False
         self.problem = ""
         self.calls, self.told, self.requests, self._shown = [], {}, [], []
+        self.expected = []
         self.unnamed = b""
 
     def _is_known(self, notice: bytes) -> bool:
