@@ -225,7 +225,29 @@ def readers(connection: Connection) -> Iterator[Check]:
         )
 
 
-GRANTS_CHECKS = (roles, readers)
+# The values of a tenant's column are asked for by each search of it.
+_POLICIES = """
+    SELECT a.table_name, c.name
+    FROM pgblend_data.attached_table AS a
+    INNER JOIN pgblend_data.collection AS c ON a.collection_id = c.id
+    INNER JOIN pg_catalog.pg_class AS t ON t.oid = a.relation
+    WHERE t.relrowsecurity AND a.rights_column IS NULL AND a.tenant_column IS NULL
+    ORDER BY a.table_name
+"""
+
+
+def policies(connection: Connection) -> Iterator[Check]:
+    """Name attached tables whose policies hide rows that searches find."""
+    for row in fetch_rows(connection, _POLICIES):
+        yield Check(
+            f"row security of {row['table_name']}",
+            "warning",
+            f"its policies are not asked: whoever may read {row['name']} finds all rows",
+            "say in a column what they say, detach the table, and attach it with rights_column",
+        )
+
+
+GRANTS_CHECKS = (roles, readers, policies)
 
 
 # Is what searches read in the server's memory?

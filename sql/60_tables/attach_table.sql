@@ -28,7 +28,8 @@
 -- an array of roles and groups, or one, as set_document_readers takes them. A change of it holds in
 -- its transaction, which embeds nothing anew. Once rows are in, it can be neither named nor left
 -- out. It stands neither beside embedding_column nor on a coordinator. The table's own row security
--- is not copied. For members of pgblend_admin who own the table.
+-- is not asked, which a warning tells: rights_column says what its policies say. For
+-- members of pgblend_admin who own the table.
 CREATE OR REPLACE FUNCTION blend.attach_table(
     table_name text,
     text_columns text[],
@@ -143,7 +144,8 @@ BEGIN
     THEN
         RAISE WARNING 'row security of % does not come along: whoever may read "%" finds all rows',
             wanted.relation, collection_name
-            USING HINT = 'Name a column that says who may read a row: rights_column => …';
+            USING HINT = 'Name a column that says what its policies say: rights_column => … '
+                '(docs/tables.md, "Who may read a row").';
     END IF;
     PERFORM pgblend._tell_vectors(wanted, filled, coalesce(probe, true));
     RETURN NEXT;

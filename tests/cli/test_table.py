@@ -105,10 +105,14 @@ def test_doctor_names_what_is_not_followed(pgblend, parse_valid, articles):
     assert pgblend("table", "attach", "articles", "--text", "body").exit_code == 0
     checks = {c["name"]: c for c in parse_valid(pgblend("doctor", "--json"), "doctor")["checks"]}
     assert checks["attached tables"]["status"] == "ok"
+    assert "row security of articles" not in checks
+    articles.execute("ALTER TABLE articles ENABLE ROW LEVEL SECURITY")
     articles.execute("ALTER TABLE articles RENAME COLUMN body TO contents")
     checks = {c["name"]: c for c in parse_valid(pgblend("doctor", "--json"), "doctor")["checks"]}
     assert "no column body" in checks["table articles"]["found"]
     assert "attach_table" in checks["table articles"]["mend"]
+    policies = checks["row security of articles"]
+    assert (policies["status"], "rights_column" in policies["mend"]) == ("warning", True)
 
 
 @pytest.mark.slow

@@ -435,6 +435,40 @@ def test_row_security_that_does_not_come_along_is_told(db: Database) -> None:
     assert told.startswith('row security of paid does not come along: whoever may read "paid"')
 
 
+def test_a_column_says_what_policies_say(db: Database, roles: dict[str, str]) -> None:
+    """Searches find the rows that the table's own policy shows, for each role and its teams."""
+    db.rows(
+        "CREATE TABLE public.deal (id integer PRIMARY KEY, body text, owner text, team text,"
+        " readers text[] GENERATED ALWAYS AS"
+        " (array_remove(ARRAY[owner, 'group:' || team], NULL)) STORED);"
+        " ALTER TABLE deal ENABLE ROW LEVEL SECURITY;"
+        " CREATE POLICY own_or_team ON deal USING (owner = current_user"
+        " OR team = ANY(string_to_array(current_setting('app.teams', true), ',')));"
+        " GRANT SELECT ON deal TO PUBLIC"
+    )
+    owners = [roles["stranger"], roles["member"], None]
+    rows = [(owner, team) for owner in owners for team in ("north", "south", None)]
+    db.connection.cursor().executemany(
+        "INSERT INTO deal VALUES (%s, %s, %s, %s)",
+        [(number, f"The zirconium lease {number}.", *row) for number, row in enumerate(rows)],
+    )
+    db.rows("SELECT attach_table('deal', '{body}', rights_column => 'readers')")
+    for change in ("SELECT", "UPDATE deal SET owner = NULL, team = 'north' WHERE id IN (1, 4)"):
+        db.rows(change)
+        counts = set()
+        for role in (roles["stranger"], roles["member"]):
+            db.rows("SELECT grant_collection('deal', %s)", role)
+            for teams in ([], ["south"], ["north", "south"]):
+                signed = db.value("SELECT sign_groups(%s, %s)", teams, role)
+                db.rows("SELECT set_config('app.teams', %s, true)", ",".join(teams))
+                with acting(db, role, signed):
+                    shown = set(db.column("SELECT id::text FROM deal"))
+                    found = db.column("SELECT source_key FROM lexical_search('zirconium', 20)")
+                assert (set(found), len(found)) == (shown, len(shown)), (role, teams)
+                counts.add(len(shown))
+        assert len(counts) > 1
+
+
 def test_the_digest_of_readers_is_nobody_s_to_try(house: Database, roles: dict[str, str]) -> None:
     """Who reads a document cannot find out by trying names who else does."""
     house.rows("SELECT set_document_readers('house', 'salary.md', ARRAY['group:hr'])")
