@@ -96,7 +96,6 @@ def test_prompts_of_questions_and_passages(models: Path) -> None:
     assert other.json()["error"]["code"] == "invalid_input_type"
 
 
-@pytest.mark.extended
 @pytest.mark.parametrize(
     ("call", "reason"),
     [

@@ -24,7 +24,6 @@ def rights(connection):
     return {key: [name.removeprefix("group:") for name in names] for key, names in rows}
 
 
-@pytest.mark.extended
 def test_records_name_their_readers_where_the_map_says_so(ingest, connection, tmp_path):
     """A field that is mapped is no text and no metadata; without the map it is any field."""
     rows = [

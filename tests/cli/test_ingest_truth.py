@@ -80,7 +80,6 @@ def test_a_second_folder_with_the_same_names_is_refused_as_in_one_run(ingest, co
     assert (code, report["documents"]["unchanged"]) == (0, 2)
 
 
-@pytest.mark.extended
 def test_scans_are_read_once_something_reads_them(
     ingest, pgblend, gateway_connection, model_provider, monkeypatch, tmp_path
 ):
@@ -126,7 +125,6 @@ def test_own_passages_come_first_and_alone_count(
     assert "new walrus 3" in asked[0]
 
 
-@pytest.mark.extended
 def test_where_another_process_embeds_an_ingest_leaves_other_collections_to_it(
     ingest, gateway_connection, connection, tmp_path
 ):
@@ -195,7 +193,6 @@ def test_a_dry_run_tells_hours_and_what_models_cost(
     assert again["summary_usd"] == pytest.approx(report["tokens"] * 25e-7 + 40 * 300 * 1e-5)
 
 
-@pytest.mark.extended
 def test_before_much_is_read_a_sample_tells_what_it_takes(
     ingest, gateway_connection, model_provider, monkeypatch, tmp_path
 ):

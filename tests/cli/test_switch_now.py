@@ -44,7 +44,6 @@ def searched(pgblend: Pgblend, text: str) -> list[Any]:
     return list(json.loads(found.stdout)["results"])
 
 
-@pytest.mark.extended
 def test_searches_use_the_next_space_while_it_is_filled(pgblend: Pgblend, spaces: Database) -> None:
     switched = ok(pgblend("space", "switch", "two", "--now", "--pairs", "220")).stderr
     assert "embedding 200 passages takes about" in switched

@@ -43,7 +43,6 @@ def test_attach_fill_list_detach(pgblend, parse_valid, articles):
     assert rows(articles, "SELECT count(*) FROM pgblend_data.document") == [(0,)]
 
 
-@pytest.mark.extended
 def test_a_column_of_tenants(pgblend, parse_valid, articles, monkeypatch):
     result = pgblend("table", "attach", "articles", "--text", "body", "--tenant", "title")
     assert result.exit_code == 0, result.stderr
@@ -129,7 +128,6 @@ def test_a_dump_and_its_restore_are_followed(new_database, articles, database_ur
         assert rows(restored, "SELECT detach_table('articles')") == [(1200,)]
 
 
-@pytest.mark.extended
 def test_a_table_that_was_dropped_and_restored_gets_its_collection_back(
     pgblend, parse_valid, articles, database_url
 ):

@@ -107,7 +107,6 @@ def called(one: Search) -> tuple[Any, ...]:
     )
 
 
-@pytest.mark.extended
 def test_all_that_reads_is_the_same(connection: psycopg.Connection) -> None:
     connection.autocommit = True
     library = Database(connection)

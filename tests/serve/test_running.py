@@ -20,7 +20,6 @@ from support.waiting import SOON_SECONDS, wait_until
 BODY = b'{"query": "wine"}'
 
 
-@pytest.mark.extended
 def test_sigterm_ends_running_calls_well(door: Any, models: Any) -> None:
     models.behaviours["embed"] = Behaviour(delay_seconds=1)
     answers: list[httpx.Response] = []

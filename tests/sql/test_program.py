@@ -6,11 +6,13 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
 
 from pgblend.migrations import runner
+from pgblend.plpy.base.program import compile_module
 from pgblend.sql import render
 from pgblend.sql.program import program_text
 from support.database import Database, add_documents
@@ -196,7 +198,9 @@ def test_what_waits_for_its_use_is_there_for_others(db: Database) -> None:
 def test_nothing_else_changes_in_the_servers_python(committed: Database) -> None:
     committed.rows(
         "CREATE FUNCTION public.path() RETURNS text LANGUAGE plpython3u AS"
-        " $$import sys; return ' '.join([*sys.path, *map(repr, sys.meta_path)])$$"
+        " $$import gc, sys\n"
+        "told = [*sys.path, gc.isenabled(), *gc.get_threshold(), *sys.meta_path]\n"
+        "return ' '.join(map(str, told))$$"
     )
     before = committed.value("SELECT public.path()")
     committed.value(ASKED)
@@ -204,6 +208,20 @@ def test_nothing_else_changes_in_the_servers_python(committed: Database) -> None
     assert (
         re.sub(r" <pgblend.plpy.base.program.Program object at \w+>", "", after, count=1) == before
     )
+
+
+def test_what_no_session_reads_is_not_compiled() -> None:
+    source = (
+        'def half(of: int) -> float:\n    """Return half."""\n    return (1 +\n        of) / 2\n'
+    )
+    scope: dict[str, Any] = {}
+    exec(compile_module("pgblend.plpy.halves", source), scope)
+    half = scope["half"]
+    assert (half(3), half.__doc__, half.__annotations__) == (2.0, None, {})
+    assert not any(column for *_, column in half.__code__.co_positions())
+    with pytest.raises(TypeError) as raised:
+        half("3")
+    assert raised.traceback[-1].lineno + 1 == 3  # it counts from 0
 
 
 @pytest.mark.slow
