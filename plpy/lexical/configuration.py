@@ -1,16 +1,18 @@
 """What a text search configuration makes of words, as the session remembers it."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from pgblend.plpy.base.session import Database, keep_value
-from pgblend.plpy.lexical.forms import pictures
+from pgblend.plpy.lexical.forms import beyond_ascii, pictures
 from pgblend.plpy.lexical.spellings import spelt_anew
 from pgblend.plpy.lexical.words import indexable_text
 
 _LONGEST = 250  # characters
 _MOST_WORDS = 10_000
 _MOST_CONFIGURATIONS = 10
+_FEW_SIGNS = 8  # beyond ASCII, for which the text is not looked through one by one
 CONFIG = """
 FROM pg_catalog.pg_ts_config AS t
 WHERE t.cfgname = {name} AND pg_catalog.pg_ts_config_is_visible(t.oid)"""
@@ -129,5 +131,18 @@ def folded(text: str) -> str:
     """
     if text.isascii():
         return text.lower()
+    signs = [one for one in set(beyond_ascii(text)) if _folded_sign(one) != one]
+    if len(signs) > _FEW_SIGNS:
+        return _folded(text)
+    text = text.encode(errors="surrogatepass").lower().decode(errors="surrogatepass")
+    for one in signs:
+        text = text.replace(one, _folded_sign(one))
+    return text
+
+
+def _folded(text: str) -> str:
     text = text.replace("\u0130", "i").lower().replace("\u0131", "i")
     return text.replace("\u03c2", "\u03c3").replace("\u0451", "\u0435")
+
+
+_folded_sign = lru_cache(maxsize=2000)(_folded)

@@ -184,17 +184,20 @@ def _kind(one: int) -> int:
 
 
 _KINDS = bytes(map(_kind, range(256)))
-_HUMPS = (b"aA", b"0Aa", b"AAaa", b"a0", b"A0")
+_CASE_CHANGES = (b"aA", b"0Aa", b"AAaa")
+_HUMPS = (*_CASE_CHANGES, b"a0", b"A0")
 _GROUPED = (b"0,0", b"0.0", b"0'0", b"0_0", b"0 0", b"0?0")
-# Where the case changes within a word or digits follow letters, and all that is not its own form in
+# Digits after a letter that may be a version, with a dot or after that letter alone, or an hour.
+_VERSION = rb"0(?<=[aA]0)(?:(?=0*\.0)|(?<![aA0_]..)|(?<=0A0))"
+# Where the case changes within a word or a version follows, and all that is not its own form in
 # any language. Each begins with a sign of its own, since that is found soonest.
-_INNER_PARTS = (rb"A(?:(?<=aA)|(?<=0A)(?=a)|(?<=AA)(?=aa))", rb"0(?<=[aA]0)")
+_INNER_PARTS = (rb"A(?:(?<=aA)|(?<=0A)(?=a)|(?<=AA)(?=aa))", _VERSION)
 _OF_DIGITS = (rb",(?<=0,)(?=0)", rb"'(?<=0')(?=0)", rb"_(?<=0_)(?=0)")
 _BETWEEN_DIGITS = (*_OF_DIGITS, rb"\.(?<=0\.)(?=0)", rb" (?<=0 )(?=0)", rb"\?(?<=0\?)(?=0)")
 _OTHER_FORMS = (*_INNER_PARTS, rb"\.(?=[aA0_])", *_OF_DIGITS, rb"\x00")
 # The same, where it is enough to know that there is any.
 _OTHER_FORM_SIGNS = (
-    *_HUMPS,
+    *_CASE_CHANGES,
     *(b".a", b".A", b".0", b"._", b"0,0", b"0'0", b"0_0", b"\x00"),
 )
 # How a number with a unit may begin.
@@ -272,7 +275,7 @@ def is_own_form(text: str, config: str = "") -> bool:
     if odd_signs(text):
         return False
     kinds = kinds_of(text)
-    if any(map(kinds.__contains__, _OTHER_FORM_SIGNS)):
+    if any(map(kinds.__contains__, _OTHER_FORM_SIGNS)) or re.search(_VERSION, kinds):
         return False
     return next(_language_changes(text, kinds, config), None) is None
 

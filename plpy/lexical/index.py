@@ -321,8 +321,7 @@ class OpenIndex:
 
 
 # Ids and versions of segments; ids of deleted chunks (8 bytes each); pending chunks with the
-# transactions that added them (12 bytes each), NULL for none. The collections that
-# have no segment.
+# transactions that added them (12 bytes each), NULL for none. The collection of each segment.
 _STATE = """
     SELECT s.segment_ids, s.versions, (
         SELECT string_agg(int8send(b.chunk_id), '')
@@ -330,13 +329,12 @@ _STATE = """
     ) AS tombstones, (
         SELECT string_agg(int8send(c.chunk_id) || xidsend(c.xmin), '')
         FROM pgblend_data.pending AS c WHERE c.collection_id = ANY($1)
-    ) AS pending,
-    ARRAY(SELECT u.id FROM unnest($1) AS u (id) EXCEPT SELECT unnest(s.collection_ids)) AS unsealed
+    ) AS pending, s.collection_ids
     FROM (
         SELECT
             coalesce(array_agg(g.id ORDER BY g.id), '{}') AS segment_ids,
             coalesce(array_agg(g.xmin || g.dead_digest ORDER BY g.id), '{}') AS versions,
-            array_agg(g.collection_id) AS collection_ids
+            coalesce(array_agg(g.collection_id), '{}') AS collection_ids
         FROM pgblend_data.segment AS g WHERE g.collection_id = ANY($1)
     ) AS s
 """
@@ -362,7 +360,8 @@ def open_index(
         cache.views[owner] = version, view
     pending, has_read = cache.pending.update(db, state["pending"])
     live = live_rows(view, state["tombstones"])
-    return OpenIndex(view, live, pending, is_new or has_read, state["unsealed"])
+    unsealed = [*set(collection_ids).difference(state["collection_ids"])]
+    return OpenIndex(view, live, pending, is_new or has_read, unsealed)
 
 
 def read_segments(db: Database, ids: Sequence[int]) -> Iterator[Segment]:

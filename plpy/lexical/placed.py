@@ -4,6 +4,7 @@ import re
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from pgblend.plpy.lexical.configuration import folded
@@ -23,6 +24,7 @@ from pgblend.plpy.lexical.forms import (
     grouped_digits,
     humps,
     inner_parts,
+    is_own_form,
     kinds_of,
     normal,
     odd_signs,
@@ -249,8 +251,12 @@ def changed_pieces(page: str, config: str, looked_for: LookedFor | None) -> list
     for at in sorted(places):
         if at >= last:
             begin, last = _around(page, at, last)
-            pieces.append((begin, last))
+            if not _is_own_form(page[begin:last], config):
+                pieces.append((begin, last))
     return pieces
+
+
+_is_own_form = lru_cache(maxsize=2000)(is_own_form)
 
 
 def _around(page: str, at: int, least: int) -> tuple[int, int]:

@@ -1,11 +1,12 @@
 """A search query parsed into words, phrases and exclusions."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from pgblend.plpy.base.session import Database, Row, Rows
+from pgblend.plpy.base.settings import check_size
 from pgblend.plpy.lexical.forms import PICTURE, identifiers, pictures, small, whole_name
 from pgblend.plpy.lexical.spellings import dotted_names, spelt_anew
 from pgblend.plpy.lexical.words import RUN, SYLLABLE, indexable_text
@@ -390,14 +391,19 @@ def asks_name(db: Database, query: str, config: str) -> list[str]:
     return [lexeme for lexeme in lexemes if lexeme.startswith("==")]
 
 
-def check_query(db: Database, query: str) -> None:
+def check_query(db: Database, query: str, limits: Mapping[str, int] | None = None) -> None:
     """Raise unless a query is within the setting limits, before anything parses it.
 
-    Characters are counted first, so that what counts words and operators is bounded itself.
+    Who knows what is set gives it. Characters are counted first, so that what counts words and
+    operators is bounded itself.
     """
 
     def check(size: int, unit: str, limit: str) -> None:
-        if size > LEAST_LIMIT:
+        if size <= LEAST_LIMIT:
+            return
+        if limits is not None:
+            check_size(limits, limit, "the query", size, unit)
+        else:
             db.run(_SIZE, ["bigint", "text", "text"], size, unit, limit)
 
     check(len(query), "characters", "query_characters")

@@ -298,7 +298,8 @@ MOST = 250
 """Characters of a snippet, without its marks."""
 
 _SEAM = "\n"
-_ESCAPED_SIGNS = '&<>"'
+_ENTITIES = (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;"))
+_OPEN, _CLOSE = "\0(", "\0)"  # no text of the server has a zero
 
 
 class Sought(NamedTuple):
@@ -374,21 +375,16 @@ def _snippets(
 def _html(text: str, begin: int, end: int, hits: Sequence[Hit]) -> str:
     """Return text[begin:end] as HTML with the hits in it marked, touching ones as one."""
     parts: list[str] = []
-    shown = text[begin:end]
-    escape = _escaped if any(sign in shown for sign in _ESCAPED_SIGNS) else str
     at = begin
     for start, stop, _ in hits:
         if begin <= start and stop <= end:
             if start > at or not parts:
-                parts += escape(text[at:start]), "<mark>", escape(text[start:stop]), "</mark>"
+                parts += text[at:start], _OPEN, text[start:stop], _CLOSE
             else:  # pairs of syllables may overlap
-                parts[-2] += escape(text[at:stop])
+                parts[-2] += text[at:stop]
             at = max(at, stop)
-    parts.append(escape(text[at:end]))
-    return "".join(parts)
-
-
-def _escaped(text: str) -> str:
-    """Return a text with & < > " as entities."""
-    text = text.replace("&", "&amp;").replace("<", "&lt;")
-    return text.replace(">", "&gt;").replace('"', "&quot;")
+    shown = "".join([*parts, text[at:end]])
+    for sign, entity in _ENTITIES:
+        if sign in shown:
+            shown = shown.replace(sign, entity)
+    return shown.replace(_OPEN, "<mark>").replace(_CLOSE, "</mark>")

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from pgblend.plpy.base.catalog import SearchSettings
 from pgblend.plpy.base.ports import Space
 from pgblend.plpy.base.session import Database
+from pgblend.plpy.lexical.query import LEAST_LIMIT, check_query
 from pgblend.plpy.models.model_calls import ModelStages
 from pgblend.plpy.search.plan import Plan, State, arm_depth, of_arm, read_state, search_plan
 
@@ -150,6 +151,8 @@ def read_query(db: Database, request: Request) -> Query:
     state = read_state(db, request.profile, request.collections, last_search=name)
     plan = search_plan(db, state, request.options, request.only_arm, request.traced == "rerank")
     settings = plan.settings
+    if len(request.query or "") > LEAST_LIMIT:  # which all limits allow
+        check_query(db, request.query or "", plan.layers.server("limits"))
     is_logged = plan.layers.of_database.get("log_address") is not None
     search_id = new_id() if is_logged else None
     narrowed = read_filter(db, request, state, settings)

@@ -200,9 +200,6 @@ BEGIN
     IF (result_limit BETWEEN 0 AND 10000) IS NOT TRUE THEN
         PERFORM pgblend._check_result_limit(result_limit);  -- which says so
     END IF;
-    IF length(query) > 100 THEN
-        PERFORM pgblend._check_query(query);
-    END IF;
     IF vector_norm(query_embedding) NOT BETWEEN 1e-3 AND 1e3 THEN
         query_embedding := l2_normalize(query_embedding);  -- float4 (half) cannot hold its square
     END IF;

@@ -39,7 +39,7 @@ def lexical_answers(
         "versions": [],
         "tombstones": None,
         "pending": b"".join(row["key"] for row in rows.values()) or None,
-        "unsealed": [],
+        "collection_ids": [1],
     }
 
     def known(_: object, of: Sequence[str], lexemes: Sequence[str]) -> list[dict[str, Any]]:

@@ -87,9 +87,9 @@ def state(space: dict[str, Any] | None = SPACE, **of_database: Any) -> dict[str,
         "ids": [1], "names": ["c"], "of_collection": "{}", "of_profile": "{}", "experiment": None,
         "of_database": json.dumps(MODELS | of_database), "profile": "balanced", "role": "ann",
         "is_everywhere": True, "has_tenants": False, "spaces": [json.dumps(space)] if space else [],
-        "calibrations": [],
+        "calibrations": [], "is_bound": False,
     }  # fmt: skip
-    return {"WITH proved": lambda *_: [row]}
+    return {"searched AS MATERIALIZED": lambda *_: [row]}
 
 
 def asked(

@@ -110,7 +110,7 @@ class Index(FakeDatabase):
                 "versions": ["0"] * len(self.sealed),
                 "tombstones": struct.pack(f">{len(self.buried)}q", *self.buried[::-1]),
                 "pending": waiting or None,
-                "unsealed": [],
+                "collection_ids": [1],
             }
         ]
 

@@ -392,7 +392,7 @@ def test_copies_of_texts_that_stand_once_are_not_looked_for() -> None:
 def test_a_blank_query_asks_for_nothing() -> None:
     db, page = found(query=" ", traced="page")
     assert (page.rows, page.trace["stages"]) == ([], [{**page.trace["stages"][0]}])
-    assert db.asked == ["WITH proved"]
+    assert db.asked == ["searched AS MATERIALIZED"]
 
 
 def test_what_a_search_is_without_is_named() -> None:
@@ -425,9 +425,9 @@ def test_vectors_that_are_needed(only_arm: str, space: Any, message: str) -> Non
 
 
 def test_a_role_without_any_grant() -> None:
-    row = state()["WITH proved"]()[0] | {"ids": [], "names": []}
+    row = state()["searched AS MATERIALIZED"]()[0] | {"ids": [], "names": []}
     none: Any = {
-        "WITH proved": lambda *_: [row],
+        "searched AS MATERIALIZED": lambda *_: [row],
         "pg_has_role": lambda: [{"found": False}],
         "format('%I'": lambda name: [{"i": name, "l": f"'{name}'"}],
     }

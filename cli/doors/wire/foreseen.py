@@ -32,7 +32,7 @@ class Asked(NamedTuple):
     @property
     def key(self) -> tuple[str, tuple[Typed, ...]]:
         """What has equal answers: the last value of READ_STATE is a name drawn at random."""
-        is_state = self.statement == READ_STATE
+        is_state = self.statement in READ_STATE
         return self.statement, self.given[:-1] if is_state else self.given
 
 
