@@ -1,6 +1,8 @@
 """`pgblend door`: SQL clients of a server without PL/Python."""
 
 import ipaddress
+import multiprocessing
+import os
 import signal
 import socket
 import ssl
@@ -12,6 +14,7 @@ from pgblend.cli.base.errors import UserError
 from pgblend.cli.base.files import write_ready_file
 from pgblend.cli.models.json_log import LOG_LEVELS, log_to
 
+_MOST_PROCESSES = 4  # by themselves: each takes some 50 MB
 _FILE = click.Path(path_type=Path, dir_okay=False, exists=True)
 
 
@@ -58,6 +61,11 @@ class _Place(click.ParamType[tuple[str, int]]):
     help="Sessions at a time; more are refused.",
 )
 @click.option(
+    "--processes",
+    type=click.IntRange(1, 64),
+    help="How many searches run at a time: one for each core, 4 at most.",
+)
+@click.option(
     "--grace-seconds",
     type=click.FloatRange(0, 3600),
     default=30,
@@ -85,6 +93,7 @@ def command(
     server_tls: str | None,
     server_ca: Path | None,
     connections: int,
+    processes: int | None,
     grace_seconds: float,
     ready_file: Path | None,
     log_level: str,
@@ -101,6 +110,7 @@ def command(
       pgblend door --server db.example.com:5432 --listen 0.0.0.0:6432 --plain
     """
     from pgblend.cli.doors.wire.listener import PostgresDoor, ServerPlace
+    from pgblend.cli.doors.wire.processes import forked, wait_for
     from pgblend.cli.doors.wire.told import answers_of
 
     if (tls_cert is None) != (tls_key is None):
@@ -116,19 +126,38 @@ def command(
         )
     log_to(level=log_level)
     place = ServerPlace(*server, _server_tls(server[0], server_tls, server_ca))
-    door = PostgresDoor(place, _own_tls(tls_cert, tls_key), connections, answers_of)
+    # Where processes cannot be forked off there is one.
+    count = (processes or min(_cores(), _MOST_PROCESSES)) if hasattr(os, "fork") else 1
+    shared = multiprocessing.get_context("fork").Semaphore(connections) if count > 1 else None
+    door = PostgresDoor(place, _own_tls(tls_cert, tls_key), connections, answers_of, shared)
     url = f"{'[' + listen[0] + ']' if ':' in listen[0] else listen[0]}:{listener.getsockname()[1]}"
 
     def stop(*_: object) -> None:
         listener.close()
 
+    def serve() -> None:
+        door.serve(listener)
+        door.close(grace_seconds)
+
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)
+    running = forked(count, serve) if count > 1 else set()
     click.echo(f"pgblend door listening on {url}", err=True)
     if ready_file:
         write_ready_file(ready_file, f"postgresql://{url}")
-    door.serve(listener)
-    door.close(grace_seconds)
+    if not running:
+        serve()
+        return
+    listener.close()
+    if not wait_for(running):
+        raise UserError(
+            "a process of the door ended, and the others with it",
+            hint="start it again; its log says more with --log-level info",
+        )
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _listening(host: str, port: int) -> socket.socket:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from pgblend.cli.main import cli
 from pgblend.sql.outside import body_digest
 from support.certificates import certificate
 from support.database import Database
-from support.door import counted, door_to
+from support.door import counted, door_process, door_to
 from support.outside import WAIT, fill_library, take_python_away
 from support.random_searches import VECTOR, drawn_searches, rows
 from support.serve_process import DOOR_PASSWORD, ServeProcess, door_role, token_of
@@ -286,6 +287,28 @@ def test_the_command_listens_and_ends(told: dict[str, Any], tmp_path: Path) -> N
             with pytest.raises(psycopg.OperationalError, match="the door is closed"):
                 connection.execute("SELECT 1")
     assert found == told["prepared"]
+
+
+def test_processes_of_a_door_share_sessions_and_end_together(told: dict[str, Any]) -> None:
+    with ExitStack() as stack:
+        options = ("--processes", "3", "--connections", "3")
+        url, process = stack.enter_context(door_process(told["url"], *options))
+        children = psutil.Process(process.pid).children()
+        assert len(children) == 3
+        sessions = [stack.enter_context(psycopg.connect(url)) for _ in range(3)]
+        with pytest.raises(psycopg.OperationalError, match="3 sessions already"):
+            psycopg.connect(url)
+        for session in sessions * 2:  # whichever process has it
+            threading.Timer(0.2, session.cancel_safe).start()
+            with pytest.raises(psycopg.errors.QueryCanceled):
+                session.execute("SELECT pg_sleep(60)")
+            session.rollback()
+            assert session.execute(SEARCH, ("wine",)).fetchall() == told["prepared"]
+        children[0].kill()
+        assert process.wait(20) == 1
+        for session in sessions:
+            with pytest.raises(psycopg.OperationalError):
+                session.execute("SELECT 1")
 
 
 def test_psql_of_the_command_comes_through_a_door(told: dict[str, Any]) -> None:

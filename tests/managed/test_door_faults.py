@@ -9,7 +9,6 @@ from contextlib import ExitStack, suppress
 from subprocess import Popen
 from typing import Any
 
-import psutil
 import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
@@ -19,7 +18,7 @@ from pgblend.cli.doors.wire import messages as wire
 from pgblend.cli.operate.cluster import Cluster
 from pgblend.migrations import runner
 from support.database import Database
-from support.door import door_process
+from support.door import door_process, resident
 from support.outside import WAIT, fill_library, take_python_away
 from support.server import kill_server, temporary_cluster
 from support.waiting import wait_until
@@ -178,7 +177,7 @@ def test_many_sessions(cluster: Cluster, door: tuple[str, Any]) -> None:
 def test_a_slow_client(cluster: Cluster, door: tuple[str, Any]) -> None:
     url, process = door
     with opened(url) as slow, opened(url) as other:
-        before = psutil.Process(process.pid).memory_info().rss
+        before = resident(process)
         there = socket.socket(fileno=slow.fileno())
         there.setblocking(True)
         there.sendall(
@@ -187,7 +186,7 @@ def test_a_slow_client(cluster: Cluster, door: tuple[str, Any]) -> None:
         for _ in range(20):
             assert len(other.execute(SEARCH, ("wine",)).fetchall()) == 3
             time.sleep(0.1)
-        assert psutil.Process(process.pid).memory_info().rss - before < 60 << 20  # of 200 MB
+        assert resident(process) - before < 60 << 20  # of 200 MB
         received = 0
         while received < 20_000 * 10_240:
             received += len(there.recv(1 << 20))
@@ -252,6 +251,6 @@ def test_memory_is_flat(cluster: Cluster, door: tuple[str, Any]) -> None:
             else:
                 connection.pgconn.exec_(f"SELECT {number}".encode())
             if number % (STATEMENTS // 10) == 0:
-                grown.append(psutil.Process(process.pid).memory_info().rss)
+                grown.append(resident(process))
     # The first tenth fills caches.
     assert max(grown[2:]) - grown[2] < 16 << 20, grown

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from pgblend.cli.doors.wire.listener import PostgresDoor, ServerPlace
@@ -76,3 +77,9 @@ def door_process(url: str, *options: str) -> Iterator[tuple[str, "subprocess.Pop
                 yield make_conninfo(url, host="127.0.0.1", port=port), process
             finally:
                 process.kill()
+
+
+def resident(process: "subprocess.Popen[bytes]") -> int:
+    """Return the bytes of memory of a door and its processes; what they share counts for each."""
+    door = psutil.Process(process.pid)
+    return sum(one.memory_info().rss for one in (door, *door.children()))

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from multiprocessing import synchronize
 from typing import NamedTuple
 
 from pgblend.cli.doors.wire import messages as wire
@@ -67,12 +68,13 @@ class PostgresDoor:
     tls: ssl.SSLContext | None
     most: int
     answers: Callable[[Session], Answers | None]
+    # How many sessions more there may be; processes of one door share it.
+    places: "threading.Semaphore | synchronize.Semaphore | None" = None
     _sessions: set[Session] = field(default_factory=set)
-    _places: threading.Semaphore = field(init=False)
     _beginning: threading.Semaphore = field(init=False)  # as many may be about to say who they are
 
     def __post_init__(self) -> None:
-        self._places = threading.Semaphore(self.most)
+        self._places = self.places or threading.Semaphore(self.most)
         self._beginning = threading.Semaphore(self.most)
 
     def serve(self, listener: socket.socket) -> None:
@@ -109,7 +111,7 @@ class PostgresDoor:
             connection = start.connection
             if start.number == wire.CANCEL_REQUEST:
                 self._cancel(start.message)
-            elif self._places.acquire(blocking=False):
+            elif self._places.acquire(False):
                 try:
                     self._run(connection, start.message)
                 finally:
