@@ -1,16 +1,51 @@
 """Documents with readers of their own, over HTTP: a token holds the groups it was made with."""
 
 import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
+import httpx
 import pytest
 from click.testing import CliRunner
 
-from pgblend.cli.doors.tokens import make_token
+from pgblend.cli.doors.tokens import make_link, make_token
 from pgblend.cli.main import cli
-from support.database import vector_of
+from support.agent import over_http
+from support.database import embed_waiting, vector_of
 
 ASKED = {"query": "zirconium", "query_embedding": json.loads(vector_of("zirconium"))}
+SECRET = re.compile("honorarium|emoluments", re.IGNORECASE)
+CHANCE = re.compile(
+    r'"(\w*ms|search_id|time|bar|assembly)":("[^"]*"|[^,}]*)|[\d.]+ ms|ms [\d.]+'
+    r"| *[\u2580-\u259f]+ *| *\n *|-[0-9a-f]{8}\b"
+)
+EXACT = ASKED | {"options": {"vector_scan": "exact"}}
+# What a browser and a program ask; ID and PASSAGE are the hidden document's.
+POSTED: dict[str, dict[str, Any]] = {
+    "/v1/search": EXACT,
+    "/v1/context": EXACT,
+    "/v1/facets": EXACT | {"keys": ["$kind", "level"]},
+    "/v1/explain": EXACT,
+    "/v1/diagnose": EXACT | {"document": "stone.md"},
+    "/page/overview": {},
+    "/page/explain": EXACT,
+    "/page/around": {"node": "document:ID", "limit": 20},
+    "/page/judgements": {"query": "zirconium"},
+    "/page/judge": {"query": "zirconium", "chunk_id": "PASSAGE", "grade": 2},
+    "/page/tune": {"judged_set": "stones", "weights": {"vector": 2}},
+}
+# These name no document that was found.
+QUIET = {"/v1/facets", "/v1/diagnose", "collections"}
+QUIET |= {f"/page/{name}" for name in ("overview", "judgements", "judge", "tune")}
+CALLED: dict[str, dict[str, Any]] = {
+    "search": {"query": "zirconium"},
+    "context": {"query": "zirconium"},
+    "explain": {"query": "zirconium"},
+    "open": {"id": "ID"},
+    "collections": {},
+}
 
 
 @pytest.mark.extended
@@ -50,3 +85,60 @@ def test_a_token_holds_its_groups(door: Any) -> None:
     assert [(check["name"], check["status"]) for check in named] == [
         ("readers of documents in open", "warning")
     ]
+
+
+@contextmanager
+def browsing(door: Any, groups: list[str]) -> Iterator[httpx.Client]:
+    """A browser that opened a link of the role with groups."""
+    url = make_link(door.admin.connection, door.process.url, door.roles["open"], 1, groups)
+    with door.process.client() as client:
+        opened = client.post("/page/session", json={"link": url.partition("#open=")[2]})
+        client.headers["Authorization"] = f"Page {opened.json()['key']}"
+        yield client
+
+
+def answers(door: Any, groups: list[str], hidden: tuple[int, int]) -> dict[str, str]:
+    """What the page, HTTP and MCP tell one who holds groups, without times and marks of chance."""
+    numbers: dict[str, Any] = {"ID": str(hidden[0]), "PASSAGE": hidden[1]}
+
+    def asked(given: dict[str, Any]) -> dict[str, Any]:
+        filled = {name: numbers.get(str(value), value) for name, value in given.items()}
+        return filled | ({"node": f"document:{hidden[0]}"} if "node" in given else {})
+
+    said = {}
+    with browsing(door, groups) as client:
+        for path, given in POSTED.items():
+            answer = client.post(path, json=asked(given))
+            said[path] = f"{answer.status_code} {answer.text}"
+        said["document"] = client.get(f"/v1/documents/{hidden[0]}").text
+    admin = door.admin.connection
+    token = make_token(admin, "agent", door.roles["open"], ["search"], 1, groups=groups)[1]
+    with over_http(door.process.url, token) as agent:
+        for tool, given in CALLED.items():
+            said[tool] = str(agent.call(tool, **asked(given)).content[0].text)
+    return {name: CHANCE.sub("", text) for name, text in said.items()}
+
+
+@pytest.mark.extended
+def test_page_and_agents_are_told_nothing_of_hidden_documents(door: Any) -> None:
+    """Who lacks the group is told the same when it is gone; who holds it is told of it."""
+    admin = door.admin
+    admin.rows("SELECT ingest_document('open', 'stone.md', 'Zirconium is a hard stone.')")
+    admin.rows("SELECT add_judged_set('stones', 'open')")
+    admin.rows("SELECT record_judgement('stones', 'zirconium', 'stone.md', 2)")
+    number = admin.value(
+        "SELECT document_id FROM ingest_document('open', 'emoluments.md', 'Zirconium honorarium.',"
+        " 'Emoluments', metadata => '{\"level\": [1]}', readers => '{hr}')"
+    )
+    embed_waiting(admin)
+    hidden = number, admin.value("SELECT chunk_id FROM chunks WHERE document_id = %s", number)
+    judged = admin.error("SELECT record_judgement('stones', 'zirconium', 'emoluments.md', 2)")
+    assert judged.sqlstate == "22023"
+    shown, silent = answers(door, ["hr"], hidden), answers(door, ["sales"], hidden)
+    assert {name for name, text in shown.items() if not SECRET.search(text)} == QUIET
+    assert shown["/v1/facets"] != silent["/v1/facets"]
+    assert not {name for name, text in silent.items() if SECRET.search(text)}
+    assert shown["/page/tune"] == silent["/page/tune"]
+    admin.rows("SELECT delete_document('open', 'emoluments.md')")
+    assert answers(door, ["sales"], hidden) == silent
+    assert not SECRET.search(door.process.stderr)
