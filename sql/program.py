@@ -71,6 +71,11 @@ def with_program(text: str, program: str) -> str:
     return text.replace("#digest", _digest(program)).replace("#program", program)
 
 
+def program_digest() -> str:
+    """Return the sha256 of the program's text, which every body in PL/Python has."""
+    return _digest(program_text())
+
+
 @cache
 def _loader() -> str:
     folder = files(__name__.rpartition(".")[0])

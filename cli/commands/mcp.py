@@ -52,9 +52,10 @@ def command(database_url: str | None, scopes: tuple[str, ...]) -> None:
     from pgblend.cli.doors.mcp.server import serve_stdio
 
     # What is wrong with the connection is said before an agent waits.
+    given = resolve_database_url(database_url)
     with open_database(database_url) as connection:
-        url = answering_url(resolve_database_url(database_url), connection)
-    serve_stdio(url, scopes or _DEFAULT_SCOPES)
+        url = answering_url(given, connection)
+    serve_stdio(url, given, scopes or _DEFAULT_SCOPES)
 
 
 @command.command()

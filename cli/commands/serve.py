@@ -157,7 +157,7 @@ def command(
         raise click.UsageError("--tls-cert and --tls-key go together")
     with connect(login_url) as connection:
         check_login_role(connection)
-        login_url = answering_url(login_url, connection)
+        url = answering_url(login_url, connection)
     log_to(level=log_level)
     listener = listen_tcp(host, port) if fd is None else socket.socket(fileno=fd)
     if not (is_loopback(listener) or tls_cert or behind_proxy):
@@ -168,7 +168,8 @@ def command(
             hint="add --tls-cert and --tls-key\nor listen on 127.0.0.1"
             "\nbehind a proxy that has TLS: --behind-proxy",
         )
-    door = Door(ConnectionPool(login_url, pool_size, pool_timeout, statement_timeout))
+    pool = ConnectionPool(url, pool_size, pool_timeout, statement_timeout)
+    door = Door(pool, pool.program(login_url))
     hosts = frozenset(name.lower() for name in (*LOOPBACK_NAMES, *allowed_hosts))
     app = create_app(door, hosts, read_call_limits(**limits))
     protocol = limited_protocol(

@@ -3,10 +3,7 @@
 Beside database.py the only module that imports psycopg: it asks without blocking.
 """
 
-import asyncio
-from collections import defaultdict, deque
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, LiteralString, NamedTuple, Self
 
@@ -20,95 +17,16 @@ from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout, TooManyRe
 from pgblend.cli.base.database import translate
 from pgblend.cli.base.errors import UserError
 from pgblend.cli.doors.exchange import exchange
+from pgblend.cli.doors.outside_program import OutsideProgram, Running, same_program
 from pgblend.cli.doors.problems import Problem, database_away, problem_of
+from pgblend.cli.doors.shares import NoShareError, Shares
 from pgblend.cli.doors.tokens import digest_of
 from pgblend.cli.search.asked_models import RowsAsked
-
-# Connections among tokens: none has all of them, and who has fewest is next.
-
-_KEPT_FREE = 4  # one connection in so many is for others than the token that has most
-
-
-class NoShareError(Exception):
-    """None came free in time, or too many wait."""
-
-
-class Shares:
-    """So many places, which callers wait for by name; without a name nothing is kept from them."""
-
-    def __init__(self, places: int, seconds: float, most_waiting: int) -> None:
-        self._free = places
-        self._most = places - max(1, places // _KEPT_FREE) if places > 1 else 1
-        self._seconds = seconds
-        self._most_waiting = most_waiting
-        self._held: defaultdict[str, int] = defaultdict(int)
-        # The name that has waited longest since it was last served comes first.
-        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
-
-    @asynccontextmanager
-    async def place(self, name: str) -> AsyncIterator[None]:
-        """Hold a place meanwhile; "" is what the server itself asks."""
-        await self._take(name)
-        try:
-            yield
-        finally:
-            self._give(name)
-
-    async def _take(self, name: str) -> None:
-        if self._may_have(name):
-            self._grant(name)
-            return
-        if sum(map(len, self._waiting.values())) >= self._most_waiting:
-            raise NoShareError
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(name, deque()).append(turn)
-        try:
-            async with asyncio.timeout(self._seconds):
-                await turn
-        except BaseException as error:
-            if turn.done() and not turn.cancelled():
-                self._give(name)
-            else:
-                self._leave(name, turn)
-            if isinstance(error, TimeoutError):
-                raise NoShareError from None
-            raise
-
-    def _may_have(self, name: str) -> bool:
-        return self._free > 0 and (not name or self._held[name] < self._most)
-
-    def _grant(self, name: str) -> None:
-        self._free -= 1
-        self._held[name] += 1
-
-    def _give(self, name: str) -> None:
-        self._free += 1
-        self._held[name] -= 1
-        if not self._held[name]:
-            del self._held[name]
-        self._hand_on()
-
-    def _hand_on(self) -> None:
-        while names := [name for name in self._waiting if self._may_have(name)]:
-            name = min(names, key=lambda each: self._held[each])
-            turns = self._waiting.pop(name)
-            turn = turns.popleft()
-            if turns:
-                self._waiting[name] = turns
-            if not turn.done():
-                self._grant(name)
-                turn.set_result(None)
-
-    def _leave(self, name: str, turn: asyncio.Future[None]) -> None:
-        turns = self._waiting.get(name)
-        if turns and turn in turns:
-            turns.remove(turn)
-            if not turns:
-                del self._waiting[name]
-
+from pgblend.cli.search.connection import NotTakenError
 
 _APPLICATION = "pgblend serve"
 _CONNECT_SECONDS = 5
+_OF_PROGRAM = ("application_name", "connect_timeout", "client_encoding", "autocommit")
 _MOST_TOKENS = 1000
 _WAITING_BY_CONNECTION = 32  # callers; more are told to come again
 # Nothing unqualified is found but types and what is public: callers' own schemas are not looked at.
@@ -152,6 +70,10 @@ _OPEN_LINK: LiteralString = """
 """
 
 
+class OtherProgramError(Exception):
+    """The database's routines are made for another version of the program than this process's."""
+
+
 class _Connection(psycopg.AsyncConnection[DictRow]):
     """A connection that gathers the server's warnings, and writes and reads values."""
 
@@ -187,7 +109,7 @@ class ConnectionPool:
         self, url: str, size: int, timeout_seconds: float, statement_seconds: float = 0
     ) -> None:
         """Keep `size` connections; a statement ends after so many seconds, unless that is 0."""
-        self._url = url
+        self._url, self._size, self._seconds = url, size, timeout_seconds
         most_waiting = size * _WAITING_BY_CONNECTION
         self._shares = Shares(size, timeout_seconds, most_waiting)
         self._is_away = False
@@ -249,13 +171,42 @@ class ConnectionPool:
         try:
             answer = await self._run(queries, _SERVE, _taking(digest, scope), whose=token)
         except _Failed as failed:
-            if failed.error.diag.source_function == _SETTING_REFUSED:
-                raise _no_role(failed.error) from failed.error
-            refusal = None if failed.is_lost else await self._refusal(digest, scope)
-            raise refusal or _problem(failed.error) from failed.error
+            raise await self._why(failed.error, failed.is_lost, digest, scope) from failed.error
         if not answer.has_role:
             raise await self._refusal(digest, scope) or _unknown()
         return answer.rows, answer.warnings
+
+    async def run_outside(
+        self, program: OutsideProgram, token: str, scope: str, queries: Sequence[RowsAsked]
+    ) -> tuple[list[list[dict[str, Any]]], list[str]]:
+        """Do the same by the program in this process; without a token, as the login.
+
+        OtherProgramError where the database is of another version.
+        """
+        digest = digest_of(token)
+        roles = (_SERVE, _taking(digest, scope)) if token else ()
+        running = Running((same_program(), *roles), queries)
+        try:
+            async with self._shares.place(token):
+                return await program.run(running), running.warnings
+        except (NoShareError, PoolTimeout, PoolClosed) as error:
+            raise await self._no_connection(error) from None
+        except psycopg.Error as error:
+            raise await self._why(error, error.sqlstate is None, digest, scope) from error
+        except NotTakenError as error:
+            if error.place == 0:
+                raise OtherProgramError from None
+            raise await self._refusal(digest, scope) or _unknown() from None
+
+    def program(self, url: str) -> OutsideProgram:
+        """Return the program in this process, over connections like these to `url`."""
+        settings = {name: self._settings[name] for name in _OF_PROGRAM}
+        return OutsideProgram(url, self._size, self._seconds, settings, [_PATH, *self._limits()])
+
+    def _limits(self) -> list[str]:
+        seconds = self._settings["statement_seconds"]
+        limit = RowsAsked(_LIMIT, {"ms": round(seconds * 1000)})
+        return [_written(limit, Values())] if seconds else []
 
     async def run_as_login(
         self, queries: Sequence[RowsAsked]
@@ -273,6 +224,13 @@ class ConnectionPool:
             return await self._scopes(digest_of(token))
         except _Failed as failed:
             raise _problem(failed.error) from failed.error
+
+    async def _why(self, error: psycopg.Error, is_lost: bool, digest: bytes, scope: str) -> Problem:
+        """Say why a transaction failed that was to take a token's role."""
+        if error.diag.source_function == _SETTING_REFUSED:
+            return _no_role(error)
+        refusal = None if is_lost else await self._refusal(digest, scope)
+        return refusal or _problem(error)
 
     async def _refusal(self, digest: bytes, scope: str) -> Problem | None:
         """Say why a token is not good for a scope; None where it is."""

@@ -1,10 +1,11 @@
 """What every endpoint works with: the database as a caller's role, and models asked outside it."""
 
 import asyncio
+import logging
 import time
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, LiteralString
 
 import httpx
 
@@ -19,7 +20,9 @@ from pgblend.cli.answers.ask import (
 )
 from pgblend.cli.base.http_client import AnswerTooLargeError, async_gateway_client, gateway_headers
 from pgblend.cli.base.replica import IS_REPLAYED, changes_come
-from pgblend.cli.doors.connection_pool import ConnectionPool
+from pgblend.cli.base.revision import HOW_TO_MATCH, OTHER_PROGRAM
+from pgblend.cli.doors.connection_pool import ConnectionPool, OtherProgramError
+from pgblend.cli.doors.outside_program import OutsideProgram, answers
 from pgblend.cli.operate.account import token_for
 from pgblend.cli.search.asked_models import (
     NO_GATEWAY,
@@ -36,6 +39,7 @@ from pgblend.plpy.models.outcome import gateway_answer
 # The model gateway, asked for many callers at the same time.
 
 # A route that a firewall closes without a word is known as closed after this long.
+_log = logging.getLogger(__name__)
 _TIMEOUT = httpx.Timeout(None, connect=1)
 
 
@@ -135,7 +139,8 @@ async def _pieces(response: httpx.Response) -> AsyncIterator[tuple[str, str | No
         raise AnswerError("the gateway's answer broke off")
 
 
-# A setting that is changed tells a second later whether models are asked, and at once all else.
+# A setting that is changed tells a second later whether models are asked and where the program
+# runs, and at once all else.
 _PLAN_SECONDS = 1.0
 _MOST_PLANS = 1000
 Rows = list[dict[str, Any]]
@@ -148,26 +153,73 @@ class Caller:
     token: str
     scope: str
     warnings: list[str]
+    asks_database: bool = False  # for models: the gateway is closed to this process
+
+
+# The setting serve_program, by default outside where there is no PL/Python. A coordinator asks its
+# shards from the server, and what has no program to compare with is asked there.
+_IS_OUTSIDE: LiteralString = """
+    SELECT pg_catalog.to_regprocedure('pgblend._on_shards(text, jsonb)') IS NULL
+        AND coalesce(
+            blend.get_setting('serve_program') #>> '{}',
+            CASE WHEN pg_catalog.to_regproc('pgblend._told') IS NULL THEN 'inside'
+            ELSE 'outside' END) = 'outside' AS is_outside
+"""
 
 
 class Door:
-    """The database's pool and the model gateway, shared by all callers."""
+    """The database's pool and the model gateway, shared by all callers.
 
-    def __init__(self, pool: ConnectionPool) -> None:
-        self.pool = pool
+    `program` runs searches in this process, where the setting serve_program says so.
+    """
+
+    def __init__(self, pool: ConnectionPool, program: OutsideProgram) -> None:
+        self.pool, self.program = pool, program
         self.gateway = ModelGateway()
         self._plans: dict[tuple[str, str], tuple[float, Rows]] = {}
+        self._placed = 0.0, False  # when it was asked whether the program runs here, and whether
+
+    async def open(self) -> None:
+        """Begin to connect."""
+        self.program.open()
+        await self.pool.open()
 
     async def close(self) -> None:
         """Close all connections."""
+        await self.program.close()
         await self.pool.close()
         await self.gateway.close()
 
     async def run(self, caller: Caller, *queries: RowsAsked) -> list[Rows]:
-        """Return each query's rows: one transaction and one round trip, as the caller's role."""
-        results, warnings = await self.pool.run(caller.token, caller.scope, queries)
+        """Return each query's rows: one transaction, as the caller's role."""
+        results, warnings = await self._answer_to(caller, queries)
         caller.warnings += [w for w in warnings if w not in caller.warnings]
         return results
+
+    async def _answer_to(
+        self, caller: Caller, queries: Sequence[RowsAsked]
+    ) -> tuple[list[Rows], list[str]]:
+        if not answers(queries) or caller.asks_database or not await self._is_outside(caller):
+            return await self._ask_database(caller, queries)
+        try:
+            return await self.pool.run_outside(self.program, caller.token, caller.scope, queries)
+        except OtherProgramError:
+            _log.warning("%s: the database runs it instead (%s)", OTHER_PROGRAM, HOW_TO_MATCH)
+            return await self._ask_database(caller, queries)
+
+    async def _is_outside(self, caller: Caller) -> bool:
+        made, is_outside = self._placed
+        if not made or time.monotonic() - made > _PLAN_SECONDS:
+            (((row,),), _) = await self._ask_database(caller, [RowsAsked(_IS_OUTSIDE, {})])
+            is_outside = row["is_outside"]
+            self._placed = time.monotonic(), is_outside
+        return is_outside
+
+    async def _ask_database(
+        self, caller: Caller, queries: Sequence[RowsAsked]
+    ) -> tuple[list[Rows], list[str]]:
+        """Have the server answer, in one round trip."""
+        return await self.pool.run(caller.token, caller.scope, queries)
 
     async def ask_models(
         self,
@@ -198,6 +250,7 @@ class Door:
             try:
                 answer = await self._answer(caller, step)
             except UnreachableGatewayError:
+                caller.asks_database = True
                 return ModelsAsked(request)
 
     async def _answer(self, caller: Caller, step: Step) -> Any:

@@ -13,6 +13,7 @@ from prometheus_client import (
     CollectorRegistry,
     Counter,
     Histogram,
+    ProcessCollector,
     generate_latest,
 )
 from prometheus_client.core import GaugeMetricFamily, Metric
@@ -71,6 +72,7 @@ class DoorMetrics:
         )
         self._kinds: dict[tuple[str, int], tuple[Counter, Histogram]] = {}
         self.registry.register(_PoolCollector(pool_statistics))
+        ProcessCollector("pgblend_serve", registry=self.registry)  # memory, processor time, files
 
     def count_request(self, path: str, status: int, seconds: float) -> None:
         """Count a request of a known path."""
@@ -114,7 +116,7 @@ def create_app(door: Door, hosts: frozenset[str], limits: CallLimits) -> Starlet
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        await door.pool.open()
+        await door.open()
         async with agents.running() if agents else nullcontext():
             yield
         await door.close()

@@ -11,6 +11,7 @@ from pgblend.cli.doors import schemas
 from pgblend.cli.doors.answers import ask_parameters, last_event
 from pgblend.cli.doors.body import search_request
 from pgblend.cli.doors.door import Caller, Door
+from pgblend.cli.doors.outside_program import DEGRADED, FACTS, TYPED
 from pgblend.cli.doors.problems import Problem
 from pgblend.cli.doors.schemas import DEFAULT_CONTEXT_ROWS, Schema
 from pgblend.cli.search import statements
@@ -92,9 +93,8 @@ Body = dict[str, Any]
 Operation = Callable[[Door, Caller, Body], Coroutine[Any, Any, Body]]
 _FACET_COLUMNS = ("key", "value", "count", "document_count", "count_estimate")
 MODEL_STAGES = ("expand", "rerank")
-_TYPED = RowsAsked("SELECT set_config('pgblend.purpose', 'typed', true)", {})
-_FACTS = RowsAsked("SELECT blend.last_search() AS facts", {})
-_DEGRADED = RowsAsked("SELECT blend.last_search() -> 'degraded' AS degraded", {})
+_TYPED = RowsAsked(TYPED, {})
+_FACTS, _DEGRADED = RowsAsked(FACTS, {}), RowsAsked(DEGRADED, {})
 _FEEDBACK: LiteralString = """
     SELECT blend.feedback(
         %(search_id)s::uuid, %(chunk_id)s::bigint, %(grade)s::integer) AS judged_query

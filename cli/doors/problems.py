@@ -7,9 +7,11 @@ from typing import Any
 
 from starlette.responses import JSONResponse
 
-from pgblend.cli.base.database import translate
+from pgblend.cli.base.database import advice_for_statement, translate
 from pgblend.cli.base.errors import ExitCode, ModelUnavailableError, UserError
 from pgblend.cli.models.openai_errors import GatewayError
+from pgblend.cli.search.outside import StatementError
+from pgblend.plpy.base.session import UserError as ProgramError
 
 MEDIA_TYPE = "application/problem+json"
 # Their clients read errors as OpenAI's API writes them.
@@ -139,8 +141,10 @@ def any_problem(error: Exception) -> Problem:
 
 
 def problem_of(error: BaseException) -> Problem | None:
-    """Return an error of the database as a problem; None for any other error."""
+    """Return an error of the database or the program as a problem; None for any other error."""
     advice = error if isinstance(error, UserError) else translate(error)
+    if isinstance(error, StatementError | ProgramError):
+        advice = advice_for_statement(error.sqlstate, error.args[0], error.hint or "")
     if advice is None:
         return None
     sqlstate: str | None = getattr(error, "sqlstate", None)

@@ -39,7 +39,7 @@ PLAN: LiteralString = """
     LEFT JOIN pgblend_data.embedding_space AS s
         ON coalesce(s.name = p.settings ->> 'space', s.active)
 """
-_CANDIDATES: LiteralString = """
+CANDIDATES: LiteralString = """
     SELECT chunk_id, passage FROM blend.rerank_candidates(
         query => %(query)s::text, collections => %(collections)s::text[],
         filter => %(filter)s::jsonb, profile => %(profile)s::text, options => %(options)s::jsonb,
@@ -235,7 +235,7 @@ class _ClientSearch:
         """Give the scores of the passages that a reranker reads."""
         if not self.runs("rerank") or self.settings["rerank_scores"]:
             return
-        rows = yield RowsAsked(_CANDIDATES, self.request.parameters() | {"profile": self.profile})
+        rows = yield RowsAsked(CANDIDATES, self.request.parameters() | {"profile": self.profile})
         read = [row for row in rows if row["passage"].strip()]
         given = {str(row["chunk_id"]): 0.0 for row in rows}
         if read:

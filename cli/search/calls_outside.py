@@ -9,7 +9,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from pgblend.cli.search.outside import Connection, StatementError
+from pgblend.cli.search.connection import Connection
+from pgblend.cli.search.outside import StatementError, report_search
 from pgblend.plpy.answers.answer import ask_document
 from pgblend.plpy.answers.render import context_of
 from pgblend.plpy.base.filters import parsed_filter
@@ -23,7 +24,7 @@ from pgblend.plpy.search.diagnosis_facts import Call
 from pgblend.plpy.search.log import go_on_without
 from pgblend.plpy.search.node import StoreNode
 from pgblend.plpy.search.passages import StoredPassages
-from pgblend.plpy.search.plan import context_settings
+from pgblend.plpy.search.plan import context_settings, read_state, told_plan
 from pgblend.plpy.search.query import Request, Tries
 from pgblend.plpy.search.rows import Answer
 
@@ -50,6 +51,9 @@ _STEP_TYPES = [
 _HAS_MODEL = "SELECT blend.get_setting('answer_model') <> 'null' AS found"
 _MODEL = "SELECT blend.get_setting('answer_model') #>> '{}' AS name"
 _LANGUAGE = "SELECT pgblend._query_language($1) AS code"
+_PURPOSE = """
+    SELECT left(coalesce(nullif(current_setting('pgblend.purpose', true), ''), 'search'), 40)
+        AS purpose"""
 _NOT_TOLD = {"content", "metadata", "context_before", "context_after", "degraded", "details"}
 # Failures after which a search begins again; the program's own PB012 says how often.
 _AGAIN = {"PB012", "40001", "40P01"}
@@ -72,7 +76,11 @@ class SearchArguments(NamedTuple):
 
 def search(db: Connection, asked: SearchArguments, role: str | None = None) -> Answer:
     """Return what _search returns, by the program in this process, as a role."""
-    return _repeated(db, role, lambda started_at, tries: _searched(db, asked, started_at, tries))
+
+    def attempt(started_at: float, tries: Tries) -> Answer:
+        return _reported(db, _searched(db, asked, started_at, tries))
+
+    return _repeated(db, role, attempt, *asked)
 
 
 def context(
@@ -95,10 +103,11 @@ def context(
         _, _, facts = db.session["pgblend_last_search"]
         made["degraded"] = json.loads(facts)["degraded"]
         ms = {"search": searched_at - started_at, "assembly": time.time() - searched_at}
+        _report_context(db, answer, made["stats"])
         made["stats"]["ms"] = {name: round(taken * 1000, 1) for name, taken in ms.items()}
         return made
 
-    return _repeated(db, role, attempt)
+    return _repeated(db, role, attempt, *asked, output_format)
 
 
 def diagnose(
@@ -117,7 +126,7 @@ def diagnose(
         found: dict[str, Any] = json.loads(diagnosis(db, call, BridgedNode(db)))
         return found
 
-    return _repeated(db, role, attempt)
+    return _repeated(db, role, attempt, *asked, document)
 
 
 def explain(db: Connection, asked: SearchArguments, role: str | None = None) -> Any:
@@ -142,12 +151,12 @@ def facets(
         db.run(_CHECK_BUCKETS, ["jsonb", "text[]"], buckets, keys)
         (row,) = db.run(_UNORDERED, ["jsonb"], asked.options)
         pool = asked._replace(options=row["options"], result_limit=0, traced="facets")
-        trace = _searched(db, pool, started_at, tries)["trace"]
+        trace = _reported(db, _searched(db, pool, started_at, tries))["trace"]
         values = trace, keys, asked.result_limit, buckets, asked.collections
         rows = db.run(_FACETS, ["jsonb", "text[]", "integer", "jsonb", "text[]"], *values)
         return [{**row, "value": row["value"] and json.loads(row["value"])} for row in rows]
 
-    return _repeated(db, role, attempt)
+    return _repeated(db, role, attempt, *asked, keys, buckets)
 
 
 def _check_field(db: Connection, key: str) -> None:
@@ -192,18 +201,14 @@ def neighbours(
             )
         return db.run(_STEPS, _STEP_TYPES, row["start"], *columns)
 
-    return _repeated(db, role, attempt)
+    return _repeated(db, role, attempt, node, depth, direction, edge_types, node_limit)
 
 
 def ask(
     db: Connection, asked: SearchArguments, answer: bool | None = None, role: str | None = None
 ) -> dict[str, Any]:
     """Return what ask returns."""
-    query = asked.query
-    if not (query or "").strip(" \t\r\n"):
-        given = "NULL" if query is None else "'" + query + "'"
-        hint = "For example: ask('how do I deploy?')"
-        raise UserError(f"query is {given}: expected a question", hint)
+    _check_question(asked.query)
 
     def attempt(started_at: float, tries: Tries) -> dict[str, Any]:
         settings = context_settings(db, asked.options, asked.profile, asked.collections)
@@ -223,13 +228,38 @@ def ask(
                 found["degraded"] = [*found["degraded"], go_on_without(db, "answer", *told)]
         return ask_document(found, reply)
 
-    return _repeated(db, role, attempt)
+    return _repeated(db, role, attempt, *asked)
+
+
+class Passages(NamedTuple):
+    """What an answer is made from: what _ask_passages found, and the settings."""
+
+    found: dict[str, Any]
+    settings: dict[str, Any]
+
+
+def ask_passages(db: Connection, asked: SearchArguments, role: str | None = None) -> Passages:
+    """Return what _ask_passages and _context_settings return, of one snapshot."""
+
+    def attempt(started_at: float, tries: Tries) -> Passages:
+        settings = context_settings(db, asked.options, asked.profile, asked.collections)
+        found = _passages(db, asked, settings, started_at, tries)
+        return Passages(found, json.loads(settings))
+
+    _check_question(asked.query)
+    return _repeated(db, role, attempt, *asked)
+
+
+def _check_question(query: str | None) -> None:
+    if not (query or "").strip(" \t\r\n"):
+        given = "NULL" if query is None else "'" + query + "'"
+        hint = "For example: ask('how do I deploy?')"
+        raise UserError(f"query is {given}: expected a question", hint)
 
 
 def _passages(
     db: Connection, asked: SearchArguments, settings: str, started_at: float, tries: Tries
 ) -> dict[str, Any]:
-    """Return what _ask_passages returns."""
     answer = _searched(db, asked._replace(traced="page"), started_at, tries)
     rows, trace = answer["results"], json.loads(answer["trace"] or "{}")
     details = [stage.get("details") or {} for stage in trace["stages"]]
@@ -241,6 +271,7 @@ def _passages(
     abstains = least is not None and bool(relevances) and least > max(relevances)
     passages = [] if abstains else [row._asdict() for row in rows]
     context = context_of(db, asked.query, passages, settings, "messages", questions)
+    _report_context(db, answer, context["stats"])
     meta = {name: value for name, value in trace["meta"].items() if name != "mode"}
     return {
         "query": asked.query,
@@ -289,6 +320,47 @@ def _reply(db: Connection, messages: Any, settings: dict[str, Any]) -> dict[str,
     return {"model": model, "text": text, "finish_reason": reason.get("finish_reason")}
 
 
+def rerank_candidates(
+    db: Connection, asked: SearchArguments, role: str | None = None
+) -> list[dict[str, Any]]:
+    """Return what rerank_candidates returns, but for the ranks."""
+    trace = search(db, asked._replace(traced="rerank"), role)["trace"]
+    passages: list[dict[str, Any]] = json.loads(trace or "{}").get("passages", [])
+    return passages
+
+
+def plan(db: Connection, asked: SearchArguments, role: str | None = None) -> dict[str, Any]:
+    """Return what _search_plan returns."""
+
+    def attempt(_: float, __: Tries) -> dict[str, Any]:
+        state = read_state(db, asked.profile, asked.collections)
+        told: dict[str, Any] = json.loads(told_plan(db, state, asked.options))
+        return told
+
+    return _repeated(db, role, attempt, *asked)
+
+
+def _reported(db: Connection, answer: Answer) -> Answer:
+    if answer["report"] is not None:
+        report_search(db, answer["report"])
+    return answer
+
+
+def _report_context(db: Connection, answer: Answer, stats: dict[str, Any]) -> None:
+    """Report what went into a context, as the routine of this name does."""
+    if answer["report"] is None:
+        return
+    (row,) = db.run(_PURPOSE, [])
+    report = json.loads(answer["report"]) | {"purpose": row["purpose"]}
+    taken = {
+        "budget_used": stats.get("tokens"),
+        "files_touched": stats.get("files"),
+        "dedup_ratio": stats.get("duplication_ratio"),
+    }
+    report["trace"] |= {name: value for name, value in taken.items() if value is not None}
+    report_search(db, json.dumps(report))
+
+
 def _checked(db: Connection, asked: SearchArguments) -> list[Any]:
     """Return the arguments as the server reads them, JSON in its own form."""
     names = SearchArguments._fields[: len(_CHECKED_TYPES)]
@@ -302,13 +374,19 @@ def _searched(db: Connection, asked: SearchArguments, started_at: float, tries: 
     return run_search(db, Request(*arguments), BridgedNode(db))
 
 
-def _repeated(db: Connection, role: str | None, attempt: Callable[[float, Tries], Value]) -> Value:
-    """Begin as often as _search does: where the program asks for it, or another session won."""
+def _repeated(
+    db: Connection, role: str | None, attempt: Callable[[float, Tries], Value], *given: Any
+) -> Value:
+    """Begin as often as _search does: where the program asks for it, or another session won.
+
+    What calls with equal arguments but for texts ask is foreseen.
+    """
+    name = f"{attempt.__qualname__} {role} {db.taking}"
     started_at, tries, tried = time.time(), Tries(), list[str]()
     db.warnings.clear()
     while True:
         try:
-            with db.transaction(role):
+            with db.transaction(role), db.foreseen.call(name, given):
                 return attempt(started_at, tries)
         except (StatementError, UserError) as error:
             if error.sqlstate not in _AGAIN:

@@ -1,14 +1,14 @@
-"""The program's Database where no backend runs it: a connection, as the caller's role.
+"""The program's Database where no backend runs it: values, settings, errors and model calls.
 
-All that a transaction needs travels with its BEGIN, and nothing stays behind it: a pooler may hand
-each transaction to another session. What is called over it: `calls_outside`.
+What carries its statements is `connection` in a process, doors/wire/database.py in a client's
+session.
 """
 
 import json
+import logging
 import os
 import struct
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, MutableMapping
 from decimal import Decimal
 from typing import Any, Concatenate, LiteralString, NamedTuple, ParamSpec, Self, TypeVar, cast
 from uuid import uuid4
@@ -18,13 +18,14 @@ import psycopg
 from psycopg import postgres
 from psycopg.abc import PyFormat
 from psycopg.adapt import AdaptersMap, Dumper, Loader
-from psycopg.rows import dict_row
 from psycopg.sql import SQL, Composed, Literal
 from psycopg.types.string import TextLoader
 
+from pgblend.cli.operate.account import token_for
 from pgblend.plpy.base.session import Rows, UserError, error_message
-from pgblend.plpy.models.gateway import NO_GATEWAY, GatewayCall
+from pgblend.plpy.models.gateway import NO_GATEWAY, GatewayCall, gateway_token
 
+_log = logging.getLogger(__name__)
 Value = TypeVar("Value")
 Arguments = ParamSpec("Arguments")
 
@@ -73,6 +74,16 @@ def adapt_values(adapters: AdaptersMap) -> None:
     adapters.register_loader("float4", _SingleLoader)
 
 
+class ValuesContext:
+    """What psycopg's Transformer asks of a connection, to read values as PL/Python does."""
+
+    adapters = AdaptersMap(psycopg.adapters)
+    connection = None
+
+
+adapt_values(ValuesContext.adapters)
+
+
 def literal(value: object) -> str:
     """Return a value's text as PostgreSQL reads it; a list as an array's, a named tuple a row's."""
     if isinstance(value, str):
@@ -118,7 +129,8 @@ class StatementError(Exception):
         self.table_name = table_name
 
 
-def _statement_error(error: psycopg.Error) -> StatementError:
+def statement_error(error: psycopg.Error) -> StatementError:
+    """Return an error of psycopg as the program takes it."""
     told = error.diag
     return StatementError(
         told.message_primary or str(error),
@@ -131,7 +143,7 @@ def _statement_error(error: psycopg.Error) -> StatementError:
 
 _OID = "SELECT $1::text::regtype::oid AS oid"
 # Nothing unqualified is found but types and what is public, as in the door's pool.
-_PATH: LiteralString = """
+PATH: LiteralString = """
     SELECT pg_catalog.set_config('search_path',
         pg_catalog.concat_ws(', ', 'pg_catalog', 'blend', n.nspname, 'pg_temp'), true)
     FROM pg_catalog.pg_extension AS e
@@ -149,19 +161,33 @@ SETTINGS = {
 }
 _MODEL_REQUEST = "SELECT pgblend._model_request($1, $2, $3, $4)::text AS request"
 _MODEL_TYPES = ["text", "jsonb", "text", "integer"]
-_BEGIN: LiteralString = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"
+# Code of others that the caller's statements run could prepare something else under a name of this
+# process, which would run as the next caller. SQL alone can tell it: what the protocol prepared is
+# not from_sql.
+UNTOUCHED: LiteralString = """
+    SELECT (pg_catalog.concat('somebody prepared in SQL what pgblend named ', p.name))
+        ::pg_catalog.int4
+    FROM pg_catalog.pg_prepared_statement() AS p
+    WHERE p.from_sql AND pg_catalog.starts_with(p.name, 'pgblend_')"""
+# Errors of statements by a name that is gone, or whose table is not as it was.
+LOST_NAMES = frozenset(("26000", "0A000"))
 
 
-def settings_of(roles: dict[str, str], path: LiteralString = _PATH) -> Composed:
+def settings_of(roles: dict[str, str], path: LiteralString = PATH) -> Composed:
     """Return the statements that set what the program expects, until the transaction ends.
 
     The last of them is `path`.
     """
-    settings = [
+    return setting(roles | SETTINGS) + SQL("; ") + SQL(path)
+
+
+def setting(values: Mapping[str, str]) -> Composed:
+    """Return the statement that sets parameters until the transaction ends."""
+    each = [
         SQL("pg_catalog.set_config({}, {}, true)").format(Literal(name), Literal(value))
-        for name, value in (roles | SETTINGS).items()
+        for name, value in values.items()
     ]
-    return SQL("SELECT {}; ").format(SQL(", ").join(settings)) + SQL(path)
+    return SQL("SELECT {}").format(SQL(", ").join(each))
 
 
 class Outside:
@@ -216,8 +242,7 @@ class Outside:
         url = os.environ.get("PGBLEND_GATEWAY_URL") or request["url"]
         if url is None:
             return None
-        folder = str(platformdirs.user_state_path("pgblend", ensure_exists=True))
-        return GatewayCall(self, request | {"url": url, "data_directory": folder})
+        return GatewayCall(self, request | {"url": url, "data_directory": _state_folder()})
 
     def answer(
         self,
@@ -246,49 +271,30 @@ class Outside:
         raise NotImplementedError
 
 
-class Connection(Outside):
-    """The Database of the program in a process, over a connection that begins no transactions.
+def _state_folder() -> str:
+    return str(platformdirs.user_state_path("pgblend", ensure_exists=True))
 
-    A failed statement leaves the transaction as it was before all statements: none of them writes.
-    Statements are prepared where `prepares`: a pooler in transaction mode may not keep them.
+
+_ASKED_BY = """
+    SELECT pgblend._asking_role()::text AS role,
+        blend.get_setting('log_queries') #>> '{}' AS queries,
+        blend.get_setting('log_address') #>> '{}' AS address,
+        blend.get_setting('gateway_url') #>> '{}' AS gateway
+"""
+
+
+def report_search(db: Outside, report: str) -> None:
+    """Have this process send a search's report to the setting log_address; it never fails.
+
+    The token is that which this account has for the gateway.
     """
+    from pgblend.plpy.search.report import send_report  # where a log is kept
 
-    def __init__(
-        self,
-        connection: "psycopg.Connection[Any]",
-        session: MutableMapping[str, Any] | None = None,
-        prepares: bool = True,
-    ) -> None:
-        if not connection.autocommit:
-            raise ValueError("the connection begins transactions: expected one in autocommit mode")
-        self.connection, self.prepares = connection, prepares
-        self._cursor = psycopg.RawCursor(connection, row_factory=dict_row)
-        adapt_values(self._cursor.adapters)
-        super().__init__(session)
-
-    @contextmanager
-    def transaction(self, role: str | None = None) -> Iterator[None]:
-        """Open a snapshot that nothing writes in, as a role; end it whatever happens."""
-        roles = {} if role is None else {"role": role}
-        parts = [SQL(_BEGIN).format(), settings_of(roles), SQL("SAVEPOINT begun").format()]
-        self.connection.add_notice_handler(self._note)
-        try:
-            self.connection.execute(SQL("; ").join(parts), prepare=False)
-            yield
-        finally:
-            self.connection.remove_notice_handler(self._note)
-            if not self.connection.closed:
-                self.connection.execute("ROLLBACK", prepare=False)
-
-    def _note(self, notice: psycopg.errors.Diagnostic) -> None:
-        if notice.severity_nonlocalized == "WARNING":
-            self.warn(notice.message_primary or "", notice.message_hint)
-
-    def _rows(self, statement: str, given: list[Typed]) -> Rows:
-        try:
-            self._cursor.execute(statement, given, prepare=self.prepares)
-            return self._cursor.fetchall() if self._cursor.description else []
-        except psycopg.Error as error:
-            if not self.connection.closed:
-                self.connection.execute("ROLLBACK TO begun", prepare=False)
-            raise _statement_error(error) from error
+    try:
+        (by,) = db.run(_ASKED_BY, [])
+        token = token_for(by["gateway"]) or gateway_token(_state_folder())
+    except (StatementError, OSError, ValueError) as error:
+        _log.warning("a search is not in the log: %s", error)
+        return
+    if by["address"]:
+        send_report(db, report, by["role"], by["queries"], by["address"], token)

@@ -666,6 +666,10 @@ class ServerSettings:
     """The model that scores passages against the query: a rerank model or, slower, a chat model;
     null: passages keep their fused order."""
 
+    serve_program: str | None = setting(None, Text(["inside", "outside"]))
+    """Where the searches of pgblend serve and pgblend mcp run: in the server's session (inside) or
+    in their own process (outside); null: outside where the server has no PL/Python."""
+
     summary_model: str | None = setting(None, Text())
     """The chat model that sums documents up at ingest; null: no summaries."""
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from pgblend.plpy.base.session import Json
+from pgblend.plpy.base.session import Database, Json
 from pgblend.plpy.search.log import Log
 from pgblend.plpy.search.pool import Pool
 from pgblend.plpy.search.query import Query
@@ -43,6 +43,23 @@ def searched_facts(
         "trace": (dict(trace) if isinstance(trace, Mapping) else {})
         | {"time_to_first_result_ms": noted.ms},
     }
+
+
+def send_report(
+    db: Database, report: str, role: str, log_queries: str, address: str, token: str | None
+) -> None:
+    """Send the report of a search that the session noted for a role, once; else nothing."""
+    from datetime import UTC, datetime  # a millisecond, which a search without a log goes without
+
+    given = json.loads(report)
+    noted, search_id = db.kept("searched"), str(given.get("search_id"))
+    if search_id not in noted or noted[search_id].role != role:
+        return
+    content = given | searched_facts(given, noted.pop(search_id), log_queries)
+    content |= {"role": role, "at": datetime.now(UTC).isoformat()}
+    if token is not None:
+        content["token"] = token
+    send_datagram(address, json.dumps(content, ensure_ascii=False))
 
 
 def send_datagram(address: str, content: str) -> bool:

@@ -84,22 +84,14 @@ LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 STRICT
 AS $python$
-import json
-from datetime import datetime, timezone
 from pgblend.plpy.models.gateway import gateway_token
-from pgblend.plpy.search.report import searched_facts, send_datagram
+from pgblend.plpy.search.report import send_report
 
-given = json.loads(report)
-noted, search_id = GD.get("pgblend_searched", {}), str(given.get("search_id"))
-if search_id in noted and noted[search_id].role == asking_role:
-    facts = noted.pop(search_id)
-    content = given | searched_facts(given, facts, log_queries)
-    content |= {"role": asking_role, "at": datetime.now(timezone.utc).isoformat()}
-    try:
-        content["token"] = gateway_token(data_directory)
-    except (OSError, ValueError):
-        pass  # then the gateway does not take it; model calls say what is wrong
-    send_datagram(address, json.dumps(content, ensure_ascii=False))
+try:
+    token = gateway_token(data_directory)
+except (OSError, ValueError):
+    token = None  # then the gateway does not take it; model calls say what is wrong
+db.answer(send_report, report, asking_role, log_queries, address, token)
 $python$;
 
 -- _note_search: keep what a search did for last_search, to the end of the transaction.

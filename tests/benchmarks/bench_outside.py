@@ -12,7 +12,6 @@ import statistics
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import psutil
 from bench_serve import WORDS, WORDS_OF_QUERY, fill
@@ -21,21 +20,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from pgblend.cli.base.database import connect
 from pgblend.cli.search.calls_outside import SearchArguments, search
-from pgblend.cli.search.outside import Connection
+from pgblend.cli.search.connection import Connection
 from pgblend.cli.search.statements import SEARCH
 from pgblend.migrations import runner
 from support.database import Database, vector_of
 from support.server import throwaway_server
-
-
-class Counted(Connection):
-    """Counts statements, each of which is a trip."""
-
-    trips = 0
-
-    def run(self, statement: str, types: list[str], *values: object) -> Any:
-        self.trips += 1
-        return super().run(statement, types, *values)
 
 
 def seconds_of(pid: int) -> float:
@@ -55,7 +44,7 @@ def main() -> int:
             first.autocommit = second.autocommit = True
             inside = Database(first)
             fill(inside, passages, chance)
-            outside = Counted(second)
+            outside = Connection(second)
             asked = []
             for _ in range(count):
                 query = " ".join(chance.choices(WORDS, k=WORDS_OF_QUERY))
@@ -89,7 +78,7 @@ def main() -> int:
             measured = count - 10
             medians = {name: statistics.median(of) * 1000 for name, of in times.items()}
             print(f"{passages} passages, {measured} searches")
-            print(f"trips a search beside BEGIN and ROLLBACK: {outside.trips / measured:.1f}")
+            print(f"trips a search beside ROLLBACK: {outside.trips / measured:.1f}")
             print(", ".join(f"{name} {ms:.2f} ms" for name, ms in medians.items()),
                   f"ratio {medians['outside'] / medians['inside']:.2f}")  # fmt: skip
             print(", ".join(f"{name} {s / measured * 1000:.2f} ms" for name, s in used.items()))

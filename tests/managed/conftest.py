@@ -6,7 +6,7 @@ import psycopg
 import pytest
 
 from pgblend.cli.base.database import connect
-from pgblend.cli.search.outside import Connection
+from pgblend.cli.search.connection import Connection
 from support.database import Database
 from support.outside import fill_library
 

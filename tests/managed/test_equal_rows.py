@@ -8,7 +8,8 @@ from conftest import TwoCollections
 
 from pgblend.cli.base.database import connect
 from pgblend.cli.search.calls_outside import SearchArguments, context, diagnose, search
-from pgblend.cli.search.outside import Connection, StatementError
+from pgblend.cli.search.connection import Connection
+from pgblend.cli.search.outside import StatementError
 from pgblend.plpy.base.session import UserError
 from support.database import Database
 from support.outside import rows_outside

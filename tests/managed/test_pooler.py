@@ -11,7 +11,7 @@ from conftest import login_role
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from pgblend.cli.search.calls_outside import SearchArguments, search
-from pgblend.cli.search.outside import Connection
+from pgblend.cli.search.connection import Connection
 from support.database import Database
 from support.outside import rows_outside
 from support.pgbouncer import newer_pgbouncer, pgbouncer, pgbouncer_program

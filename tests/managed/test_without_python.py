@@ -18,7 +18,8 @@ from pgblend.cli.search.calls_outside import (
     facets,
     neighbours,
 )
-from pgblend.cli.search.outside import Connection, StatementError
+from pgblend.cli.search.connection import Connection
+from pgblend.cli.search.outside import StatementError
 from pgblend.plpy.base.session import UserError
 from support.database import Database
 from support.outside import asked_of, fill_library, rows_outside

@@ -1,5 +1,6 @@
 """One database with two tenants' collections, and one door to it, for all tests of a module."""
 
+import json
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -19,6 +20,14 @@ from support.serve_process import DOOR_PASSWORD, ServeProcess, door_role, token_
 TENANTS = {"open": "tenant_open", "secret": "tenant_secret"}
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run tests with both values of serve_program; outside is slow where RUNS_BOTH is not set."""
+    if "door" in metafunc.fixturenames:
+        marks = () if getattr(metafunc.module, "RUNS_BOTH", False) else pytest.mark.slow
+        places = ["inside", pytest.param("outside", marks=marks)]
+        metafunc.parametrize("door", places, indirect=True, scope="module")
+
+
 @dataclass(frozen=True)
 class Door:
     """A door, whom it lets in, and a superuser's connection to the database behind it."""
@@ -35,10 +44,14 @@ class Door:
 
 
 @pytest.fixture(scope="module")
-def door(server: Server, module_url: str) -> Iterator[Door]:
-    """A door to a database where each of two roles may read one collection of two."""
+def door(server: Server, module_url: str, request: pytest.FixtureRequest) -> Iterator[Door]:
+    """A door to a database where each of two roles may read one collection of two.
+
+    The program runs where the parameter says: inside the server, or outside it, in `serve`.
+    """
     with connect(module_url) as connection:
         admin = Database(connection)
+        admin.rows("SELECT set_setting('serve_program', %s)", json.dumps(request.param))
         add_space(admin)
         for collection, documents in LIBRARIES.items():
             admin.rows("SELECT add_collection(%s)", collection)

@@ -15,6 +15,7 @@ from pgblend.cli.main import cli
 from support.agent import over_http
 from support.database import embed_waiting, vector_of
 
+RUNS_BOTH = True
 ASKED = {"query": "zirconium", "query_embedding": json.loads(vector_of("zirconium"))}
 SECRET = re.compile("honorarium|emoluments", re.IGNORECASE)
 CHANCE = re.compile(

@@ -19,7 +19,9 @@ from pgblend.cli.base.errors import UserError
 from pgblend.cli.doors.operations import printed
 from pgblend.cli.doors.tokens import check_login_role
 from pgblend.cli.main import cli
-from support.serve_process import ServeProcess, door_role, token_of
+from support.serve_process import ServeProcess, door_role, token_of, told
+
+RUNS_BOTH = True
 
 
 @pytest.fixture
@@ -296,16 +298,3 @@ def test_two_tenants_over_one_connection(door: Any, switches: int) -> None:
             assert told(clients[tenant], path, body) == expected[tenant, path]
         for client in clients.values():
             client.close()
-
-
-def told(client: httpx.Client, path: str, body: dict[str, Any]) -> Any:
-    """Return an answer without times and ids of searches."""
-    response = client.post(path, json=body)
-    assert response.status_code == 200, response.text
-    return _timeless(response.json())
-
-
-def _timeless(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {k: _timeless(v) for k, v in value.items() if k not in ("ms", "search_id")}
-    return [_timeless(each) for each in value] if isinstance(value, list) else value

@@ -1,8 +1,10 @@
 """POST /v1/search and its siblings: what comes back is what SQL and the command line give."""
 
 import json
+import re
 import uuid
 from collections.abc import Callable
+from time import sleep
 from typing import Any
 
 import httpx
@@ -11,6 +13,7 @@ from jsonschema import Draft202012Validator
 
 from pgblend.cli.doors.operations import ENDPOINTS
 from support.database import vector_of
+from support.serve_process import told
 
 Post = Callable[..., Any]
 BODIES: dict[str, dict[str, Any]] = {
@@ -40,6 +43,26 @@ def test_a_search_gives_the_rows_of_sql(door: Any, post: Post) -> None:
     assert told == rows
     assert {"lexical", "vector"} <= answer["results"][0]["arms"].keys()
     assert answer["degraded"] == [] == answer["warnings"]
+
+
+def test_the_program_answers_alike_in_the_server_and_here(door: Any, client: httpx.Client) -> None:
+    """The setting holds a second later; what a session ran last says where a search ran."""
+    more = {"query_embedding": json.loads(vector_of("wine")), "options": {"fuzzy": "on"}}
+    bodies = [(path, body | given) for path, body in BODIES.items() for given in ({}, more)]
+    bodies.append(("/v1/search", {"query": "sea", "purpose": "typed", "facts": True}))
+    bodies.append(("/v1/search", {"query": "nowhere", "filter": {"$title": {"prefix": "W"}}}))
+    answers = {}
+    for place in ("inside", "outside"):
+        door.admin.rows("SELECT set_setting('serve_program', %s)", json.dumps(place))
+        sleep(1.2)
+        answers[place] = [told(client, *each) for each in bodies]
+        ended = door.admin.column(
+            "SELECT query FROM pg_stat_activity WHERE application_name = 'pgblend serve'"
+            " ORDER BY query_start"
+        )
+        assert (ended[-1] == "ROLLBACK") == (place == "outside")
+    assert answers["outside"] == answers["inside"]
+    assert any(each.get("results") for each in answers["inside"])
 
 
 @pytest.mark.parametrize(
@@ -258,6 +281,8 @@ def test_health_and_metrics(door: Any, client: httpx.Client) -> None:
     text = client.get("/metrics").text
     assert 'pgblend_serve_requests_total{path="/v1/search",status="200"}' in text
     assert "pgblend_serve_pool_max 2.0" in text
+    (memory,) = re.findall(r"^pgblend_serve_process_resident_memory_bytes (\S+)$", text, re.M)
+    assert float(memory) > 2**24
 
 
 def test_a_click_is_noted_for_the_caller(door: Any, client: httpx.Client) -> None:

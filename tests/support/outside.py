@@ -6,7 +6,8 @@ from typing import Any
 import psycopg
 
 from pgblend.cli.search.calls_outside import SearchArguments, search
-from pgblend.cli.search.outside import Connection, StatementError
+from pgblend.cli.search.connection import Connection
+from pgblend.cli.search.outside import StatementError
 from pgblend.plpy.base.session import UserError
 from pgblend.sql import render
 from pgblend.sql.outside import with_stand_ins

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pgblend.cli.doors.connection_pool import NoShareError, Shares
+from pgblend.cli.doors.shares import NoShareError, Shares
 
 
 def run(work: Coroutine[Any, Any, None]) -> None:

@@ -5,7 +5,7 @@ It knows no transport: who calls, and with which rights, it asks `callers`.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -29,6 +29,7 @@ from pgblend.cli.doors.gate import Admitted
 from pgblend.cli.doors.mcp import tools
 from pgblend.cli.doors.mcp.tools import BY_NAME, TOOLS, Tool
 from pgblend.cli.doors.mcp.writing import DEFAULT_TOKENS, ToolAnswer, WrittenAnswer, quoted, write
+from pgblend.cli.doors.outside_program import OutsideProgram
 from pgblend.cli.doors.problems import Problem, any_problem
 from pgblend.cli.search.asked_models import RowsAsked
 from pgblend.plpy.base.nearest import nearest_told
@@ -222,8 +223,10 @@ _WAIT_SECONDS = 5.0
 class OwnDoor(Door):
     """A door for one caller, who has the role of the connection and these scopes."""
 
-    def __init__(self, pool: ConnectionPool, scopes: Collection[str]) -> None:
-        super().__init__(pool)
+    def __init__(
+        self, pool: ConnectionPool, program: OutsideProgram, scopes: Collection[str]
+    ) -> None:
+        super().__init__(pool, program)
         self._scopes = scopes
 
     async def run(self, caller: Caller, *queries: RowsAsked) -> list[Rows]:
@@ -232,21 +235,25 @@ class OwnDoor(Door):
             detail = f"this server was started for {', '.join(self._scopes)}, not {caller.scope}"
             hint = f"start it with --scope {caller.scope}, too, if the user wants that"
             raise Problem(403, "missing-scope", detail, hint=hint)
-        results, warnings = await self.pool.run_as_login(queries)
-        caller.warnings += [w for w in warnings if w not in caller.warnings]
-        return results
+        return await super().run(caller, *queries)
+
+    async def _ask_database(
+        self, caller: Caller, queries: Sequence[RowsAsked]
+    ) -> tuple[list[Rows], list[str]]:
+        return await self.pool.run_as_login(queries)
 
 
-def serve_stdio(database_url: str, scopes: Collection[str]) -> None:
-    """Serve until standard input ends."""
-    asyncio.run(_serve(database_url, scopes))
+def serve_stdio(url: str, database_url: str, scopes: Collection[str]) -> None:
+    """Serve until standard input ends; over `url` the program is answered (answering_url)."""
+    asyncio.run(_serve(url, database_url, scopes))
 
 
-async def _serve(database_url: str, scopes: Collection[str]) -> None:
-    door = OwnDoor(ConnectionPool(database_url, _CONNECTIONS, _WAIT_SECONDS), scopes)
+async def _serve(url: str, database_url: str, scopes: Collection[str]) -> None:
+    pool = ConnectionPool(url, _CONNECTIONS, _WAIT_SECONDS)
+    door = OwnDoor(pool, pool.program(database_url), scopes)
     rights = Rights("", frozenset(scopes))
     server = create_server(door, lambda _: rights)
-    await door.pool.open()
+    await door.open()
     try:
         async with stdio_server() as (incoming, outgoing):
             await server.run(incoming, outgoing, server.create_initialization_options())

@@ -9,11 +9,11 @@ from typing import Any, LiteralString
 from psycopg.sql import SQL, Literal
 
 from pgblend.cli.doors.wire import messages as wire
-from pgblend.cli.doors.wire.foreseen import Asked, Foreseen
 from pgblend.cli.doors.wire.prepared import Prepared, read_rows, requests_of
 from pgblend.cli.doors.wire.session import ServerError, Session
 from pgblend.cli.doors.wire.telling import NEEDS_ANSWER, Told, telling
-from pgblend.cli.search.outside import SETTINGS, Outside, StatementError, Typed, settings_of
+from pgblend.cli.search.foreseen import Asked, ForeseeingDatabase
+from pgblend.cli.search.outside import SETTINGS, UNTOUCHED, StatementError, settings_of
 from pgblend.plpy.base.session import Rows, UserError
 
 _BEGUN: LiteralString = "SAVEPOINT pgblend_begun"
@@ -22,14 +22,6 @@ _BEFORE = "SELECT " + ", ".join(
     f"pg_catalog.current_setting('{name}', true) AS \"{name}\""
     for name in (*SETTINGS, "search_path", "role")
 )
-# Code of others that the client called could prepare something else under a name of the door's,
-# which would run as the client. SQL alone can tell it: what the protocol prepared is not from_sql.
-_UNTOUCHED = """
-    SELECT (pg_catalog.concat('somebody prepared in SQL what the door named ', p.name))
-        ::pg_catalog.int4
-    FROM pg_catalog.pg_prepared_statement() AS p
-    WHERE p.from_sql AND pg_catalog.starts_with(p.name, 'pgblend_');
-"""
 _MOST_ROUNDS = 10  # of answers that need others
 
 
@@ -41,12 +33,14 @@ class NotAllowedError(Exception):
         super().__init__(str(self.problem))
 
 
-class SessionDatabase(Outside):
+class SessionDatabase(ForeseeingDatabase):
     """Statements of the program in a client's session, as the client.
 
     What they call may be stand-ins again, whose answers are made by `answer` and told. `stays`:
     no pooler is behind that may give each transaction to another session.
     """
+
+    Failed = ServerError
 
     def __init__(
         self,
@@ -59,7 +53,6 @@ class SessionDatabase(Outside):
         self._writes = False
         self._path = ""  # the search_path that the program expects, once it is known
         self._prepared = Prepared(stays)
-        self.foreseen = Foreseen()
         super().__init__()
 
     @contextmanager
@@ -74,7 +67,7 @@ class SessionDatabase(Outside):
             self._session.post(_settings_text((*settings.items(), ("search_path", self._path))))
         else:
             try:
-                text = f"{_UNTOUCHED}{settings_of(settings).as_string()}; {_BEGUN}"
+                text = f"{UNTOUCHED}; {settings_of(settings).as_string()}; {_BEGUN}"
                 found = self._session.ask(text)
             except ServerError as error:
                 raise NotAllowedError(error) from None
@@ -88,48 +81,24 @@ class SessionDatabase(Outside):
             )
             self._session.ask(SQL("SELECT {}").format(SQL(", ").join([*given])).as_string())
 
-    def _rows(self, statement: str, given: list[Typed]) -> Rows:
-        asked = Asked(statement, tuple(given))
-        if (known := self.foreseen.take(asked)) is not None:
-            return known
-        if along := self.foreseen.along(asked):
-            try:
-                found, *ahead = self._exchange([asked, *along])
-            except ServerError:
-                self._go_back()
-            else:
-                self.foreseen.ran(asked)
-                for one, rows in zip(along, ahead, strict=True):
-                    self.foreseen.came(one, rows)
-                return found
-        return self._asked_alone(asked)
-
     def _asked_alone(self, asked: Asked) -> Rows:
         for _ in range(_MOST_ROUNDS):
-            settings: list[Asked] = []
-            if self.foreseen.is_astray:
-                if self.foreseen.has_set:
-                    self._go_back()
-                settings = self.foreseen.settings()
             try:
-                *_, found = self._exchange([*settings, asked])
+                found = super()._asked_alone(asked)
             except ServerError as error:
                 fields = error.fields
             else:
-                self.foreseen.ran(asked)
                 if self._writes:
                     self._session.post(f"RELEASE {_BEGUN}; {_BEGUN}")
                     self.foreseen.gone_back(kept=True)
                 return found
-            self._go_back()
             is_told = fields.get("C") == NEEDS_ANSWER and self._learns(asked)
             if not (is_told or self._prepared.forgets(fields)):
                 break
         raise _statement_error(fields)
 
-    def _go_back(self) -> None:
+    def _post_rollback(self) -> None:
         self._session.post(_AS_BEGUN)
-        self.foreseen.gone_back()
 
     def _exchange(self, asked: Sequence[Asked]) -> list[Rows]:
         """Send statements at once and return their rows."""
@@ -156,7 +125,7 @@ class SessionDatabase(Outside):
 
 @lru_cache
 def _settings_text(settings: tuple[tuple[str, str], ...]) -> str:
-    return _UNTOUCHED + settings_of(dict(settings), _BEGUN).as_string()
+    return f"{UNTOUCHED}; {settings_of(dict(settings), _BEGUN).as_string()}"
 
 
 def _statement_error(fields: dict[str, str]) -> StatementError:

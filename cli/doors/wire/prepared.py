@@ -6,32 +6,21 @@ from itertools import count, repeat
 from secrets import token_hex
 from typing import Any, NamedTuple
 
-import psycopg
-from psycopg.adapt import AdaptersMap, Transformer
+from psycopg.adapt import Transformer
 from psycopg.pq import Format
 
 from pgblend.cli.doors.wire import messages as wire
-from pgblend.cli.doors.wire.foreseen import Asked
 from pgblend.cli.doors.wire.session import ServerError, Session
-from pgblend.cli.search.outside import adapt_values
+from pgblend.cli.search.foreseen import Asked
+from pgblend.cli.search.outside import LOST_NAMES, ValuesContext
 from pgblend.plpy.base.session import MOST_PLANS, Rows
 
 _NONE = struct.pack("!i", -1)
-# The client dropped all, or a table is not as it was.
-_LOST = frozenset(("26000", "0A000"))
 
 _Columns = Sequence[tuple[str, Callable[[Any], Any]]]
 
 
-class _Context:
-    """What psycopg's Transformer asks of a connection."""
-
-    adapters = AdaptersMap(psycopg.adapters)
-    connection = None
-
-
-adapt_values(_Context.adapters)
-_VALUES = Transformer(_Context())
+_VALUES = Transformer(ValuesContext())
 
 
 class _Named(NamedTuple):
@@ -75,7 +64,7 @@ class Prepared:
 
     def forgets(self, fields: dict[str, str]) -> bool:
         """Whether an error says that something is no longer prepared: then it is anew."""
-        if not self._known or fields.get("C") not in _LOST:
+        if not self._known or fields.get("C") not in LOST_NAMES:
             return False
         self._stale += [one.name for one in self._known.values()]
         self._known.clear()

@@ -14,15 +14,13 @@ from functools import cache
 from textwrap import indent
 from typing import Any
 
-import platformdirs
-
 from pgblend.cli.base.revision import HOW_TO_MATCH, OTHER_PROGRAM
 from pgblend.cli.doors.wire import messages as wire
 from pgblend.cli.doors.wire.database import NotAllowedError, Plpy, SessionDatabase
 from pgblend.cli.doors.wire.prepared import read_rows
 from pgblend.cli.doors.wire.session import GoneError, Session
 from pgblend.cli.doors.wire.telling import Told
-from pgblend.cli.search.outside import StatementError, literal
+from pgblend.cli.search.outside import StatementError, literal, report_search
 from pgblend.plpy.base.session import UserError, keep_value
 from pgblend.plpy.graph.link_rows import checked_links
 from pgblend.plpy.graph.link_targets import link_target
@@ -239,23 +237,9 @@ def _posted(db: SessionDatabase, request: str) -> list[Any]:
     return [json.dumps(NO_GATEWAY if call is None else call.answer())]
 
 
-_ASKED_BY = """
-    SELECT pgblend._asking_role() AS role, blend.get_setting('log_queries') #>> '{}' AS queries,
-        blend.get_setting('log_address') #>> '{}' AS address
-"""
-
-
 def _reported(db: SessionDatabase, report: str) -> list[Any]:
     """Have this process send a search's report to the setting log_address; it never fails."""
-    try:
-        (by,) = db.run(_ASKED_BY, [])
-    except StatementError as error:
-        _log.warning("a search is not in the log: %s", error)
-        return [None]
-    if by["address"]:
-        folder = str(platformdirs.user_state_path("pgblend"))
-        given = report, by["role"], by["queries"], by["address"], folder
-        _function("pgblend._send_report")(db, Plpy(db), db.session, {}, *given)
+    report_search(db, report)
     return [None]
 
 

@@ -4,15 +4,16 @@ What did not depend on answers is sent ahead, in the order of the last call. The
 answer only for the very statement and values that it asks, so a wrong guess costs time alone.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, MutableMapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from pgblend.cli.search.outside import Typed
-from pgblend.plpy.base.session import Rows
+from pgblend.cli.search.outside import Outside, Typed
+from pgblend.plpy.base.session import Rows, keep_value
 from pgblend.plpy.search.plan import READ_STATE
 
 _MOST = 50  # statements of a call
+_MOST_KEPT = 200  # courses
 _SETTING = "SELECT set_config("
 # It bounds what follows by the time that is left: what is sent ahead ends before it.
 _LIMIT = "SELECT set_config('statement_timeout'"
@@ -162,7 +163,8 @@ class Foreseen:
         before = self._courses.get(self._name)
         known = set(before.asked) if before else set()
         sure = tuple(one for one in asked if one in known)
-        self._courses[self._name] = _Course(self._arguments, tuple(asked), sure)
+        course = _Course(self._arguments, tuple(asked), sure)
+        keep_value(self._courses, self._name, course, _MOST_KEPT)
 
     def _pattern(self, asked: Asked) -> _Pattern:
         places: dict[str, int] = {}
@@ -180,3 +182,55 @@ class Foreseen:
                 given.append(value)
         given += [Typed(None, one.oid) for one in asked.given[len(given) :]]
         return _Pattern(asked.statement, tuple(given))
+
+
+class ForeseeingDatabase(Outside):
+    """A Database whose statements travel together, all within one savepoint."""
+
+    Failed: type[Exception]  # what `_exchange` raises for a statement that failed
+
+    def __init__(self, session: MutableMapping[str, Any] | None = None) -> None:
+        self.foreseen = Foreseen()
+        super().__init__(session)
+
+    def _rows(self, statement: str, given: list[Typed]) -> Rows:
+        asked = Asked(statement, tuple(given))
+        if (known := self.foreseen.take(asked)) is not None:
+            return known
+        if along := self.foreseen.along(asked):
+            try:
+                found, *ahead = self._exchange([asked, *along])
+            except self.Failed:
+                self._go_back()
+            else:
+                self.foreseen.ran(asked)
+                for one, rows in zip(along, ahead, strict=True):
+                    self.foreseen.came(one, rows)
+                return found
+        return self._asked_alone(asked)
+
+    def _asked_alone(self, asked: Asked) -> Rows:
+        settings: list[Asked] = []
+        if self.foreseen.is_astray:
+            if self.foreseen.has_set:
+                self._go_back()
+            settings = self.foreseen.settings()
+        try:
+            *_, found = self._exchange([*settings, asked])
+        except self.Failed:
+            self._go_back()
+            raise
+        self.foreseen.ran(asked)
+        return found
+
+    def _go_back(self) -> None:
+        self._post_rollback()
+        self.foreseen.gone_back()
+
+    def _exchange(self, asked: Sequence[Asked]) -> list[Rows]:
+        """Send statements at once and return their rows."""
+        raise NotImplementedError
+
+    def _post_rollback(self) -> None:
+        """Have the server go back to the savepoint before the next statements."""
+        raise NotImplementedError
