@@ -131,8 +131,8 @@ _WHOLE = frozenset(("_chunk_index", "_has_numpy", "_insert_links", "_resolve_lin
 # Patterns of the program as PostgreSQL takes them. Of units Python finds km before km/h.
 _PATTERNS = {
     **{name: getattr(forms, name) for name in (
-        *("APART", "COMMA", "COMMAND", "CONTROL", "CUTS", "IGNORABLE", "INNER", "JOINED_BY_AND"),
-        *("OF_WORD", "PART", "PICTURE", "SPACED", "UNIT"),
+        *("APART", "COMMA", "COMMAND", "CONTROL", "CUTS", "DAY", "IGNORABLE", "INNER"),
+        *("JOINED_BY_AND", "MOMENT", "OF_WORD", "PART", "PICTURE", "SPACED", "UNIT"),
     )},
     **{name: getattr(words, name) for name in ("OTHER_WORD", "RUN", "SYLLABLE")},
     **{f"LETTERS_{code}": letters for code, letters in words.LETTERS.items()},

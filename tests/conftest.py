@@ -65,8 +65,13 @@ LIBRARIES = {
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the options with which tests write their golden files, and print the table of faults."""
+    """Add the options with which tests write golden files, print faults, take other databases."""
     parser.addoption("--update-golden", action="store_true", help="write tests/golden anew")
+    parser.addoption(
+        "--managed",
+        action="store_true",
+        help="databases of an owner who is no superuser, with their program outside the server",
+    )
     parser.addoption("--fault-table", action="store_true", help="print faults and outcomes")
 
 
@@ -95,12 +100,13 @@ def pytest_collection_finish() -> None:
 
 @dataclass(frozen=True)
 class Server:
-    """Where the tests' PostgreSQL listens, and its superuser."""
+    """Where the tests' PostgreSQL listens, its superuser, and who owns databases in his place."""
 
     host: str
     port: int
     user: str
     password: str | None
+    owner: str | None = None
 
     def url(self, database: str = "postgres", **more: str) -> str:
         """Return the conninfo of a database, as the superuser unless `user` is given."""
@@ -114,7 +120,10 @@ class Server:
 
     @contextmanager
     def database(self, name: str, template: str | None = None) -> Iterator[str]:
-        """Make a database, empty or as a copy of another; yields its URL, drops it at the end."""
+        """Make a database, empty or as a copy of another; yields its URL, drops it at the end.
+
+        The URL is the superuser's, or the owner's where there is one, who finds pgvector made.
+        """
         with Janitor(self.admin, name, template):
             if template:  # a copy does not inherit the database's settings
                 self.admin.execute(
@@ -122,7 +131,18 @@ class Server:
                         sql.Identifier(name)
                     )
                 )
-            yield self.url(name)
+            yield self._given_to_owner(name, template) if self.owner else self.url(name)
+
+    def _given_to_owner(self, name: str, template: str | None) -> str:
+        """Give a database to the owner; return its URL."""
+        owner = sql.Identifier(str(self.owner))
+        self.admin.execute(
+            sql.SQL("ALTER DATABASE {} OWNER TO {}").format(sql.Identifier(name), owner)
+        )
+        if not template:
+            with psycopg.connect(self.url(name), autocommit=True) as admin:
+                admin.execute("CREATE EXTENSION vector")
+        return self.url(name, user=str(self.owner), password="secret")
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -157,8 +177,9 @@ def processes_of_other_folders(request: pytest.FixtureRequest) -> Iterator[None]
 
 
 @pytest.fixture(scope="session")
-def server() -> Iterator[Server]:
+def server(pytestconfig: pytest.Config) -> Iterator[Server]:
     """The server of PGBLEND_TEST_SERVER (a superuser's URL), else a throwaway one."""
+    owner = "pgblend_test_owner" if pytestconfig.option.managed else None
     given = os.environ.get("PGBLEND_TEST_SERVER")
     with ExitStack() as stack:
         if given:
@@ -168,10 +189,14 @@ def server() -> Iterator[Server]:
                 port=int(parts.get("port") or 5432),
                 user=str(parts.get("user", "postgres")),
                 password=parts.get("password"),  # type: ignore[arg-type]
+                owner=owner,
             )
         else:
-            found = Server(**stack.enter_context(throwaway_server()))
+            found = Server(**stack.enter_context(throwaway_server()), owner=owner)
         stack.enter_context(found.admin)
+        if owner:
+            made = sql.SQL("CREATE ROLE {} LOGIN CREATEROLE PASSWORD 'secret'")
+            found.admin.execute(made.format(sql.Identifier(owner)))
         yield found
 
 
@@ -180,7 +205,7 @@ def template(server: Server) -> Iterator[str]:
     """A database at the newest revision, to clone from, whose searches may take their time."""
     name = f"pgblend_template_{os.getpid()}"
     with server.database(name) as url:
-        runner.upgrade(url)
+        runner.upgrade(url, managed=bool(server.owner))
         with connect(url) as admin:
             admin.execute("SELECT blend.set_setting('timeouts_ms', %s)", [Jsonb(PATIENT)])
             admin.execute("DELETE FROM pgblend_data.setting_history")  # as good as never set

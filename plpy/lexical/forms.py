@@ -143,8 +143,8 @@ LAST_SIGMA = r"[\u03a3\u03c3](?<=\w.)(?!\w)"
 # Within a name or where no space follows a sentence, but not in 3.14, e.g. and U.S.A.
 INNER_DOT = r"\.(?<=\w\.)(?=\w)(?!(?<=\d\.)\d)(?!(?<=\b\w\.)\w\b)"
 # 2024-05-01T03:00Z is a day and a time.
-_DAY = r"\d{4}-\d\d-\d\d"
-_MOMENT = r"T(?<=\d{4}-\d\d-\d\dT)(\d\d:\d\d[\d:.]*)(?:Z\b)?"
+DAY = r"\d{4}-\d\d-\d\d"
+MOMENT = r"T(?<=\d{4}-\d\d-\d\dT)(\d\d:\d\d[\d:.]*)(?:Z(?!\w))?"
 # v2.10 is 2.10; what is written as it stands is an identifier beside that.
 VERSION_SIGN = r"[vV](?<![^\W_].)(?=[0-9]+\.[0-9])"
 SMALL, CAPITAL = "[a-zß-öø-ÿα-ώа-џ]", "[A-ZÀ-ÖØ-Þ\u0130Α-ΫЀ-Я]"
@@ -404,7 +404,7 @@ def word_form(text: str, config: str = "") -> str:
 def with_inner_blanks(text: str) -> str:
     """Return a text, as long, with blanks for dots and letters that part words and moments."""
     if "T" in text:
-        text = re.sub(_MOMENT, lambda one: f" {one[1]}".ljust(len(one[0])), text)
+        text = re.sub(MOMENT, lambda one: f" {one[1]}".ljust(len(one[0])), text)
     return re.sub(INNER_DOT, " ", text)
 
 
@@ -497,7 +497,7 @@ def names_in(token: str, with_parts: bool) -> tuple[str, ...]:
     if with_parts:
         parts = re.split(r"[./\\:@#]+", bare) + re.split(r"[/\\]", bare)[-1:]
         names += [part for part in parts if is_identifier(part)]
-        names += re.findall(rf"^{_DAY}(?=T\d)", bare)
+        names += re.findall(rf"^{DAY}(?=T\d)", bare)
         names += re.findall(r"^[A-Za-z]{1,2}(?:\+\+|#)(?=[0-9])", bare)  # C++17
     return tuple(map(small, names))
 
