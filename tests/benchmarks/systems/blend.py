@@ -9,6 +9,7 @@ from corpora import Corpus, Document, Question
 from sqlalchemy.exc import DBAPIError
 
 from pgblend.cli.base.database import Connection, connect
+from pgblend.cli.base.errors import UserError
 from pgblend.cli.documents.batch import Batch
 from pgblend.cli.documents.document_writer import store
 from pgblend.cli.documents.payload import chunk_row, document_row
@@ -122,10 +123,10 @@ class BlendWords(Blend):
 
 
 def up_to_date(url: str) -> bool:
-    """Put the working tree's routines into a database; False where its tables are older."""
+    """Put the working tree's routines into a database; False where it has other tables."""
     try:
         runner.apply(url)
-    except DBAPIError:
+    except (DBAPIError, UserError):
         return False
     return True
 
