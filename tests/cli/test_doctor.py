@@ -282,7 +282,6 @@ BROKEN_INDEXES = {
 }
 
 
-@pytest.mark.extended
 @pytest.mark.usefixtures("library")
 @pytest.mark.parametrize(
     "case", sampled({name: (case,) for name, case in BROKEN_INDEXES.items()}, 2)

@@ -52,7 +52,6 @@ def zip_of(**files):
     return stream.getvalue()
 
 
-@pytest.mark.extended
 @pytest.mark.fault("zip bombs and their like", "one line each; the rest is ingested")
 def test_home_made_bombs(run, connection, tmp_path):
     laughs = "".join(f'<!ENTITY a{n + 1} "{f"&a{n};" * 10}">' for n in range(9))
@@ -235,7 +234,6 @@ def test_no_parser_outlives_its_run(database_url, connection, corpus):
     assert not psutil.wait_procs(children, timeout=30)[1]
 
 
-@pytest.mark.extended
 @pytest.mark.fault("hostile files", "one line each; the rest is ingested")
 def test_every_hostile_file_gets_one_line(run, connection, shared_data):
     folder = shared_data / "docs" / "hostile"

@@ -35,7 +35,6 @@ def test_one_writer_writes_one_batch_and_none_where_nothing_changed(sessions):
     assert sessions() == 1
 
 
-@pytest.mark.extended
 def test_one_writer_embeds_one_batch(sessions, gateway_connection, model_provider):
     gateway_connection.execute(
         "SELECT create_embedding_space('s', %s, 384, probe => false)", [model_provider.model]

@@ -52,7 +52,6 @@ def test_what_programs_leave_beside_files_is_passed_over(ingest, connection, tmp
     assert (code, report["documents"]["skipped"]) == (0, len(LEFTOVERS))
 
 
-@pytest.mark.extended
 def test_a_second_folder_with_the_same_names_is_refused_as_in_one_run(ingest, connection, tmp_path):
     one, two = tmp_path / "one", tmp_path / "two"
     for folder in (one, two):

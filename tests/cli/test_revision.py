@@ -98,7 +98,6 @@ def unknown(module_connection: psycopg.Connection) -> Database:
     return db
 
 
-@pytest.mark.extended
 @pytest.mark.parametrize("revision", sampled(["0000", "0010", "0011", NEWER], 3))
 def test_a_revision_that_was_never_released_is_told_so_and_left_alone(
     unknown: Database, pgblend_on: Pgblend, revision: str

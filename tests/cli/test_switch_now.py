@@ -67,7 +67,6 @@ def test_searches_use_the_next_space_while_it_is_filled(pgblend: Pgblend, spaces
     assert ok(pgblend("space", "switch", "two", "--now")).stderr == "searches use two\n"
 
 
-@pytest.mark.extended
 def test_a_space_with_all_vectors_needs_no_matrix(pgblend: Pgblend, spaces: Database) -> None:
     switched = ok(pgblend("space", "switch", "two", "--now")).stderr
     assert switched.endswith("searches use two instead of one\n")

@@ -61,7 +61,6 @@ def test_attach_tells_the_rows_of_a_small_table(pgblend, articles):
     assert "looked at 200 rows, and all are in" in result.stderr
 
 
-@pytest.mark.extended
 def test_attach_takes_vectors_over_and_tells_what_came_of_them(pgblend, parse_valid, articles):
     articles.execute("ALTER TABLE articles ADD COLUMN embedding vector(3)")
     articles.execute("UPDATE articles SET embedding = ARRAY[id, 1, 0]::real[]::vector WHERE id > 1")

@@ -146,7 +146,6 @@ def test_nobody_goes_to_shards_as_everybody(two_shards: Scale) -> None:
     assert mapped
 
 
-@pytest.mark.extended
 @pytest.mark.parametrize(
     ("given", "said"),
     [

@@ -49,7 +49,6 @@ CALLED: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.extended
 def test_a_token_holds_its_groups(door: Any) -> None:
     """And no other does, after it on the same connections neither; commands name the readers."""
     admin, role = door.admin, door.roles["open"]
