@@ -12,6 +12,7 @@ from pgblend.cli.search.outside import Outside, Typed
 from pgblend.plpy.base.session import Rows, keep_value
 from pgblend.plpy.search.plan import READ_STATE
 
+_STATES = set(READ_STATE.values())
 _MOST = 50  # statements of a call
 _MOST_KEPT = 200  # courses
 _SETTING = "SELECT set_config("
@@ -33,7 +34,7 @@ class Asked(NamedTuple):
     @property
     def key(self) -> tuple[str, tuple[Typed, ...]]:
         """What has equal answers: the last value of READ_STATE is a name drawn at random."""
-        is_state = self.statement in READ_STATE
+        is_state = self.statement in _STATES
         return self.statement, self.given[:-1] if is_state else self.given
 
 

@@ -24,6 +24,7 @@ from pgblend.plpy.lexical.forms import (
     grouped_digits,
     humps,
     inner_parts,
+    is_dotless,
     is_own_form,
     kinds_of,
     normal,
@@ -134,10 +135,12 @@ def placed_form(text: str, config: str) -> Form:
     if unicode_form(form.text) != form.text:
         form = _unicode_form(form)
     form = form._replace(text=with_inner_blanks(form.text))
-    if re.search(VERSION_SIGN, form.text):
-        form = form.changed(VERSION_SIGN, _nothing)
-    form = form.spelt(grouped(form.text, config))
-    form = form.spelt(with_units(form.text)).with_parts()
+    if b"0" in kinds_of(form.text):
+        if re.search(VERSION_SIGN, form.text):
+            form = form.changed(VERSION_SIGN, _nothing)
+        form = form.spelt(grouped(form.text, config))
+        form = form.spelt(with_units(form.text))
+    form = form.with_parts()
     return form._replace(text=small_form(form.text, config))
 
 
@@ -171,15 +174,25 @@ class PlacedPage:
 
     What may not be its own form, which is little, is brought into its form as one text. Words with
     parts and numbers that have nothing of what is looked for, if that is told, are left as they
-    are; so are dots, which are blanks in the page as it stands as well.
+    are; so are dots, which are blanks in the page as it stands as well. Where no order counts
+    (`parts_apart`), `parts` has where parts of words stand that have no other form.
     """
 
-    def __init__(self, page: str, config: str, looked_for: LookedFor | None = None) -> None:
+    def __init__(
+        self,
+        page: str,
+        config: str,
+        looked_for: LookedFor | None = None,
+        parts_apart: bool = False,
+    ) -> None:
         self.text = page
+        self.parts: list[tuple[int, int]] = []
         self.starts: list[int] = []  # of what is as on the page and of changed pieces, in turn
         self.shifts: list[int] = []  # from there to the page, of pieces to their form
         self.moves: list[int] = []  # of each piece from where its form stands to the page
         pieces = changed_pieces(page, config, looked_for)
+        if parts_apart and looked_for is not None and not is_dotless(config):
+            pieces = [one for one in pieces if not self._takes_parts(page, *one)]
         if not pieces:
             return
         self.form = placed_form("\n".join([page[begin:end] for begin, end in pieces]), config)
@@ -198,6 +211,15 @@ class PlacedPage:
         self.text = "".join([*parts, page[last:]])
         self.starts += at, len(self.text)
         self.shifts.append(last - at)
+
+    def _takes_parts(self, page: str, begin: int, end: int) -> bool:
+        """Note the parts of a piece's words; tell whether its form has nothing else new."""
+        piece = page[begin:end]
+        if not piece.isascii() or re.search("[0-9]", piece):
+            return False
+        for _, _, found in humps(piece):
+            self.parts += ((begin + one, begin + other) for one, other in found)
+        return True
 
     def in_page(self, hits: Sequence[Hit]) -> Sequence[Hit]:
         """Return where hits in the form stand on the page, in order."""

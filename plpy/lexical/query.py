@@ -39,7 +39,7 @@ class Token(NamedTuple):
     excluded: bool = False
 
 
-@lru_cache(maxsize=10)  # a search asks it several times
+@lru_cache(maxsize=10)
 def has_operators(query: str) -> bool:
     """Tell whether a query may have phrases, exclusions or alternatives."""
     return bool(re.search(_OPERATORS, plain_quotes(query)))
@@ -188,24 +188,25 @@ class Parsed(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """A query, the words of it that rank, and its alternatives (query_groups)."""
+    """A query, the words of it that rank, and its alternatives (query_groups).
+
+    `text` has the words without the ends of I'm and don't.
+    """
 
     query: str
     words: str
+    text: str
     groups: Sequence[dict[str, list[str]]]
 
-    @property
-    def text(self) -> str:
-        """Return the words without the ends of I'm and don't."""
-        return re.sub(_ENDS, r"\1", self.words)
 
-
+@lru_cache(maxsize=10)  # a search asks it several times
 def asked_of(query: str) -> Asked:
     """Return what a query asks for, before any language is known."""
-    if not has_operators(query):
-        return Asked(query, query, [])
-    parts = query_groups(query)
-    return Asked(query, parts["words"], parts["groups"])
+    words, groups = query, []
+    if has_operators(query):
+        parts = query_groups(query)
+        words, groups = parts["words"], parts["groups"]
+    return Asked(query, words, re.sub(_ENDS, r"\1", words), groups)
 
 
 def parse_query(db: Database, query: str, config: str, stop_words: Sequence[str]) -> Parsed:

@@ -59,14 +59,14 @@ Places = Mapping[str, Sequence[int]]
 """Words and where each begins; nowhere is where that is not known."""
 
 
-def words_like(page: str, vocabulary: Vocabulary, lexemes: Iterable[str]) -> Places:
-    """Return the words of a spaced page that may have one of some lexemes."""
+def words_like(page: str, vocabulary: Vocabulary, beginnings: Iterable[str]) -> Places:
+    """Return the words of a spaced page that may have a lexeme with one of some beginnings."""
     if not vocabulary.keeps_ascii:
         return dict.fromkeys(page.split(), ())
     words: dict[str, list[int]] = {}
     find = folded(page).find
     last = "\0"
-    for beginning in sorted(set(map(beginning_of, lexemes))):
+    for beginning in sorted(set(beginnings)):
         if beginning.startswith(last):  # these are found
             continue
         last = beginning
@@ -82,13 +82,23 @@ def words_like(page: str, vocabulary: Vocabulary, lexemes: Iterable[str]) -> Pla
     return words
 
 
-def looked_for(page: str, lexemes: Iterable[str], vocabulary: Vocabulary) -> LookedFor | None:
-    """Return what changed words of a page have to have; None where that cannot be told."""
+def looked_for(
+    page: str, beginnings: Mapping[str, str], vocabulary: Vocabulary
+) -> LookedFor | None:
+    """Return what changed words of a page have to have; None where that cannot be told.
+
+    `beginnings` are those of the lexemes.
+    """
     if not (vocabulary.keeps_ascii if page.isascii() else vocabulary.keeps_all):
         return None
-    numbers = {one: max(re.findall(r"\d+", one), key=len, default="") for one in lexemes}
-    words = [one for one in lexemes if not numbers[one]]
-    return LookedFor(set(map(beginning_of, words)), {one for one in numbers.values() if one})
+    words, numbers = set(), set()
+    for lexeme, beginning in beginnings.items():
+        digits = () if lexeme.isalpha() else re.findall(r"\d+", lexeme)
+        if digits:
+            numbers.add(max(digits, key=len))
+        else:
+            words.add(beginning)
+    return LookedFor(words, numbers)
 
 
 def read_query(query: str, config: str) -> tuple[str, list[list[str]]]:
@@ -156,6 +166,13 @@ class Marker:
             places = re.finditer(rf"(?i){edge}{pattern}{edge}", text)
             hits += [(*place.span(), number) for place in places]
         return sorted(set(hits))
+
+    def part_hits(self, parts: Mapping[tuple[int, int], str]) -> Iterator[Hit]:
+        """Give the parts of words, by where they stand, that match."""
+        for (begin, end), word in parts.items():
+            number = self._number(word)
+            if number is not None:
+                yield begin, end, number
 
     def _pair_hits(self, text: str) -> list[Hit]:
         """Return where wanted pairs of syllables stand, and single ones."""
@@ -348,14 +365,21 @@ def _snippets(
     meaning = sought.meaning or read_meaning(db, config_name, words)
     if lexemes := dict.fromkeys([*meaning.lexemes, *sought.corrections]):
         vocabulary = open_vocabulary(db, config_name, meaning.version)
-        form = PlacedPage(page, config_name, looked_for(page, lexemes, vocabulary))
+        beginnings = {lexeme: beginning_of(lexeme) for lexeme in lexemes}
+        begins = tuple(beginnings.values())
+        wanted = looked_for(page, beginnings, vocabulary)
+        form = PlacedPage(page, config_name, wanted, parts_apart=not phrases)
         spaced = spaced_page(form.text)
-        found = words_like(spaced, vocabulary, lexemes)
-        look_up(db, config_name, vocabulary, set(found).union(*phrases))
+        found = words_like(spaced, vocabulary, begins)
+        parts = {place: spaced_words(page[slice(*place)]) for place in form.parts}
+        parts = {at: word for at, word in parts.items() if folded(word).startswith(begins)}
+        look_up(db, config_name, vocabulary, {*found, *parts.values()}.union(*phrases))
         marker = Marker(lexemes, phrases, vocabulary)
         of_form = marker.hits(form.text, spaced, found)
         whole = form.in_page(marker.phrase_hits(form.text, of_form))
         hits = form.in_page(of_form)
+        if parts:
+            hits = sorted({*hits, *marker.part_hits(parts)})
     start = first = 0
     for text in texts:
         end = start + len(text)

@@ -100,9 +100,9 @@ def language_idf(configs: Sequence[str], lexemes: Sequence[str], counts: Counts)
 
 
 _VERSION = VERSION.format(name="w.config_name")
-# $1 the query's words in the form of no language, $4 what of it is asked in the forms of the
-# configurations $5. Of several languages, a word that is a stop word in the query's own is one in
-# all.
+# $1 the query's words in the form of no language, where there are several; $4 what of it is asked
+# in the forms of the configurations $5. Of several languages, a word that is a stop word in the
+# query's own is one in all.
 PARSED = f"""
 WITH used AS MATERIALIZED ({{used}})
 
@@ -202,8 +202,8 @@ def parsed_words(
     if len(known) > _MOST_KNOWN:
         known.clear()
     type_, value = searched
-    words = indexable_text(asked.words, "simple")
     while True:
+        words = indexable_text(asked.words, "simple") if len(known) > 1 else ""
         texts = [indexable_text(asked.text, config) for config in known]
         values = words, value, language, texts, list(known)
         rows = db.run(statement, ["text", type_, "text", "text[]", "text[]"], *values)

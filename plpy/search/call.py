@@ -72,6 +72,8 @@ def with_fallback(query: Query, pool: Pool, store: StorePort, log: Log) -> tuple
     settings, is_by_words = query.settings, query.plan.only_arm == "lexical"
     if not is_by_words or pool.found != 0 or not query.request.result_limit or settings.strict:
         return query, pool
+    query = query.with_spaces(log.db)
+    store.note_spaces(query.state.spaces)
     space = query.state.space(settings.space)
     if space is None or not store.may_stand_in(query.text, query.collection_ids, space):
         return query, pool

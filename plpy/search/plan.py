@@ -62,7 +62,16 @@ SELECT
     EXISTS (
         SELECT FROM pgblend_data.attached_table AS a
         WHERE a.tenant_column IS NOT NULL AND a.collection_id = ANY(s.ids)) AS has_tenants,
-    ARRAY(
+    {of_vectors},
+    CASE WHEN $5 IS NOT NULL THEN set_config('pgblend.last_search', $5, true) END AS noted,
+    current_user::text AS role,
+    row_security_active('pgblend_data.collection'::regclass) AS is_bound
+FROM searched AS s
+CROSS JOIN whole AS w
+CROSS JOIN wanted AS n
+LEFT JOIN pgblend_data.profile AS p ON p.name = n.profile
+"""
+_OF_VECTORS = """ARRAY(
         SELECT json_build_object(
             'name', e.name, 'model', e.model, 'dimensions', e.dimensions, 'is_active', e.active,
             'storage', e.storage, 'vector_type', e.vector_type, 'ef_search', e.ef_search,
@@ -83,15 +92,8 @@ SELECT
             'thresholds', k.thresholds)::text
         FROM pgblend_data.calibration AS k
         WHERE k.collection_id = s.ids[1] AND cardinality(s.ids) = 1
-    ) AS calibrations,
-    CASE WHEN $5 IS NOT NULL THEN set_config('pgblend.last_search', $5, true) END AS noted,
-    current_user::text AS role,
-    row_security_active('pgblend_data.collection'::regclass) AS is_bound
-FROM searched AS s
-CROSS JOIN whole AS w
-CROSS JOIN wanted AS n
-LEFT JOIN pgblend_data.profile AS p ON p.name = n.profile
-"""
+    ) AS calibrations"""
+_NO_VECTORS = "'{}'::text[] AS spaces, '{}'::text[] AS calibrations"
 # Whom row security binds proves first what may be read (90_row_security.sql). Others do without:
 # a proof that is not made costs a third of the statement all the same.
 _PROOF = """proved AS MATERIALIZED (
@@ -100,15 +102,18 @@ _PROOF = """proved AS MATERIALIZED (
 ),
 
 """
-READ_STATE = (
-    _STATE.format(proof="", after_proof="", is_proved="true"),
-    _STATE.format(
-        proof=_PROOF,
-        after_proof="proved AS v\n    CROSS JOIN LATERAL ",
-        is_proved="v.proof IS NOT NULL",
-    ),
-)
-"""By whether the caller is bound by row security."""
+_UNPROVED = {"proof": "", "after_proof": "", "is_proved": "true"}
+_PROVED = {
+    "proof": _PROOF,
+    "after_proof": "proved AS v\n    CROSS JOIN LATERAL ",
+    "is_proved": "v.proof IS NOT NULL",
+}
+READ_STATE = {
+    (binds, has_vectors): _STATE.format(**proof, of_vectors=of_vectors)
+    for binds, proof in ((False, _UNPROVED), (True, _PROVED))
+    for has_vectors, of_vectors in ((False, _NO_VECTORS), (True, _OF_VECTORS))
+}
+"""By whether row security binds the caller, and whether vectors may be searched."""
 
 _TYPES = ["text[]", "bigint[]", "text", "text", "text"]
 
@@ -159,9 +164,11 @@ def read_state(
     collections: Sequence[str | None] | None,
     collection_ids: Sequence[int] | None = None,
     last_search: str | None = None,
+    has_vectors: bool = True,
 ) -> State:
     """Return what is set for a search of some collections; `last_search` names it (last_search).
 
+    Of a search by words alone, which is one without `has_vectors`, spaces are not read.
     42704 for a collection that is not there or that the caller may not read (the two cannot be told
     apart), 22023 for an unknown profile.
     """
@@ -169,10 +176,10 @@ def read_state(
     named = collections and [name and unicodedata.normalize("NFC", name) for name in collections]
     values = named, collection_ids, profile, default, last_search
     kept = db.kept("row_security")
-    row = db.run(READ_STATE[kept.get("binds", False)], _TYPES, *values)[0]
+    row = db.run(READ_STATE[kept.get("binds", False), has_vectors], _TYPES, *values)[0]
     if row["is_bound"] != kept.get("binds", False):  # as of the search before
         kept["binds"] = row["is_bound"]
-        row = db.run(READ_STATE[row["is_bound"]], _TYPES, *values)[0]
+        row = db.run(READ_STATE[row["is_bound"], has_vectors], _TYPES, *values)[0]
     found = set(row["names"])
     for name in named or ():
         if name not in found:
@@ -187,7 +194,8 @@ def read_state(
             f'there is no profile "{row["profile"][:200]}"', "SELECT name FROM blend.profiles"
         )
     spaces = list(map(read_space, row["spaces"]))
-    forget_dropped(db, {space.table_name for space in spaces})
+    if has_vectors:
+        forget_dropped(db, {space.table_name for space in spaces})
     return State(
         row["ids"],
         list(dict.fromkeys(row["names"])),  # compartments have that of their collection

@@ -62,6 +62,11 @@ class Request(NamedTuple):
     tries: Tries = Tries()
 
     @property
+    def may_have_vectors(self) -> bool:
+        """Tell whether vectors may be searched before it is known that words are nowhere."""
+        return self.only_arm not in ("lexical", "fuzzy")
+
+    @property
     def is_blank(self) -> bool:
         """Tell whether there is no query."""
         return not (self.query or "").strip(" \t\r\n")
@@ -129,6 +134,13 @@ class Query:
         """Return what asks models; leaving its `with` block ends calls that are under way."""
         return ModelStages(db, self.settings.timeouts_ms, self.deadline, monotonic)
 
+    def with_spaces(self, db: Database) -> "Query":
+        """Return this search with what its state tells of vectors."""
+        if self.request.may_have_vectors:
+            return self
+        where = self.request.profile, self.request.collections
+        return replace(self, state=read_state(db, *where, last_search=self.name))
+
     def by_vector(self) -> "Query":
         """Return this search by vectors alone, for words that are nowhere."""
         plan = self.plan._replace(settings=of_arm(self.settings, "vector"))
@@ -148,7 +160,8 @@ class Query:
 def read_query(db: Database, request: Request) -> Query:
     """Return the search that is asked for, by what is set now."""
     began, name = monotonic(), urandom(16).hex()
-    state = read_state(db, request.profile, request.collections, last_search=name)
+    where = request.profile, request.collections
+    state = read_state(db, *where, last_search=name, has_vectors=request.may_have_vectors)
     plan = search_plan(db, state, request.options, request.only_arm, request.traced == "rerank")
     settings = plan.settings
     if len(request.query or "") > LEAST_LIMIT:  # which all limits allow
