@@ -4,7 +4,7 @@ What did not depend on answers is sent ahead, in the order of the last call. The
 answer only for the very statement and values that it asks, so a wrong guess costs time alone.
 """
 
-from collections.abc import Iterator, MutableMapping, Sequence
+from collections.abc import Iterable, Iterator, MutableMapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -122,11 +122,13 @@ class Foreseen:
         self._expected = []
         return along
 
+    def sent(self, ahead: Iterable[Asked]) -> None:
+        """Note what was sent ahead."""
+        self._set += [one for one in ahead if one.sets]
+
     def came(self, asked: Asked, rows: Rows) -> None:
         """Keep the answer to a statement that was sent ahead."""
         self._came[asked.key] = rows
-        if asked.sets:
-            self._set.append(asked)
 
     def ran(self, asked: Asked) -> None:
         """Note that a statement ran when it was asked."""
@@ -205,6 +207,7 @@ class ForeseeingDatabase(Outside):
                 self._go_back()
             else:
                 self.foreseen.ran(asked)
+                self.foreseen.sent(along)
                 for one, rows in zip(along, ahead, strict=True):
                     self.foreseen.came(one, rows)
                 return found

@@ -531,6 +531,13 @@ def test_a_search_like_the_last_is_answered_before_it_asks(told: dict[str, Any])
         assert all(found["literal"])
         # Once more: all that the program asks, and the statement.
         assert least == dict.fromkeys(ways, 2)
+        # What is sent ahead fails: the vectors are not there meanwhile.
+        with connection.transaction(force_rollback=True):
+            connection.execute("ALTER TABLE pgblend_data.embedding_s RENAME TO elsewhere")
+            with pytest.raises(psycopg.errors.SerializationFailure, match="was dropped"):
+                ways["literal"](*given)
+            connection.execute("ROLLBACK")
+        assert ways["literal"](*given).fetchall() == found["literal"][-1]
         # Guessed wrong: what is asked depends on rows that others change.
         other.execute("CREATE TABLE public.asked AS SELECT 'fox' AS word")
         by_row = "SELECT chunk_id, score FROM lexical_search((SELECT word FROM asked), 5), asked"
@@ -581,7 +588,7 @@ def test_nothing_runs_under_a_name_that_somebody_took(
         for (name,) in connection.execute(taken.encode()).fetchall():
             connection.execute(f"DEALLOCATE {name}".encode())
             connection.execute(f"PREPARE {name} AS SELECT set_config('a.b', 'ran', false)".encode())
-        with pytest.raises(psycopg.Error, match="somebody prepared in SQL what the door named"):
+        with pytest.raises(psycopg.Error, match="somebody prepared in SQL what pgblend named"):
             connection.execute(SEARCH, ("fox",))
         assert connection.execute("SELECT current_setting('a.b', true)").fetchone() == (None,)
         connection.execute("DISCARD ALL")  # as session poolers send it

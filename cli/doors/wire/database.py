@@ -1,5 +1,6 @@
 """The program's Database over a session of the door."""
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
@@ -13,7 +14,7 @@ from pgblend.cli.doors.wire.prepared import Prepared, read_rows, requests_of
 from pgblend.cli.doors.wire.session import ServerError, Session
 from pgblend.cli.doors.wire.telling import NEEDS_ANSWER, Told, telling
 from pgblend.cli.search.foreseen import Asked, ForeseeingDatabase
-from pgblend.cli.search.outside import SETTINGS, UNTOUCHED, StatementError, settings_of
+from pgblend.cli.search.outside import SETTINGS, UNTOUCHED, StatementError, Typed, settings_of
 from pgblend.plpy.base.session import Rows, UserError
 
 _BEGUN: LiteralString = "SAVEPOINT pgblend_begun"
@@ -22,6 +23,7 @@ _BEFORE = "SELECT " + ", ".join(
     f"pg_catalog.current_setting('{name}', true) AS \"{name}\""
     for name in (*SETTINGS, "search_path", "role")
 )
+_FAILED_BEFORE = "25P02"  # what was sent ahead of it
 _MOST_ROUNDS = 10  # of answers that need others
 
 
@@ -53,6 +55,8 @@ class SessionDatabase(ForeseeingDatabase):
         self._writes = False
         self._path = ""  # the search_path that the program expects, once it is known
         self._prepared = Prepared(stays)
+        self._ahead: Iterator[Rows] = iter(())
+        self._coming: deque[Asked] = deque()  # what was sent ahead, and not answered yet
         super().__init__()
 
     @contextmanager
@@ -73,6 +77,7 @@ class SessionDatabase(ForeseeingDatabase):
                 raise NotAllowedError(error) from None
             (self._path,) = read_rows(found)[-1].values()
         yield
+        self._come()
         if writes:
             given = (
                 SQL("pg_catalog.set_config({}, {}, true)").format(Literal(name), Literal(value))
@@ -80,6 +85,44 @@ class SessionDatabase(ForeseeingDatabase):
                 if value is not None
             )
             self._session.ask(SQL("SELECT {}").format(SQL(", ").join([*given])).as_string())
+
+    def _rows(self, statement: str, given: list[Typed]) -> Rows:
+        asked = Asked(statement, tuple(given))
+        if any(one.key == asked.key for one in self._coming) and not self._come(asked):
+            self._go_back()
+        if (known := self.foreseen.take(asked)) is not None:
+            return known
+        if along := self.foreseen.along(asked):
+            self._ahead = self._prepared.send(self._session, [asked, *along], ahead=True)
+            self._coming.extend(along)
+            self.foreseen.sent(along)
+            if (found := self._next()) is not None:
+                self.foreseen.ran(asked)
+                return found
+            self._go_back()
+        return self._asked_alone(asked)
+
+    def _come(self, wanted: Asked | None = None) -> bool:
+        """Wait for what was sent ahead, or so far as to one statement; False where it failed."""
+        while self._coming:
+            if (rows := self._next()) is None:
+                return False
+            came = self._coming.popleft()
+            self.foreseen.came(came, rows)
+            if not self._coming:
+                next(self._ahead, None)  # its end
+            if wanted and came.key == wanted.key:
+                break
+        return True
+
+    def _next(self) -> Rows | None:
+        try:
+            return next(self._ahead)
+        except ServerError as error:
+            self._coming.clear()
+            if error.is_posted and not self._writes:
+                raise NotAllowedError(error) from None
+            return None
 
     def _asked_alone(self, asked: Asked) -> Rows:
         for _ in range(_MOST_ROUNDS):
@@ -93,7 +136,8 @@ class SessionDatabase(ForeseeingDatabase):
                     self.foreseen.gone_back(kept=True)
                 return found
             is_told = fields.get("C") == NEEDS_ANSWER and self._learns(asked)
-            if not (is_told or self._prepared.forgets(fields)):
+            is_mended = is_told or fields.get("C") == _FAILED_BEFORE
+            if not (is_mended or self._prepared.forgets(fields)):
                 break
         raise _statement_error(fields)
 
@@ -102,8 +146,10 @@ class SessionDatabase(ForeseeingDatabase):
 
     def _exchange(self, asked: Sequence[Asked]) -> list[Rows]:
         """Send statements at once and return their rows."""
+        sent = self._prepared.send(self._session, asked)
+        self._come()
         try:
-            return self._prepared.rows(self._session, asked)
+            return [*sent]
         except ServerError as error:
             if error.is_posted and not self._writes:
                 raise NotAllowedError(error) from None

@@ -30,6 +30,14 @@ class _Named(NamedTuple):
     columns: _Columns
 
 
+class _Sent(NamedTuple):
+    """A statement that was sent, and the columns of its rows where they were known."""
+
+    asked: Asked
+    name: bytes
+    columns: _Columns | None
+
+
 class Prepared:
     """What one session has prepared, by names that its client does not draw.
 
@@ -42,25 +50,48 @@ class Prepared:
         self._known: dict[tuple[str, tuple[int, ...]], _Named] = {}
         self._stale: list[bytes] = []  # names that are to be closed
 
-    def rows(self, session: Session, asked: Sequence[Asked]) -> list[Rows]:
-        """Run statements at once and return their rows; ServerError with the first that failed."""
+    def send(self, session: Session, asked: Sequence[Asked], ahead: bool = False) -> Iterator[Rows]:
+        """Send statements at once; what is returned yields their rows, or ServerError.
+
+        It is to be read to its end. Rows that are sent `ahead` arrive as soon as they are there.
+        """
         if len(self._known) + len(asked) > MOST_PLANS:
             self._stale += [one.name for one in self._known.values()]
             self._known.clear()
-        sent, names = [], []
+        requests, sent = [*map(_closing, self._stale)], list[_Sent]()
+        self._stale = []
         for one in asked:
             known = self._known.get(_key(one))
-            names.append(known.name if known else next(self._names).encode())
-            sent.append(requests_of(one, names[-1], known is not None))
-        sent = [*map(_closing, self._stale), *sent, wire.message(wire.SYNC)]
-        self._stale = []
-        try:
-            answers = _each(session.exchange(b"".join(sent)))
-        except ServerError:
-            known_names = {one.name for one in self._known.values()}
-            self._stale = [name for name in names if name and name not in known_names]
-            raise
-        return [self._read(*each) for each in zip(asked, names, answers, strict=True)]
+            name = known.name if known else next(self._names).encode()
+            if ahead and sent:
+                requests.append(wire.message(wire.FLUSH))
+            requests.append(requests_of(one, name, known is not None))
+            sent.append(_Sent(one, name, known and known.columns))
+        before = session.send(b"".join(requests) + wire.message(wire.SYNC))
+        return self._rows(session, sent, before)
+
+    def _rows(self, session: Session, sent: list[_Sent], before: int) -> Iterator[Rows]:
+        parts: list[bytes] = []
+        failed: ServerError | None = None
+        waiting = iter(sent)
+        while True:
+            part = session.next_part()
+            kind = part[:1]
+            if kind == wire.READY and not before:
+                break
+            if kind == wire.READY:
+                before, parts = before - 1, []
+                continue
+            parts.append(part)
+            if kind == wire.ERROR and failed is None:
+                failed = ServerError(part, parts, before > 0)
+            elif kind == wire.COMPLETE and not before:
+                yield self._read(next(waiting), parts)
+                parts = []
+        if failed:
+            names = {one.name for one in self._known.values()}
+            self._stale += [one.name for one in sent if one.name and one.name not in names]
+            raise failed
 
     def forgets(self, fields: dict[str, str]) -> bool:
         """Whether an error says that something is no longer prepared: then it is anew."""
@@ -70,11 +101,12 @@ class Prepared:
         self._known.clear()
         return True
 
-    def _read(self, asked: Asked, name: bytes, answer: list[bytes]) -> Rows:
-        known = self._known.get(_key(asked))
-        columns = known.columns if known else _columns_in(answer)
-        if known is None and name:
-            self._known[_key(asked)] = _Named(name, columns)
+    def _read(self, sent: _Sent, answer: list[bytes]) -> Rows:
+        columns = _columns_in(answer) if sent.columns is None else sent.columns
+        if sent.columns is None and sent.name:
+            known = self._known.setdefault(_key(sent.asked), _Named(sent.name, columns))
+            if known.name != sent.name:  # it was sent twice before it was known
+                self._stale.append(sent.name)
         return [dict(_values(part, columns)) for part in answer if part[:1] == wire.ROW]
 
 
@@ -116,16 +148,6 @@ def read_rows(answer: list[bytes]) -> Rows:
         elif part[:1] == wire.ROW:
             rows.append(dict(_values(part, columns)))
     return rows
-
-
-def _each(answer: list[bytes]) -> Iterator[list[bytes]]:
-    """Yield the answer to each statement."""
-    parts: list[bytes] = []
-    for part in answer:
-        parts.append(part)
-        if part[:1] == wire.COMPLETE:
-            yield parts
-            parts = []
 
 
 def _columns_in(answer: list[bytes]) -> _Columns:

@@ -8,7 +8,7 @@ session, tells it, and sends the turn again: the same login, transaction and rig
 import contextlib
 import socket
 from collections import deque
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from typing import Protocol
 
 from pgblend.cli.doors.wire import messages as wire
@@ -159,41 +159,50 @@ class Session:
             self._posted += 1
         self.server.put(requests)
 
-    def exchange(self, requests: bytes) -> list[bytes]:
-        """Send what ends with the server being ready, and return its answer."""
-        return self.exchange_all([requests])[0]
-
-    def exchange_all(
-        self, requests: Sequence[bytes], leaves: Collection[bytes] = ()
-    ) -> list[list[bytes]]:
-        """Send several at once; return their answers, ServerError with the first that failed.
+    def exchange(self, requests: bytes, leaves: Collection[bytes] = ()) -> list[bytes]:
+        """Send what ends with the server being ready, and return its answer; or ServerError.
 
         Parts of a kind in `leaves` are left out.
         """
-        self._is_unnamed_lost = True
-        self._send(b"".join(requests))
-        posted, self._posted = self._posted, 0
-        answers: list[list[bytes]] = [[]]
+        before = self.send(requests)
+        parts: list[bytes] = []
         failed: ServerError | None = None
-        while len(answers) <= posted + len(requests):
-            part = self._next_answer()
+        while True:
+            part = self.next_part()
             kind = part[:1]
-            if kind in (wire.NOTIFICATION, wire.PARAMETER):
-                self.client.put(part)
-            elif kind in wire.COPIES:
-                self.server.put(wire.message(b"f", wire.text("nothing is copied ahead")))
-            elif kind in leaves:
-                continue
-            elif kind != wire.READY:
-                answers[-1].append(part)
+            if kind == wire.READY and not before:
+                break
+            if kind == wire.READY:
+                before, parts = before - 1, []
+            elif kind not in leaves:
+                parts.append(part)
                 if kind == wire.ERROR and failed is None:
-                    failed = ServerError(part, answers[-1], len(answers) <= posted)
-            else:
-                self.state = part[5:6]
-                answers.append([])
+                    failed = ServerError(part, parts, before > 0)
         if failed:
             raise failed
-        return answers[posted:-1]
+        return parts
+
+    def send(self, requests: bytes) -> int:
+        """Send what ends with the server being ready; return how often it is ready before that."""
+        self._is_unnamed_lost = True
+        self._send(requests)
+        before, self._posted = self._posted, 0
+        return before
+
+    def next_part(self) -> bytes:
+        """Return the next part of what the server answers to the door."""
+        while True:
+            part = self._next_answer()
+            match part[:1]:
+                case wire.NOTIFICATION | wire.PARAMETER:
+                    self.client.put(part)
+                    continue
+                case kind if kind in wire.COPIES:
+                    self.server.put(wire.message(b"f", wire.text("nothing is copied ahead")))
+                    continue
+                case wire.READY:
+                    self.state = part[5:6]
+            return part
 
     def _next_answer(self) -> bytes:
         while not self._came:
@@ -206,7 +215,7 @@ class Session:
     def gather(self, requests: bytes) -> list[str]:
         """Send what is taken back; return the calls that its stand-ins need answers for."""
         try:
-            (found,) = self.exchange_all([requests], leaves=_OF_ROWS)
+            found = self.exchange(requests, leaves=_OF_ROWS)
         except ServerError as error:
             found = error.whole
         return calls_in(found)
@@ -470,7 +479,7 @@ class Session:
         if turn.is_ending:
             turn.is_ending = False
             try:
-                self.exchange_all([b""])
+                self.exchange(b"")
             except ServerError as error:
                 if turn.need is None and not turn.has_failed:
                     turn.hold(error.answer)
