@@ -106,7 +106,9 @@ def test_the_door_is_killed(cluster: Cluster) -> None:
         connection.execute("BEGIN")
         connection.execute("UPDATE public.kept SET v = 1")
         connection.execute(SEARCH, ("wine",))
+        children = psutil.Process(process.pid).children()
         process.kill()
+        psutil.wait_procs(children, 20)  # they end with it
         with pytest.raises(psycopg.OperationalError):
             connection.execute("COMMIT")
     wait_until(lambda: asked(cluster, SESSIONS) == 0, seconds=60)
