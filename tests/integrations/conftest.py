@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from pgblend.integrations.client import Client
+from support.door import door_to
 
 os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"  # before it is imported
 
@@ -20,7 +21,17 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 @pytest.fixture(scope="module")
+def driver_url(module_url: str, pytestconfig: pytest.Config) -> Iterator[str]:
+    """The module's database for a driver of its own, which comes by a door where one is needed."""
+    if not pytestconfig.option.managed:
+        yield module_url
+        return
+    with door_to(module_url) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
 def client(module_url: str) -> Iterator[Client]:
-    """A client of the module's database, as superuser."""
+    """A client of the module's database, as its owner."""
     with Client(module_url) as opened:
         yield opened

@@ -22,11 +22,11 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def library(module_url: str, module_connection: psycopg.Connection) -> Iterator[Any]:
+def library(driver_url: str, module_connection: psycopg.Connection) -> Iterator[Any]:
     """The models, migrated, with vectors for all articles."""
     names = {"host": "HOST", "port": "PORT", "dbname": "NAME", "user": "USER"}
     given = {**names, "password": "PASSWORD"}
-    parts = conninfo_to_dict(module_url)
+    parts = conninfo_to_dict(driver_url)
     settings.configure(
         INSTALLED_APPS=["support.library"],
         DATABASES={

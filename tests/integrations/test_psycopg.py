@@ -11,8 +11,8 @@ from pgblend.integrations.psycopg import register, register_async
 
 
 @pytest.fixture(scope="module")
-def registered(module_url: str) -> Any:
-    with psycopg.connect(module_url, autocommit=True) as connection:
+def registered(driver_url: str) -> Any:
+    with psycopg.connect(driver_url, autocommit=True) as connection:
         register(connection)
         yield connection
 

@@ -41,8 +41,8 @@ class Article(Base):
 
 
 @pytest.fixture(scope="module")
-def session(module_url: str, module_connection: psycopg.Connection) -> Iterator[Session]:
-    engine = create_engine("postgresql+psycopg://", creator=lambda: psycopg.connect(module_url))
+def session(driver_url: str, module_connection: psycopg.Connection) -> Iterator[Session]:
+    engine = create_engine("postgresql+psycopg://", creator=lambda: psycopg.connect(driver_url))
     db = Database(module_connection)
     add_space(db)
     Base.metadata.create_all(engine)

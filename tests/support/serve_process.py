@@ -49,6 +49,8 @@ def door_role(admin: psycopg.Connection, name: str, *tenants: str) -> Iterator[s
             sql.SQL(", ").join([sql.Identifier("pgblend_serve"), *names[1:]]),
         )
     )
+    # Who is no superuser needs it to make their tokens, and to drop what they own.
+    admin.execute(sql.SQL("GRANT {} TO CURRENT_USER").format(sql.SQL(", ").join(names)))
     try:
         yield name
     finally:
