@@ -9,6 +9,7 @@ from contextlib import ExitStack, suppress
 from subprocess import Popen
 from typing import Any
 
+import psutil
 import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo

@@ -29,7 +29,7 @@ TEXTS = {
 }
 FORMS = [
     "From 2024-05-01T03:00:00Z to 2024-05-02T04:00Zero at 37 °C, 98.6°F or 5°CHF.",
-    "lru_cache(maxsize=20_000), id 001_002, 1,00,000 rupees, 12,34,567.8, 1_000_000 and 1’250’000.",
+    "lru_cache(maxsize=20_000), id 001_002, 1,00,000 rupees, 12,34,567.8, 1_000_000 and 1’250’000.",  # noqa: RUF001
     "1.250,5 or 3,5 or 12 345 678; 10kB/s, 5km/h, v2.10, iPhone14 and C++17.",
 ]
 LINKS = '[{"target": "long", "type": "cites"}]'
@@ -105,7 +105,18 @@ def run(database: Database, *arguments: str) -> str:
     return made.output
 
 
-WORDS = ("numbat", "1250", "etc/fstab", "parse", "文書", "bilby", "okapi", "teeth", '"item 2093"', "résumé")
+WORDS = (
+    "numbat",
+    "1250",
+    "etc/fstab",
+    "parse",
+    "文書",
+    "bilby",
+    "okapi",
+    "teeth",
+    '"item 2093"',
+    "résumé",
+)
 
 
 def test_words_are_found_with_no_worker(written: tuple[Database, Database]) -> None:
@@ -205,9 +216,7 @@ def test_plain_sql_makes_the_same_words(without_door: str) -> None:
 
 
 @pytest.mark.slow
-def test_plain_sql_makes_the_same_words_of_real_texts(
-    without_door: str, shared_data: Path
-) -> None:
+def test_plain_sql_makes_the_same_words_of_real_texts(without_door: str, shared_data: Path) -> None:
     sets = [path.parent for path in sorted((shared_data / "ir").glob("*/qrels.tsv"))]
     texts = [text[:600] for folder in sets for *_, text in read_judged(folder).documents[:2500]]
     chosen = random.Random(7).sample(texts, 25_000)
