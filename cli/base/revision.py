@@ -1,6 +1,7 @@
 """The database's revision: the one that this version of pgblend works with, or another."""
 
 from importlib.resources import files
+from typing import LiteralString
 
 from pgblend.cli.base.errors import ExitCode, UserError
 
@@ -17,6 +18,15 @@ PROGRAM_DIGEST = r"""
     FROM pg_catalog.pg_proc AS p
     INNER JOIN pg_catalog.pg_namespace AS n ON n.oid = p.pronamespace AND n.nspname = 'pgblend'
     WHERE p.proname = '_told'
+"""
+# The setting serve_program, by default outside where there is no PL/Python. A coordinator asks its
+# shards from the server.
+SERVES_OUTSIDE: LiteralString = """
+    SELECT pg_catalog.to_regprocedure('pgblend._on_shards(text, jsonb)') IS NULL
+        AND coalesce(
+            blend.get_setting('serve_program') #>> '{}',
+            CASE WHEN pg_catalog.to_regproc('pgblend._told') IS NULL THEN 'inside'
+            ELSE 'outside' END) = 'outside' AS is_outside
 """
 OTHER_PROGRAM = (
     "the program of this pgblend is not the one that the database's routines are made for"

@@ -5,7 +5,7 @@ import logging
 import time
 from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, LiteralString
+from typing import Any
 
 import httpx
 
@@ -20,7 +20,7 @@ from pgblend.cli.answers.ask import (
 )
 from pgblend.cli.base.http_client import AnswerTooLargeError, async_gateway_client, gateway_headers
 from pgblend.cli.base.replica import IS_REPLAYED, changes_come
-from pgblend.cli.base.revision import HOW_TO_MATCH, OTHER_PROGRAM
+from pgblend.cli.base.revision import HOW_TO_MATCH, OTHER_PROGRAM, SERVES_OUTSIDE
 from pgblend.cli.doors.connection_pool import ConnectionPool, OtherProgramError
 from pgblend.cli.doors.outside_program import OutsideProgram, answers
 from pgblend.cli.operate.account import token_for
@@ -156,17 +156,6 @@ class Caller:
     asks_database: bool = False  # for models: the gateway is closed to this process
 
 
-# The setting serve_program, by default outside where there is no PL/Python. A coordinator asks its
-# shards from the server, and what has no program to compare with is asked there.
-_IS_OUTSIDE: LiteralString = """
-    SELECT pg_catalog.to_regprocedure('pgblend._on_shards(text, jsonb)') IS NULL
-        AND coalesce(
-            blend.get_setting('serve_program') #>> '{}',
-            CASE WHEN pg_catalog.to_regproc('pgblend._told') IS NULL THEN 'inside'
-            ELSE 'outside' END) = 'outside' AS is_outside
-"""
-
-
 class Door:
     """The database's pool and the model gateway, shared by all callers.
 
@@ -210,7 +199,7 @@ class Door:
     async def _is_outside(self, caller: Caller) -> bool:
         made, is_outside = self._placed
         if not made or time.monotonic() - made > _PLAN_SECONDS:
-            (((row,),), _) = await self._ask_database(caller, [RowsAsked(_IS_OUTSIDE, {})])
+            (((row,),), _) = await self._ask_database(caller, [RowsAsked(SERVES_OUTSIDE, {})])
             is_outside = row["is_outside"]
             self._placed = time.monotonic(), is_outside
         return is_outside

@@ -1,11 +1,21 @@
 """Checks of every part that a search needs: extras, server, database objects, models."""
 
+import os
 from collections.abc import Iterator
+from typing import LiteralString
 
-from pgblend.cli.base.database import Connection, connect, find_revision
+import psutil
+
+from pgblend.cli.base.database import (
+    Connection,
+    connect,
+    fetch_rows,
+    fetch_value,
+    find_revision,
+)
 from pgblend.cli.base.errors import UserError
 from pgblend.cli.base.extras import MODULES, how_to_install, missing
-from pgblend.cli.base.revision import known_revisions, unknown_revision
+from pgblend.cli.base.revision import SERVES_OUTSIDE, known_revisions, unknown_revision
 from pgblend.cli.operate import doctor_checks, doctor_models, doctor_objects
 from pgblend.cli.operate.doctor_checks import Check, certificates, run
 
@@ -42,6 +52,7 @@ def run_checks(url: str) -> list[Check]:
                     *doctor_checks.GRANTS_CHECKS,
                     *doctor_checks.RERANKING_CHECKS,
                     *doctor_checks.SHARDS_CHECKS,
+                    serving,
                 ),
                 connection,
             )
@@ -55,3 +66,41 @@ def extras() -> Check:
     if lacking:
         found += f". Not installed: {', '.join(lacking)} ({how_to_install(','.join(lacking))})"
     return Check("extras", "ok", found)
+
+
+_SERVING: LiteralString = """
+    SELECT a.client_port FROM pg_catalog.pg_stat_activity AS a
+    WHERE a.application_name = 'pgblend serve' AND a.datname = pg_catalog.current_database()
+"""
+
+
+def serving(connection: Connection) -> Iterator[Check]:
+    """Tell where the searches of `pgblend serve` run, and the memory of those on this machine."""
+    sessions = fetch_rows(connection, _SERVING)
+    if not sessions:
+        return
+    is_outside = fetch_value(connection, SERVES_OUTSIDE)
+    ports = {row["client_port"] for row in sessions}
+    found = [f"searches run {'in its own process' if is_outside else 'in the server'}"]
+    found.append(f"{len(sessions)} sessions")
+    found += [
+        f"process {process.pid} holds {process.memory_info().rss >> 20} MiB"
+        for process in _own_processes()
+        if ports & _ports_of(process)
+    ]
+    yield Check("serve", "ok", ", ".join(found))
+
+
+def _own_processes() -> Iterator[psutil.Process]:
+    """Yield this account's processes of `pgblend serve`."""
+    for process in psutil.process_iter(["uids", "cmdline"]):
+        words = process.info["cmdline"] or []
+        if "serve" in words and process.info["uids"].real == os.getuid():
+            yield process
+
+
+def _ports_of(process: psutil.Process) -> set[int]:
+    try:
+        return {one.laddr.port for one in process.net_connections("tcp")}
+    except psutil.Error:
+        return set()

@@ -22,7 +22,6 @@ from pgblend.cli.base.parameters import (
 )
 from pgblend.cli.base.replica import wait_for_changes
 from pgblend.cli.documents.language import configuration_named
-from pgblend.cli.search.asked_models import ask_models, with_model_times
 from pgblend.cli.search.search_output import echo_results
 from pgblend.cli.search.statements import SearchRequest as SearchRequest
 from pgblend.plpy.lexical.query import excluded_texts
@@ -259,11 +258,16 @@ def run_search(
         wait_for_changes(connection, request.options)
         times_ms: dict[str, float] = {}
         if client_models:
+            # It brings httpx, a third of what is imported, which few searches need.
+            from pgblend.cli.search.asked_models import ask_models
+
             asked = ask_models(connection, request, profile, _warner(warnings))
             request, times_ms = asked.request, asked.times_ms
         parameters = request.parameters() | {"profile": profile, "only_arm": only_arm}
         rows, degraded = fetch_search(connection, statement, parameters)
-    if presentation.is_traced:
+    if presentation.is_traced and times_ms:
+        from pgblend.cli.search.asked_models import with_model_times
+
         rows[0]["trace"] = with_model_times(rows[0]["trace"], times_ms)
     show_search(presentation, request.query, rows, degraded, warnings)
 

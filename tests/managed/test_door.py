@@ -383,6 +383,10 @@ def test_callers_over_http_have_the_rights_of_their_token(
                 for path in ("/v1/search", "/v1/context", "/v1/explain")
             ]
             facets = client.post("/v1/facets", json={"query": "red fox", "keys": ["$collection"]})
+            ended = Database(connection).column(
+                "SELECT query FROM pg_stat_activity WHERE application_name = 'pgblend serve'"
+            )
+    assert "ROLLBACK" in ended  # serve ran the program itself
     found, context, explained = answers
     assert {row["collection"] for row in found["results"]} == {"books"}
     assert context["parts"]

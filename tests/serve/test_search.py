@@ -9,9 +9,11 @@ from typing import Any
 
 import httpx
 import pytest
+from click.testing import CliRunner
 from jsonschema import Draft202012Validator
 
 from pgblend.cli.doors.operations import ENDPOINTS
+from pgblend.cli.main import cli
 from support.database import vector_of
 from support.serve_process import told
 
@@ -381,6 +383,18 @@ def test_rules_show_what_the_caller_may_read_alone(door: Any, post: Post) -> Non
     assert len(own) == len({*own}) > 1
     assert all({"pinned": "*"} in row["details"]["rules"] for row in found)
     assert all(row["score"] == 1 for row in found)
+
+
+def test_doctor_tells_where_searches_run_and_what_that_holds(
+    door: Any, client: httpx.Client
+) -> None:
+    client.post("/v1/search", json={"query": "wine"})
+    result = CliRunner().invoke(cli, ["--database-url", door.admin.url, "doctor", "--json"])
+    (check,) = [one for one in json.loads(result.stdout)["checks"] if one["name"] == "serve"]
+    assert check["status"] == "ok"
+    assert check["found"].startswith("searches run in ")
+    (size,) = re.findall(rf"process {door.process.pid} holds (\d+) MiB", check["found"])
+    assert int(size) > 16
 
 
 @pytest.mark.parametrize("depth", [150, 5000, 100_000])
