@@ -1,6 +1,9 @@
 """Plain SQL of roles that own nothing, on a server without PL/Python and with no door at all."""
 
+import json
 import random
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +20,7 @@ from pgblend.plpy.lexical.split_text import approximate_tokens
 from pgblend.plpy.lexical.words import index_parts, script_language
 from support.database import Database
 from support.judged import read_judged
+from support.waiting import wait_until
 
 REPOSITORY = Path(__file__).parents[2]
 LONG = "\n\n".join(f"Paragraph {n} tells of the okapi and of item {n * 7}." for n in range(300))
@@ -142,6 +146,47 @@ def test_the_worker_makes_all_else_as_inside(written: tuple[Database, Database])
         "documents by SQL"
         not in CliRunner().invoke(cli, ["--database-url", outside.url, "doctor"]).output
     )
+
+
+WAITING = "SELECT count(*) FROM pgblend_data.unsettled"
+MANY = 300
+DUNNARTS = """
+    SELECT count(DISTINCT source_key)
+    FROM blend.lexical_search('dunnart', 1000, options => '{"candidate_depth": 1000}')
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.fault(
+    "kill -9 of a worker amid what plain SQL wrote",
+    "words found all the while, then all as inside; doctor calls it a problem",
+)
+def test_a_killed_worker_loses_nothing(
+    written: tuple[Database, Database], without_door: str
+) -> None:
+    inside, outside = written
+    ingest = "SELECT blend.ingest_document('notes', %s, %s, links => %s)"
+    with psycopg.connect(inside.url) as one, psycopg.connect(without_door) as other:
+        for n in range(MANY):
+            link = json.dumps([{"target": f"d{n + 1}", "type": "cites"}])
+            text = f"# Dunnart {n}\n\nNumber {n} hops by night.\n\n## Food\n\nInsects."
+            for connection in (one, other):
+                connection.execute(ingest, (f"d{n}", text, link))
+    outside.rows("UPDATE pgblend_data.unsettled SET noted_at = noted_at - interval '11 minutes'")
+    doctor = CliRunner().invoke(cli, ["--database-url", outside.url, "doctor", "--json"])
+    told = {one["name"]: one["status"] for one in json.loads(doctor.stdout)["checks"]}
+    assert (doctor.exit_code, told["documents by SQL"]) == (1, "problem")
+    command = [sys.executable, "-m", "pgblend.cli.main", "--database-url", without_door, "worker"]
+    kills = 0
+    while left := outside.value(WAITING):
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as worker:
+            wait_until(lambda: outside.value(WAITING) < left, process=worker)  # noqa: B023
+            worker.kill()
+        kills += 1
+        assert outside.value(DUNNARTS) == MANY
+    assert kills > 1
+    for statement in (CHUNKS, GRAPH, NAMES):
+        assert outside.rows(statement) == inside.rows(statement)
 
 
 def settle(database: Database) -> None:
