@@ -223,8 +223,8 @@ class LexicalArm:
         from pgblend.plpy.lexical.synonyms import same_names  # of few searches
 
         found = [
-            same_names(self.db, spellings, part.config, of_part, with_letters)
-            for part, of_part in zip(terms.parts, wanted, strict=True)
+            same_names(self.db, spellings, part.config, version, of_part, with_letters)
+            for part, version, of_part in zip(terms.parts, terms.versions, wanted, strict=True)
         ]
         pairs = list(zip(terms.parts, found, strict=True))
         asked = [(part.config, x) for part, of_part in pairs for one in of_part for x in one.others]

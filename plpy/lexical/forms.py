@@ -322,9 +322,7 @@ def _language_changes(text: str, kinds: bytes, config: str) -> Iterator[int]:
 
 def inner_parts(text: str, kinds: bytes) -> Iterator[int]:
     """Give, in no order, where words may have parts: changes of case, versions, numbers' units."""
-    is_cut, is_unit = re.compile(CUTS).match, re.compile(_IS_UNIT).match
-    yield from (at for at in _found(_INNER_PARTS, kinds) if is_cut(text, at))
-    yield from (at for at in _found((rb"0(?=[aA])",), kinds) if is_unit(text, at + 1))
+    yield from _found((*_INNER_PARTS, rb"0(?=[aA])"), kinds)
     yield from _parted_beyond(text)
 
 

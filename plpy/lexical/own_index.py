@@ -123,14 +123,14 @@ class Node:
         lists = [find(opened, request, part, check) for part in request.parts]
         totals = [sum(part.weights) * (request.formula.k1 + 1) for part in request.parts]
         perfect = [total for total, hits in zip(totals, lists, strict=True) if hits]
-        best = [(hit, place) for place, hits in enumerate(lists) for hit in hits]
+        best = [(*hit, place) for place, hits in enumerate(lists) for hit in hits]
         if len(lists) > 1:
-            best.sort(key=lambda one: (-one[0][3], one[0][1], one[0][2]))
+            best.sort(key=lambda one: (-one[3], one[1], one[2]))
         if not best:
             return CandidateList([], [], [], [], [])
-        hits, places = zip(*best[: request.depth], strict=True)
-        ids, documents, indexes, scores = map(list, zip(*hits, strict=True))
-        return CandidateList(ids, documents, indexes, scores, [*places], max(perfect))
+        columns = map(list, zip(*best[: request.depth], strict=True))
+        ids, documents, indexes, scores, places = columns
+        return CandidateList(ids, documents, indexes, scores, places, max(perfect))
 
     def sample(self, request: ListRequest) -> Sample:
         """Take a sample of what could be found; PB009 where the time is over."""

@@ -257,13 +257,12 @@ def changed_pieces(page: str, config: str, looked_for: LookedFor | None) -> list
     kinds = kinds_of(page)
     if b"\0" in kinds and re.search(CONTROL, page):
         return [(0, len(page))]
+    parts: set[int] = set()
     if looked_for is None:
         places = [*changes(page, kinds, config)]
     else:
-        places = [
-            *_parts_like(page, kinds, looked_for.beginnings),
-            *_numbers_like(page, kinds, looked_for.numbers),
-        ]
+        parts.update(_parts_like(page, kinds, looked_for.beginnings))
+        places = [*parts, *_numbers_like(page, kinds, looked_for.numbers)]
     for sign in odd_signs(page):
         places += (one.start() for one in re.finditer(sign, page))
     if len(places) > MOST_PIECES:
@@ -273,7 +272,7 @@ def changed_pieces(page: str, config: str, looked_for: LookedFor | None) -> list
     for at in sorted(places):
         if at >= last:
             begin, last = _around(page, at, last)
-            if not _is_own_form(page[begin:last], config):
+            if at in parts or not _is_own_form(page[begin:last], config):
                 pieces.append((begin, last))
     return pieces
 

@@ -11,7 +11,7 @@ from pgblend.plpy.lexical.forms import pictures
 from pgblend.plpy.lexical.spellings import is_numbered_letter, spelt_anew
 from pgblend.plpy.lexical.words import indexable_text
 
-_LONGEST, _MOST_CONFIGURATIONS = 250, 10
+_LONGEST, _MOST_CONFIGURATIONS, _MOST_NAMES = 250, 10, 10_000
 # The lexemes of texts in their order.
 _SEQUENCES = rf"""
 SELECT ARRAY(
@@ -100,12 +100,13 @@ def same_names(
     db: Database,
     spellings: Sequence[tuple[str, str]],
     config: str,
+    version: str,
     known: Sequence[str],
     with_letters: bool = False,
 ) -> list[StandIn]:
     """Return what names of a query are as well under a configuration; `known` are its lexemes."""
     texts = list(dict.fromkeys(text for pair in spellings for text in pair if text[0] != "="))
-    lexemes_of = dict(zip(texts, sequences(db, config, texts), strict=True))
+    lexemes_of = kept_sequences(db, config, version, texts)
     found = []
     for name, other in spellings:
         words, others = lexemes_of[name], lexemes_of.get(other, (other,))
@@ -127,6 +128,21 @@ def same_names(
 def is_letter(lexeme: str) -> bool:
     """Tell whether a lexeme is a single letter."""
     return len(lexeme) == 1 and lexeme.isalpha()
+
+
+def kept_sequences(
+    db: Database, config: str, version: str, texts: Sequence[str]
+) -> Mapping[str, Lexemes]:
+    """Return the lexemes of names, which the session keeps for a version of the configuration."""
+    kept: dict[str, tuple[str, dict[str, Lexemes]]] = db.kept("sequences")
+    known = kept.get(config)
+    if known is None or known[0] != version or len(known[1]) > _MOST_NAMES:
+        known = keep_value(kept, config, (version, {}), _MOST_CONFIGURATIONS)
+    of_text = known[1]
+    unknown = [text for text in texts if text not in of_text]
+    if unknown:
+        of_text.update(zip(unknown, sequences(db, config, unknown), strict=True))
+    return of_text
 
 
 def sequences(db: Database, config: str, texts: Sequence[str]) -> list[Lexemes]:
