@@ -225,6 +225,29 @@ def readers(connection: Connection) -> Iterator[Check]:
         )
 
 
+# From here on a search by who holds all of them takes twice as long (docs/security.md).
+_MOST_SETS = 1000
+_MANY_SETS = """
+    SELECT c.name, count(*) AS sets
+    FROM pgblend_data.collection AS s
+    INNER JOIN pgblend_data.collection AS c ON s.parent_id = c.id
+    GROUP BY c.name HAVING count(*) > %(most)s
+    ORDER BY c.name
+"""
+
+
+def sets_of_readers(connection: Connection) -> Iterator[Check]:
+    """Name collections whose documents have so many sets of readers that searches become slow."""
+    for row in fetch_rows(connection, _MANY_SETS, {"most": _MOST_SETS}):
+        yield Check(
+            f"sets of readers in {row['name']}",
+            "warning",
+            f"{row['sets']:,}: a search reads each set that its reader holds, and who holds all "
+            "waits more than twice as long",
+            "name groups as readers, not people: documents with the same readers share a set",
+        )
+
+
 # The values of a tenant's column are asked for by each search of it.
 _POLICIES = """
     SELECT a.table_name, c.name
@@ -247,7 +270,7 @@ def policies(connection: Connection) -> Iterator[Check]:
         )
 
 
-GRANTS_CHECKS = (roles, readers, policies)
+GRANTS_CHECKS = (roles, readers, sets_of_readers, policies)
 
 
 # Is what searches read in the server's memory?

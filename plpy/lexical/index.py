@@ -102,6 +102,7 @@ class IndexView:
     sums: Floats | None = None  # zeros to add scores up in
     sieve: Mask | None = None
     similar: tuple[Pending | None, dict[tuple[str, str, str], list[SimilarLexeme]]] | None = None
+    checked: "Unsealed | None" = None  # beside which no chunk was found unindexed
 
     def held_bytes(self) -> int:
         """Return how many bytes the arrays take, without postings."""
@@ -249,6 +250,7 @@ def live_rows(view: IndexView, tombstones: bytes | None) -> Live:
 
 
 Version = tuple[tuple[int, str], ...]  # segments with what changes when their deletions do
+Unsealed = tuple[bytes | None, bytes | None]  # what changes where chunks are added or deleted
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -310,7 +312,7 @@ def session_cache(db: Database) -> LexicalCache:
 class OpenIndex:
     """The index of some collections under one snapshot; `has_read`: something was not kept.
 
-    `unsealed` are the collections that have no segment.
+    `unsealed` are the collections that have no segment, `beside` is what is stored beside segments.
     """
 
     view: IndexView
@@ -318,6 +320,7 @@ class OpenIndex:
     pending: Pending | None
     has_read: bool
     unsealed: Sequence[int]
+    beside: Unsealed
 
 
 # Ids and versions of segments; ids of deleted chunks (8 bytes each); pending chunks with the
@@ -361,7 +364,8 @@ def open_index(
     pending, has_read = cache.pending.update(db, state["pending"])
     live = live_rows(view, state["tombstones"])
     unsealed = [*set(collection_ids).difference(state["collection_ids"])]
-    return OpenIndex(view, live, pending, is_new or has_read, unsealed)
+    beside = state["pending"], state["tombstones"]
+    return OpenIndex(view, live, pending, is_new or has_read, unsealed, beside)
 
 
 def read_segments(db: Database, ids: Sequence[int]) -> Iterator[Segment]:

@@ -215,6 +215,22 @@ def test_row_security_that_is_off(examine: Examine, connection: psycopg.Connecti
     assert examine()["row security"]["status"] == "ok"
 
 
+def test_many_sets_of_readers_are_told(examine: Examine, connection: psycopg.Connection) -> None:
+    """Searches read those of their reader, so documents are for groups rather than people."""
+    connection.execute("SELECT add_collection('house')")
+    add = (
+        "INSERT INTO pgblend_data.collection"
+        " (name, text_search_config, settings, buckets, parent_id, readers_digest)"
+        " SELECT c.name, c.text_search_config, c.settings, c.buckets, c.id, %s || n"
+        " FROM pgblend_data.collection AS c, generate_series(1, %s) AS n WHERE c.parent_id IS NULL"
+    )
+    connection.execute(add, ["a", 1000])
+    assert "sets of readers in house" not in examine()
+    connection.execute(add, ["b", 1])
+    check = examine()["sets of readers in house"]
+    assert (check["status"], check["found"][:6]) == ("warning", "1,001:")
+
+
 def test_a_schema_in_which_others_may_create(
     examine: Examine, connection: psycopg.Connection
 ) -> None:
