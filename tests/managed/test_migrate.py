@@ -101,12 +101,21 @@ def test_an_owner_without_rights_has_all_but_the_program(
         # Who reads trusts the database's owner; a superuser does not.
         with psycopg.connect(url, autocommit=True) as connection:
             connection.execute("CREATE ROLE managed_reader LOGIN PASSWORD 'secret'")
+            connection.execute("CREATE ROLE managed_admin LOGIN PASSWORD 'secret'")
             connection.execute("GRANT pgblend_reader TO managed_reader")
+            connection.execute("GRANT pgblend_admin TO managed_admin")
             try:
                 found = run(make_conninfo(url, user="managed_reader"), "search", "x")
+                # What would believe an admin's program is the owner's to do, and says so.
+                admin_url = make_conninfo(url, user="managed_admin")
+                asked = run(admin_url, "space", "create", "s", "--model", "m")
+                made = run(admin_url, *"space create s --model m --dimensions 8 --no-probe".split())
             finally:
-                connection.execute("DROP ROLE managed_reader")
+                connection.execute("DROP ROLE managed_reader, managed_admin")
         assert (found.exit_code, "may read no collection" in found.stderr) == (0, True)
+        assert "_post_to_gateway would run with the rights of managed_owner" in asked.stderr
+        assert "hint: Connect as managed_owner" in asked.stderr
+        assert made.exit_code == 0, made.output
         refused = run(admin, "search", "x")
         assert "belongs to others, no superusers: schema blend of managed_owner" in refused.stderr
         down = run(url, "migrate", "down", "base", "--yes")
