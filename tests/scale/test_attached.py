@@ -32,6 +32,7 @@ ROWS = """
     SELECT n, 'House ' || n, 'red wine of house ' || n, NULL, 'ann', '2024-05-01 12:00+02'
     FROM generate_series(%s::integer, %s) AS n
 """
+_RIGHTS = "rights_column => 'author'"
 _DOCUMENTS = """
     SELECT d.source_key, d.title, d.metadata, d.modified_at, d.language
     FROM documents AS d WHERE d.collection = 'news' ORDER BY d.source_key COLLATE "C"
@@ -212,6 +213,11 @@ def test_a_collection_that_was_there_stays(scale: Scale) -> None:
     push(scale)
     coordinator.rows("SELECT ingest_document('news', 'k', 'text')")
     assert "is not empty" in str(coordinator.error(ATTACH).message_primary)
+    # Documents of shards have no readers of their own: neither by a column nor one by one.
+    rights = coordinator.error(ATTACH.replace("modified_column => 'written'", _RIGHTS))
+    assert "rights_column is given: expected a database without" in str(rights.message_primary)
+    grant = coordinator.error("SELECT grant_document('news', '1', 'hr')")
+    assert (rights.sqlstate, grant.sqlstate) == ("22023", "0A000")
     coordinator.rows("SELECT delete_document('news', 'k')")
     coordinator.rows(ATTACH)
     assert bring(scale)

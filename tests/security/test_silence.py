@@ -364,6 +364,26 @@ def test_searches_go_on_during_a_grant(pair: tuple[Silence, Silence]) -> None:
         admin.rows("SELECT remove_collection('shed')")
 
 
+def test_a_right_is_lost_at_read_committed_alone(pair: tuple[Silence, Silence]) -> None:
+    """At REPEATABLE READ a call that takes one away is refused, and one that gives one holds."""
+    admin, reader = pair[0].admin, pair[0].reader
+    admin.rows("SELECT add_collection('shed')")
+    admin.rows("SELECT grant_collection('shed', %s)", reader.connection.info.user)
+    put = "SELECT ingest_document('shed', %s, 'The zirconium bonus ' || %s, readers => %s)"
+    found = "SELECT count(*) FROM lexical_search('zirconium', collections => '{shed}')"
+    try:
+        admin.rows(put, "a.md", "grows.", None)
+        admin.rows(put, "b.md", "shrinks.", ["hr"])
+        admin.rows("BEGIN ISOLATION LEVEL REPEATABLE READ")
+        error = admin.error("SELECT grant_document('shed', 'a.md', 'hr')")
+        admin.rows("SELECT set_document_readers('shed', 'b.md', NULL)")
+        admin.rows("COMMIT")
+        assert (error.sqlstate, bool(error.message_hint)) == ("25001", True)
+        assert reader.value(found) == 2
+    finally:
+        admin.rows("SELECT remove_collection('shed')")
+
+
 def wait_for_lock(db: Database, process: int) -> None:
     """Wait until a server process waits for another's lock."""
     blocked = "SELECT cardinality(pg_blocking_pids(%s))"
