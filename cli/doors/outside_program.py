@@ -20,7 +20,7 @@ from pgblend.cli.search import calls_outside as outside
 from pgblend.cli.search import statements
 from pgblend.cli.search.asked_models import CANDIDATES, PLAN, RowsAsked
 from pgblend.cli.search.calls_outside import SearchArguments
-from pgblend.cli.search.connection import Connection
+from pgblend.cli.search.connection import Connection, SpoiltError
 from pgblend.cli.search.outside import LOST_NAMES
 from pgblend.plpy.search.rows import Row
 from pgblend.sql.outside import body_digest
@@ -161,10 +161,6 @@ class _ProgramConnection(psycopg.Connection[Any]):
     program: Connection
 
 
-# Somebody's code took what was prepared away, or prepared something else under such a name.
-_SPOILT = {*LOST_NAMES, "22P02"}
-
-
 class _LostError(Exception):
     """A connection that is of no use any more."""
 
@@ -254,7 +250,8 @@ class OutsideProgram:
         try:
             return self._rows(db, running)
         except psycopg.Error as error:
-            if not (connection.closed or error.sqlstate in _SPOILT):
+            is_spoilt = isinstance(error, SpoiltError) or error.sqlstate in LOST_NAMES
+            if not (connection.closed or is_spoilt):
                 raise
             connection.close()
             raise _LostError(error) from error

@@ -22,7 +22,6 @@ from pgblend.cli.search.outside import (
     LOST_NAMES,
     PATH,
     SETTINGS,
-    UNTOUCHED,
     StatementError,
     Typed,
     ValuesContext,
@@ -33,6 +32,17 @@ from pgblend.plpy.base.session import MOST_PLANS, Rows
 
 _OPEN = (TransactionStatus.INTRANS, TransactionStatus.INERROR)
 _BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"
+_SAVEPOINT, _GO_BACK = "SAVEPOINT begun", "ROLLBACK TO SAVEPOINT begun"
+_ROLLBACK, _FORGET = "ROLLBACK", "DEALLOCATE ALL"
+# What code of others prepares in SQL is from_sql: so what they replaced, or took away, is missed.
+_COUNT = """
+    SELECT pg_catalog.count(*) FROM pg_catalog.pg_prepared_statement() AS p
+    WHERE NOT p.from_sql AND pg_catalog.starts_with(p.name, '{}')"""
+_UNNAMED = frozenset((_BEGIN, _SAVEPOINT, _GO_BACK, _ROLLBACK, _FORGET))
+
+
+class SpoiltError(psycopg.DatabaseError):
+    """Code that a statement ran took away, or replaced, what this process had prepared."""
 
 
 class NotTakenError(Exception):
@@ -75,8 +85,8 @@ class Connection(ForeseeingDatabase):
     def transaction(self, role: str | None = None) -> Iterator[None]:
         """Open a snapshot that nothing writes in, as a role; end it whatever happens."""
         roles = {} if role is None else {"role": role}
-        ready = setting(roles | SETTINGS).as_string(), "SAVEPOINT begun"
-        begin = *self._pipeline.to_forget(), _BEGIN, PATH, UNTOUCHED
+        ready = setting(roles | SETTINGS).as_string(), _SAVEPOINT
+        begin = *self._pipeline.to_forget(), _BEGIN, PATH
         self._posted = [_plain(text) for text in (*begin, *self.taking, *ready)]
         self._takes = range(len(begin), len(begin) + len(self.taking))
         self.connection.add_notice_handler(self._note)
@@ -85,7 +95,7 @@ class Connection(ForeseeingDatabase):
         finally:
             self.connection.remove_notice_handler(self._note)
             if self.connection.info.transaction_status in _OPEN:
-                self._pipeline.results([_plain("ROLLBACK")])
+                self._pipeline.results([_plain(_ROLLBACK)])
 
     def _note(self, notice: psycopg.errors.Diagnostic) -> None:
         if notice.severity_nonlocalized == "WARNING":
@@ -106,7 +116,10 @@ class Connection(ForeseeingDatabase):
         results = self._pipeline.results([*posted, *asked])
         for result in results[: len(posted)]:
             if result.status == ExecStatus.FATAL_ERROR:
-                raise error_from_result(result)  # the program goes on after none of them
+                error = error_from_result(result)
+                if error.sqlstate in LOST_NAMES:
+                    self._pipeline.forget()
+                raise error  # the program goes on after none of them
         for place in takes:
             if not results[place].ntuples:
                 raise NotTakenError(place - takes.start)
@@ -117,7 +130,7 @@ class Connection(ForeseeingDatabase):
         return [self._read(result) for result in told]
 
     def _post_rollback(self) -> None:
-        self._posted.append(_plain("ROLLBACK TO SAVEPOINT begun"))
+        self._posted.append(_plain(_GO_BACK))
 
     def _read(self, result: PGresult) -> Rows:
         names = [(result.fname(column) or b"").decode() for column in range(result.nfields)]
@@ -139,25 +152,29 @@ class _Pipeline:
 
     def __init__(self, connection: "psycopg.Connection[Any]", prepares: bool) -> None:
         self._session, self._prepares = connection.pgconn, prepares
-        self._names = map(f"pgblend_{token_hex(4)}_{{}}".format, count())
-        self._known: dict[_Key, bytes] = {}
         self._poll = select.poll()
+        self._has_failed = False
+        self._known: dict[_Key, bytes] = {}
+        self.forget()
 
     def to_forget(self) -> list[str]:
         """Return the statement that makes room where too much is prepared."""
-        if len(self._known) < MOST_PLANS:
-            return []
-        self._known.clear()
-        return ["DEALLOCATE ALL"]
+        return [_FORGET] if len(self._known) >= MOST_PLANS and self.forget() else []
 
     def forget(self) -> bool:
-        """Prepare all anew; say whether there was anything."""
+        """Prepare all anew, by other names; say whether there was anything."""
         had = bool(self._known)
         self._known.clear()
+        start = f"pgblend_{token_hex(4)}_"
+        self._names = map(f"{start}{{}}".format, count())
+        self._count = _COUNT.format(start).encode()
         return had
 
     def results(self, asked: Sequence[Asked]) -> list[PGresult]:
-        """Run statements and return the result of each; after one that failed none runs."""
+        """Run statements and return the result of each; after one that failed none runs.
+
+        SpoiltError where one of them, or what was before, was not what this process prepared.
+        """
         values = [[_encoded(value) for value in one.given] for one in asked]
         new: dict[int, tuple[_Key, bytes]] = {}  # by place of what was to prepare it
         places: list[int] = []  # of each statement's own result
@@ -165,7 +182,7 @@ class _Pipeline:
         for one, given in zip(asked, values, strict=True):
             key = one.statement, tuple(value.oid for value in one.given)
             name = self._known.get(key)
-            if name is None and self._prepares:
+            if name is None and self._prepares and one.statement not in _UNNAMED:
                 name = next(self._names).encode()
                 new[len(new) + len(places)] = key, name
                 self._session.send_prepare(name, one.statement.encode(), key[1])
@@ -174,18 +191,28 @@ class _Pipeline:
                 self._session.send_query_params(one.statement.encode(), given, key[1])
             else:
                 self._session.send_query_prepared(name, given)
+        counts = self._prepares and (self._has_failed or asked[0].statement != _ROLLBACK)
+        if counts:
+            self._session.send_query_params(self._count, None)
         self._session.pipeline_sync()
         results = self._received()
         self._session.exit_pipeline_mode()
         for place, (key, name) in new.items():
             if results[place].status == ExecStatus.COMMAND_OK:
                 self._known[key] = name
+        self._has_failed = any(one.status == ExecStatus.FATAL_ERROR for one in results)
+        if counts and not self._has_failed and self._is_spoilt(results[-1]):
+            self.forget()
+            raise SpoiltError("somebody prepared in SQL what pgblend had prepared")
         failed = {
             place + 1: results[place]
             for place in new
             if results[place].status == ExecStatus.FATAL_ERROR
         }
         return [failed.get(place, results[place]) for place in places]
+
+    def _is_spoilt(self, counted: PGresult) -> bool:
+        return counted.get_value(0, 0) != str(len(self._known)).encode()
 
     def _received(self) -> list[PGresult]:
         """Return all results up to the end of the pipeline."""
