@@ -43,7 +43,7 @@ def _plain(node: LexborNode) -> str:
 
 
 @dataclass
-class ListNumbers:
+class Numbering:
     """The numbers of a list: the next one, what is added for each, and how it is written."""
 
     next: int | None = None
@@ -82,16 +82,16 @@ _ROMAN = (
 )
 
 
-def list_numbers(node: LexborNode, tag: str) -> ListNumbers:
+def list_numbers(node: LexborNode, tag: str) -> Numbering:
     """Return the numbers that a list begins with; those of a list without any are marks."""
     if tag != "ol":
-        return ListNumbers()
+        return Numbering()
     attributes = node.attributes
     step = -1 if "reversed" in attributes else 1
     start = attributes.get("start") or ""
     count = sum(child.tag == "li" for child in node.iter()) if step < 0 else 1
     first = int(start) if _NUMBER.fullmatch(start) else count
-    return ListNumbers(first, step, attributes.get("type") or "1")
+    return Numbering(first, step, attributes.get("type") or "1")
 
 
 @dataclass
@@ -115,7 +115,7 @@ class PageWriter:
     tables: list[Table] = field(default_factory=list)
     # Pages within the page: nodes last as long as the trees that they are of.
     inner: list[LexborHTMLParser] = field(default_factory=list)
-    numbers: list[ListNumbers] = field(default_factory=list)
+    numbers: list[Numbering] = field(default_factory=list)
     open_tables: list[_OpenTable] = field(default_factory=list)
 
     def write(self, text: str) -> None:

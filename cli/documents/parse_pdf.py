@@ -30,7 +30,7 @@ from pgblend.cli.documents.pdf_hyphens import joined, own_hyphens
 from pgblend.cli.documents.pdf_layers import PdfLayers, has_layers
 from pgblend.cli.documents.pdf_layout import find_tables
 from pgblend.cli.documents.pdf_page import read_page
-from pgblend.cli.documents.pdf_pages import Line, Pages, Running
+from pgblend.cli.documents.pdf_pages import HeadsAndFeet, Line, Pages
 from pgblend.cli.documents.text_builder import PART_CHARACTERS, TextBuilder
 
 # XFA: forms within a PDF whose labels and values are XML, not pages.
@@ -275,7 +275,7 @@ def _with_times(info: dict[str, str], data: bytes) -> dict[str, str]:
     return info | times
 
 
-def _metadata(info: dict[str, str], pages: int, running: Running) -> dict[str, object]:
+def _metadata(info: dict[str, str], pages: int, running: HeadsAndFeet) -> dict[str, object]:
     moments = (moment_of(info.get(name, "")) for name in ("CreationDate", "ModDate"))
     created, modified = (moment.isoformat() if moment else "" for moment in moments)
     stated = {

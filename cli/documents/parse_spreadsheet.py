@@ -79,7 +79,7 @@ def ods_sheets(archive: zipfile.ZipFile, lines: Sequence[str] = ()) -> Iterator[
                 if event == "end" and element.tag == _STYLE and _hides(element):
                     hidden.add(element.get(_STYLE_NAME))
                 elif event == "start" and element.tag == f"{_TABLE}table":
-                    reader = _SheetReader(element.get(f"{_TABLE}name", ""), events, archive)
+                    reader = _TableReader(element.get(f"{_TABLE}name", ""), events, archive)
                     reader.is_hidden = element.get(f"{_TABLE}style-name") in hidden
                     yield Sheet(reader.name, reader.rows(), reader.add_beside)
                     if reader.fault:
@@ -98,7 +98,7 @@ def _add_lines(lines: Sequence[str], builder: TextBuilder) -> None:
     builder.add("\n".join(lines))
 
 
-class _SheetReader:
+class _TableReader:
     """Reads on up to the end of a table; what stands beside its cells is added after it."""
 
     def __init__(self, name: str, events: Any, archive: zipfile.ZipFile) -> None:

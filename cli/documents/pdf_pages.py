@@ -30,7 +30,7 @@ _Key = tuple[int, tuple[int, ...]]
 
 
 @dataclass(frozen=True)
-class Running:
+class HeadsAndFeet:
     """The heads and feet that repeat, as they were first seen; pages' numbers alone are none."""
 
     heads: tuple[str, ...]
@@ -67,13 +67,13 @@ class RunningLines:
                     self._found[side].setdefault(key, page[line][0])
         return [text for line, (text, _) in enumerate(page) if line not in dropped]
 
-    def found(self) -> Running:
+    def found(self) -> HeadsAndFeet:
         """Return the heads and feet of the pages that were read again."""
         heads, feet = (
             tuple(text for text in each.values() if _WORD.search(text))[:_MOST_KEPT]
             for each in self._found
         )
-        return Running(heads, feet)
+        return HeadsAndFeet(heads, feet)
 
 
 def _edge(page: Sequence[Line], direction: int) -> dict[int, _Key]:
@@ -151,6 +151,6 @@ class Pages:
         )
 
     @property
-    def running(self) -> Running:
+    def running(self) -> HeadsAndFeet:
         """The heads and feet, once all pages were gone through."""
         return self._running.found()
