@@ -191,8 +191,8 @@ def copies_on_page(
     contents = [content_of.get(ids[item], "") for item in page]
     wanted = sorted({content for content in contents if content.strip()})
     shown = set(page)
-    others = [item for item in pool.order if item not in shown]
-    if not wanted or not others:
+    others = [item for item in pool.order if item not in shown] if wanted else []
+    if not others:
         return [[] for _ in page]
     place_of = {ids[item]: place for place, item in enumerate(others)}
     by_content: dict[str, dict[int, Holder]] = {content: {} for content in wanted}

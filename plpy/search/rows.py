@@ -139,18 +139,21 @@ def page_details(
     keys = pool.keys(page.items, ranking.points)
     changes = pool.ruled.changes if pool.ruled else {}
     has_questions = any(one.question for one in pool.lists)
-    own: list[dict[str, Json]] = [
-        {
-            **({"recency": fused.recency[item]} if fused.recency else {}),
-            **({"language": fused.language[item]} if fused.language else {}),
-            **(pool.places.of(chunk_id) if pool.places else {}),
-            **({"rules": changes[item]} if item in changes else {}),
-            **({"answers": found} if has_questions and (found := answered(item, pool)) else {}),
-            **({"copies": of_item} if of_item else {}),
-            **({"space": spaces[chunk_id]} if chunk_id in spaces else {}),
-        }
-        for item, chunk_id, of_item in zip(page.items, chunk_ids, copies, strict=True)
-    ]
+    has_factors = fused.recency or fused.language or pool.places
+    own: list[dict[str, Json]] = [{}] * len(chunk_ids)
+    if has_factors or changes or has_questions or spaces or any(copies):  # most have nothing
+        own = [
+            {
+                **({"recency": fused.recency[item]} if fused.recency else {}),
+                **({"language": fused.language[item]} if fused.language else {}),
+                **(pool.places.of(chunk_id) if pool.places else {}),
+                **({"rules": changes[item]} if item in changes else {}),
+                **({"answers": found} if has_questions and (found := answered(item, pool)) else {}),
+                **({"copies": of_item} if of_item else {}),
+                **({"space": spaces[chunk_id]} if chunk_id in spaces else {}),
+            }
+            for item, chunk_id, of_item in zip(page.items, chunk_ids, copies, strict=True)
+        ]
     depth = settings.candidate_depth
     # a float of numpy has a name before its number
     cursors = (_CURSOR.format(float(score), *place, depth) for score, *place in keys)
