@@ -180,7 +180,7 @@ def test_a_killed_worker_loses_nothing(
     kills = 0
     while left := outside.value(WAITING):
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as worker:
-            wait_until(lambda: outside.value(WAITING) < left, process=worker)  # noqa: B023
+            wait_until(lambda: outside.value(WAITING) < left, process=worker)
             worker.kill()
         kills += 1
         assert outside.value(DUNNARTS) == MANY

@@ -11,6 +11,7 @@ from typing import Final
 LONGEST: Final = 1 << 30  # PostgreSQL takes and sends none that is longer
 _LONGEST_START = 10_000  # MAX_STARTUP_PACKET_LENGTH
 _HEAD = 5
+_LENGTH = struct.Struct("!i")
 # A connection's first message has no kind, but one of these numbers or the protocol's version.
 SSL_REQUEST, GSS_REQUEST, CANCEL_REQUEST = 80877103, 80877104, 80877102
 
@@ -55,7 +56,7 @@ def take_messages(buffer: bytearray) -> list[bytes]:
     """Remove all whole messages from a buffer and return them."""
     found, at = [], 0
     while len(buffer) - at >= _HEAD:
-        (length,) = struct.unpack_from("!i", buffer, at + 1)
+        (length,) = _LENGTH.unpack_from(buffer, at + 1)
         if not 4 <= length <= LONGEST:
             raise BrokenProtocolError(f"a message says that it has {length} bytes")
         end = at + 1 + length
@@ -92,7 +93,7 @@ def take_start(buffer: bytearray) -> tuple[int, bytes] | None:
 
 def message(kind: bytes, body: bytes = b"") -> bytes:
     """Return a message of a kind."""
-    return kind + struct.pack("!i", len(body) + 4) + body
+    return kind + _LENGTH.pack(len(body) + 4) + body
 
 
 def text(value: str) -> bytes:

@@ -15,7 +15,8 @@ from pgblend.cli.search.foreseen import Asked
 from pgblend.cli.search.outside import LOST_NAMES, ValuesContext
 from pgblend.plpy.base.session import MOST_PLANS, Rows
 
-_NONE = struct.pack("!i", -1)
+_LENGTH = struct.Struct("!i")
+_NONE = _LENGTH.pack(-1)
 
 _Columns = Sequence[tuple[str, Callable[[Any], Any]]]
 
@@ -107,7 +108,7 @@ class Prepared:
             known = self._known.setdefault(_key(sent.asked), _Named(sent.name, columns))
             if known.name != sent.name:  # it was sent twice before it was known
                 self._stale.append(sent.name)
-        return [dict(_values(part, columns)) for part in answer if part[:1] == wire.ROW]
+        return [_values(part, columns) for part in answer if part[:1] == wire.ROW]
 
 
 def _key(asked: Asked) -> tuple[str, tuple[int, ...]]:
@@ -146,7 +147,7 @@ def read_rows(answer: list[bytes]) -> Rows:
         if part[:1] == wire.COLUMNS:
             columns = [*_columns(part)]
         elif part[:1] == wire.ROW:
-            rows.append(dict(_values(part, columns)))
+            rows.append(_values(part, columns))
     return rows
 
 
@@ -163,13 +164,14 @@ def _columns(description: bytes) -> Iterator[tuple[str, Callable[[Any], Any]]]:
         at = end + 19
 
 
-def _values(row: bytes, columns: _Columns) -> Iterator[tuple[str, Any]]:
-    at = 7
+def _values(row: bytes, columns: _Columns) -> dict[str, Any]:
+    values, at = dict[str, Any](), 7
     for name, load in columns:
-        (length,) = struct.unpack_from("!i", row, at)
+        (length,) = _LENGTH.unpack_from(row, at)
         at += 4
         if length < 0:
-            yield name, None
+            values[name] = None
         else:
-            yield name, load(row[at : at + length])
+            values[name] = load(row[at : at + length])
             at += length
+    return values
