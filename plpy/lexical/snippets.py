@@ -223,17 +223,20 @@ def best_span(hits: Sequence[Hit], phrases: Sequence[Hit], most: int) -> tuple[i
     best = (0, 0)
     span = hits[0][:2]
     counts: dict[int, int] = {}
+    every = len({word for _, _, word in hits})
     end = 0
     for start, _, word in hits:
         while end < len(hits) and hits[end][1] - start <= most:
             counts[hits[end][2]] = counts.get(hits[end][2], 0) + 1
             end += 1
-        if len(counts) >= best[0]:
+        if len(counts) > best[0] or (phrases and len(counts) == best[0]):
             last = hits[end - 1][1]
             whole = {phrase for begin, stop, phrase in phrases if start <= begin and stop <= last}
             if (len(counts), len(whole)) > best:
                 best = (len(counts), len(whole))
                 span = (start, last)
+            if len(counts) == every and not phrases:
+                break  # no other has more
         counts[word] -= 1
         if not counts[word]:
             del counts[word]
