@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import psycopg
 import pytest
-from conftest import LIBRARIES, Server
+from conftest import LIBRARIES, Server, temporary_database
 
 from pgblend.cli.base.database import connect
 from support.database import Database, add_documents, add_space, embed_waiting
@@ -25,7 +25,20 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "door" in metafunc.fixturenames:
         marks = () if getattr(metafunc.module, "RUNS_BOTH", False) else pytest.mark.slow
         places = ["inside", pytest.param("outside", marks=marks)]
-        metafunc.parametrize("door", places, indirect=True, scope="module")
+        metafunc.parametrize("place", places, indirect=True, scope="module")
+
+
+@pytest.fixture(scope="module")
+def place(request: pytest.FixtureRequest) -> str:
+    """Where the program runs: inside the server, or outside it, in `serve`."""
+    return str(getattr(request, "param", "inside"))
+
+
+@pytest.fixture(scope="module")
+def module_url(server: Server, template: str, place: str) -> Iterator[str]:
+    """The superuser's URL of a clone that a module's tests share for one place."""
+    with temporary_database(server, template) as url:
+        yield url
 
 
 @dataclass(frozen=True)
@@ -44,14 +57,11 @@ class Door:
 
 
 @pytest.fixture(scope="module")
-def door(server: Server, module_url: str, request: pytest.FixtureRequest) -> Iterator[Door]:
-    """A door to a database where each of two roles may read one collection of two.
-
-    The program runs where the parameter says: inside the server, or outside it, in `serve`.
-    """
+def door(server: Server, module_url: str, place: str) -> Iterator[Door]:
+    """A door to a database where each of two roles may read one collection of two."""
     with connect(module_url) as connection:
         admin = Database(connection)
-        admin.rows("SELECT set_setting('serve_program', %s)", json.dumps(request.param))
+        admin.rows("SELECT set_setting('serve_program', %s)", json.dumps(place))
         add_space(admin)
         for collection, documents in LIBRARIES.items():
             admin.rows("SELECT add_collection(%s)", collection)

@@ -20,7 +20,7 @@ ASKED = {"query": "zirconium", "query_embedding": json.loads(vector_of("zirconiu
 SECRET = re.compile("honorarium|emoluments", re.IGNORECASE)
 CHANCE = re.compile(
     r'"(\w*ms|search_id|time|bar|assembly)":("[^"]*"|[^,}]*)|[\d.]+ ms|ms [\d.]+'
-    r"| *[\u2580-\u259f]+ *| *\n *|-[0-9a-f]{8}\b"
+    r"| *[\u2580-\u259f]+ *| *\n *| {2,}<?|<(?= )|-[0-9a-f]{8}\b"
 )
 EXACT = ASKED | {"options": {"vector_scan": "exact"}}
 # What a browser and a program ask; ID and PASSAGE are the hidden document's.

@@ -49,8 +49,9 @@ def door_role(admin: psycopg.Connection, name: str, *tenants: str) -> Iterator[s
             sql.SQL(", ").join([sql.Identifier("pgblend_serve"), *names[1:]]),
         )
     )
-    # Who is no superuser needs it to make their tokens, and to drop what they own.
-    admin.execute(sql.SQL("GRANT {} TO CURRENT_USER").format(sql.SQL(", ").join(names)))
+    if admin.info.parameter_status("is_superuser") != "on":
+        # Needed to make their tokens, and to drop what they own.
+        admin.execute(sql.SQL("GRANT {} TO CURRENT_USER").format(sql.SQL(", ").join(names)))
     try:
         yield name
     finally:
