@@ -99,10 +99,6 @@ def _explain(db: Connection, given: Given) -> Rows:
     return [{"search_explain": outside.explain(db, _asked(given))}]
 
 
-def _diagnose(db: Connection, given: Given) -> Rows:
-    return [{"search_diagnose": outside.diagnose(db, _asked(given), given["document"])}]
-
-
 def _candidates(db: Connection, given: Given) -> Rows:
     return outside.rerank_candidates(db, _asked(given))
 
@@ -121,7 +117,6 @@ CALLS: dict[str, Callable[[Connection, Given], Rows]] = {
     statements.PASSAGES: _passages,
     statements.FACETS: _facets,
     statements.EXPLAIN: _explain,
-    statements.DIAGNOSE: _diagnose,
     CANDIDATES: _candidates,
     PLAN: _plan,
     FACTS: lambda db, _: [{"facts": _last(db)}],

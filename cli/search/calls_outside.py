@@ -19,8 +19,6 @@ from pgblend.plpy.lexical.query import check_query
 from pgblend.plpy.models.outcome import mask_secrets
 from pgblend.plpy.search.bridge import BridgedNode
 from pgblend.plpy.search.call import search as run_search
-from pgblend.plpy.search.diagnosis import diagnosis
-from pgblend.plpy.search.diagnosis_facts import Call
 from pgblend.plpy.search.log import go_on_without
 from pgblend.plpy.search.node import StoreNode
 from pgblend.plpy.search.passages import StoredPassages
@@ -108,25 +106,6 @@ def context(
         return made
 
     return _repeated(db, role, attempt, *asked, output_format)
-
-
-def diagnose(
-    db: Connection, asked: SearchArguments, document: str, role: str | None = None
-) -> dict[str, Any]:
-    """Return what search_diagnose returns."""
-
-    query = asked.query or ""
-    if not (document and query.strip(" \t\r\n")):
-        missing = "query" if document else "document"
-        hint = "search_diagnose('how do I deploy', 'guide/deploy.md')"
-        raise UserError(f"the {missing} is empty: expected a text", hint)
-
-    def attempt(_: float, __: Tries) -> dict[str, Any]:
-        call = Call(query, document, *_checked(db, asked)[1:])
-        found: dict[str, Any] = json.loads(diagnosis(db, call, BridgedNode(db)))
-        return found
-
-    return _repeated(db, role, attempt, *asked, document)
 
 
 def explain(db: Connection, asked: SearchArguments, role: str | None = None) -> Any:

@@ -383,6 +383,8 @@ def test_callers_over_http_have_the_rights_of_their_token(
                 for path in ("/v1/search", "/v1/context", "/v1/explain")
             ]
             facets = client.post("/v1/facets", json={"query": "red fox", "keys": ["$collection"]})
+            named = {"query": "red fox", "document": answers[0]["results"][0]["source_key"]}
+            diagnosed = client.post("/v1/diagnose", json=named)
             ended = Database(connection).column(
                 "SELECT query FROM pg_stat_activity WHERE application_name = 'pgblend serve'"
             )
@@ -392,6 +394,7 @@ def test_callers_over_http_have_the_rights_of_their_token(
     assert context["parts"]
     assert explained["results"]
     assert [one["value"] for one in facets.json()["facets"]] == ["books"]
+    assert diagnosed.status_code == 200, diagnosed.text
 
 
 def test_documents_show_to_their_readers(client: Database) -> None:

@@ -7,7 +7,7 @@ import pytest
 from conftest import TwoCollections
 
 from pgblend.cli.base.database import connect
-from pgblend.cli.search.calls_outside import SearchArguments, context, diagnose, search
+from pgblend.cli.search.calls_outside import SearchArguments, context, search
 from pgblend.cli.search.connection import Connection
 from pgblend.cli.search.outside import StatementError
 from pgblend.plpy.base.session import UserError
@@ -47,28 +47,6 @@ def test_a_context_is_the_same(library: Database, outside: Connection, output_fo
         assert made["stats"].pop("ms").keys() == {"search", "assembly"}
     assert found == told
     assert told["parts"]
-
-
-@pytest.mark.parametrize("document", ["k1", "k44", "nowhere"])
-def test_a_diagnosis_is_the_same(library: Database, outside: Connection, document: str) -> None:
-    told = library.value(
-        "SELECT search_diagnose('red fox', %s, query_embedding => %s)", document, VECTOR
-    )
-    assert diagnose(outside, SearchArguments("red fox", query_embedding=VECTOR), document) == told
-
-
-@pytest.mark.parametrize(
-    ("query", "document"), [("", "k1"), (" \n", "k1"), (None, "k1"), ("red", "")]
-)
-def test_a_diagnosis_of_nothing_is_the_same_error(
-    library: Database, outside: Connection, query: str | None, document: str
-) -> None:
-    told = library.error("SELECT search_diagnose(%s, %s)", query, document)
-    with pytest.raises(UserError) as raised:
-        diagnose(outside, SearchArguments(query), document)
-    error = raised.value
-    expected = told.sqlstate, told.message_primary, told.message_hint
-    assert (error.sqlstate, error.message, error.hint) == expected
 
 
 WRONG = [

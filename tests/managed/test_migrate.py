@@ -109,7 +109,10 @@ def test_an_owner_without_rights_has_all_but_the_program(
                 # What would believe an admin's program is the owner's to do, and says so.
                 admin_url = make_conninfo(url, user="managed_admin")
                 asked = run(admin_url, "space", "create", "s", "--model", "m")
-                made = run(admin_url, *["space", "create", "s", "--model", "m", "--dimensions", "8", "--no-probe"])
+                made = run(
+                    admin_url,
+                    *["space", "create", "s", "--model", "m", "--dimensions", "8", "--no-probe"],
+                )
             finally:
                 connection.execute("DROP ROLE managed_reader, managed_admin")
         assert (found.exit_code, "may read no collection" in found.stderr) == (0, True)
