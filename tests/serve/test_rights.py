@@ -4,6 +4,8 @@ import json
 import os
 import random
 from collections.abc import Callable, Iterator
+from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import httpx
@@ -14,8 +16,10 @@ from click.testing import CliRunner, Result
 from conftest import Server, login_role
 from jsonschema import Draft202012Validator
 
+import pgblend as pgblend_package
 from pgblend.cli.base.database import connect
 from pgblend.cli.base.errors import UserError
+from pgblend.cli.base.revision import OTHER_PROGRAM
 from pgblend.cli.doors.operations import printed
 from pgblend.cli.doors.tokens import check_login_role
 from pgblend.cli.main import cli
@@ -298,3 +302,23 @@ def test_two_tenants_over_one_connection(door: Any, switches: int) -> None:
             assert told(clients[tenant], path, body) == expected[tenant, path]
         for client in clients.values():
             client.close()
+
+
+@pytest.mark.extended
+def test_serve_of_another_version_has_the_database_search(door: Any, tmp_path: Path) -> None:
+    """Its program is not the one that the database's routines are made for, which is told."""
+    (folder,) = pgblend_package.__path__
+    copytree(folder, tmp_path / "pgblend")
+    with (tmp_path / "pgblend" / "plpy" / "base" / "nearest.py").open("a") as source:
+        source.write("# Another version.\n")
+    body = {"query": "wine"}
+    with door.client() as own:
+        expected = told(own, "/v1/search", body)
+    elsewhere = {"PYTHONPATH": str(tmp_path)}
+    with (
+        ServeProcess(door.login_url, environment=elsewhere) as process,
+        process.client(door.tokens["open"]) as client,
+    ):
+        assert told(client, "/v1/search", body) == expected
+        place = door.admin.value("SELECT get_setting('serve_program')")
+        assert (OTHER_PROGRAM in process.stderr) == (place == "outside")
