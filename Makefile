@@ -63,6 +63,7 @@ managed: setup ## The program outside the backend, also behind pgbouncer in tran
 	command -v debootstrap || apt-get install --yes --no-install-recommends debootstrap pgbouncer
 	PYTHONPATH=tests $(VENV)/bin/python -c 'from support import pgbouncer as p; p.newer_pgbouncer() or p.make_newer()'
 	PGBLEND_MANAGED_SEARCHES=2000 $(PYTEST) tests/managed
+	$(PYTEST) --managed tests/integrations
 
 scale: ## Tier 4: time and size at 10,000 to 500,000 passages (an hour; BENCH="--sizes 10000" for less)
 	docker/provision.sh
