@@ -23,6 +23,8 @@ from pgblend.cli.doors.shares import NoShareError, Shares
 from pgblend.cli.doors.tokens import digest_of
 from pgblend.cli.search.asked_models import RowsAsked
 from pgblend.cli.search.connection import NotTakenError
+from pgblend.cli.search.outside import StatementError
+from pgblend.plpy.base.session import UserError as ProgramError
 
 _APPLICATION = "pgblend serve"
 _CONNECT_SECONDS = 5
@@ -197,6 +199,8 @@ class ConnectionPool:
             if error.place == 0:
                 raise OtherProgramError from None
             raise await self._refusal(digest, scope) or _unknown() from None
+        except (StatementError, ProgramError) as error:
+            raise problem_of(error) or error from error
 
     def program(self, url: str) -> OutsideProgram:
         """Return the program in this process, over connections like these to `url`."""
