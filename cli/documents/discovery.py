@@ -59,7 +59,7 @@ def discover(
     rules = rules or ReaderRules((), None, None if follow_links else roots)
     for given in paths:
         explicit = not given.is_dir()
-        if explicit and not given.exists():
+        if explicit and not os.path.exists(given):
             missing = NOWHERE if given.is_symlink() else "no such file or folder"
             raise UserError(f"{given}: {missing}", hint="check the path")
         base = _absolute(root or (given.parent if explicit else given))
@@ -119,7 +119,7 @@ def _walk(
         folders[:] = [path.name for path in entered if _is_new(path, walked, follow_links)]
         for name in sorted(names):
             path = Path(parent, name)
-            if not name.startswith(".") and (path.exists() or is_dangling(path)):
+            if not name.startswith(".") and (os.path.exists(path) or is_dangling(path)):
                 yield path
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import BinaryIO
 from urllib.parse import unquote_to_bytes, urlsplit
 
-NOWHERE = "a link that leads nowhere"
+NOWHERE = "a link that leads nowhere, or where this account may not look"
 _OUT = "a link out of what was given, so it is left out: --follow-links reads it"
 _SWAPPED = "a link out of what was given took its place"
 # Where there is O_PATH, a folder need not be readable to be passed through.
@@ -58,7 +58,7 @@ def other_file(uri: str | None, path: Path) -> Path | None:
         return None
     other = file_of(uri)
     with suppress(OSError, ValueError):
-        if other != path and other.exists() and not other.samefile(path):
+        if other != path and os.path.exists(other) and not other.samefile(path):
             return other
     return None
 
@@ -85,8 +85,8 @@ def _is_below(real: Path, roots: Sequence[Path]) -> bool:
 
 
 def is_dangling(path: Path) -> bool:
-    """Whether a path is a link to nothing, or to itself."""
-    return path.is_symlink() and not path.exists()
+    """Whether a path is a link to nothing, to itself, or to what cannot be looked at."""
+    return path.is_symlink() and not os.path.exists(path)
 
 
 def link_problem(path: Path, roots: Sequence[Path], follow_links: bool) -> str | None:

@@ -61,6 +61,7 @@ def link_out(given: Path) -> None:
     (given / "loop.txt").symlink_to("loop.txt")
     (given / "nothing.txt").symlink_to("gone.txt")
     (given / "nowhere.txt").symlink_to(secret / "gone.txt")
+    (given / "unseen.txt").symlink_to("x" * 300)  # as into a folder one may not enter: an error
 
 
 @pytest.mark.parametrize("command", ["ingest", "sync"])
@@ -73,7 +74,7 @@ def test_links_out_of_what_was_given_are_left_out_and_reported(
     assert keys(connection) == ["sub/own.txt", "within.txt"]
     told = warnings(report)
     out = {"file.txt", "folder", "chain.txt", "up.txt"}
-    dangling = {"loop.txt", "nothing.txt", "nowhere.txt"}
+    dangling = {"loop.txt", "nothing.txt", "nowhere.txt", "unseen.txt"}
     assert {name for name, message in told.items() if "--follow-links" in message} == out
     assert {name for name, message in told.items() if "leads nowhere" in message} == dangling
     assert set(told) == out | dangling
@@ -90,7 +91,7 @@ def test_links_are_followed_where_that_is_asked_for(
         "chain.txt", "file.txt", "folder/deep/key.txt", "folder/password.txt", "sub/own.txt",
         "sub/up.txt", "within.txt",
     ]  # fmt: skip
-    assert set(warnings(report)) == {"loop.txt", "nothing.txt", "nowhere.txt"}
+    assert set(warnings(report)) == {"loop.txt", "nothing.txt", "nowhere.txt", "unseen.txt"}
 
 
 def test_a_link_may_lead_to_whatever_was_given(
@@ -103,7 +104,7 @@ def test_a_link_may_lead_to_whatever_was_given(
     code, report, _ = ingest(named, given.parent / "secret", "--root", given.parent)
     assert code == 0
     assert {"named/file.txt", "named/chain.txt", "secret/password.txt"} <= set(keys(connection))
-    assert set(warnings(report)) == {"loop.txt", "nothing.txt", "nowhere.txt"}
+    assert set(warnings(report)) == {"loop.txt", "nothing.txt", "nowhere.txt", "unseen.txt"}
 
 
 def test_a_root_allows_no_links(
