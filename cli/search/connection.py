@@ -57,7 +57,7 @@ class Connection(ForeseeingDatabase):
     """The Database of the program in a process, over a connection that begins no transactions.
 
     A failed statement leaves the transaction as it was before all statements: none of them writes.
-    Statements are prepared where `prepares`: a pooler in transaction mode may not keep them.
+    Statements are prepared where `prepares`: a pooler names them itself, so none would be counted.
     `taking` are statements that each transaction begins with, and that give a row: they take the
     caller's role.
     """

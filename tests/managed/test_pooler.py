@@ -29,8 +29,8 @@ STATE = (
 
 
 @pytest.fixture(params=["as it is", 0, 100])
-def pooled(request: pytest.FixtureRequest, library: Database) -> Iterator[tuple[str, bool]]:
-    """The library's URL through a pooler, and whether statements are prepared."""
+def pooled(request: pytest.FixtureRequest, library: Database) -> Iterator[str]:
+    """The library's URL through a pooler, which keeps so many prepared statements."""
     kept = None if request.param == "as it is" else request.param
     program = pgbouncer_program() if kept is None else newer_pgbouncer()
     if program is None:
@@ -39,7 +39,7 @@ def pooled(request: pytest.FixtureRequest, library: Database) -> Iterator[tuple[
     passwords = {str(at["user"]): str(at["password"])}
     place = str(at["host"]), str(at["port"])
     with pgbouncer(program, *place, passwords, SESSIONS, kept) as (port, _):
-        yield make_conninfo(library.url, host="127.0.0.1", port=port), bool(kept)
+        yield make_conninfo(library.url, host="127.0.0.1", port=port)
 
 
 @pytest.fixture
@@ -60,35 +60,36 @@ def opened(url: str) -> psycopg.Connection[Any]:
     return psycopg.connect(url, autocommit=True, prepare_threshold=None)
 
 
+def through_a_pooler(connection: psycopg.Connection[Any]) -> Connection:
+    """As serve makes it: a pooler gives statements names of its own, which any code may take."""
+    return Connection(connection, prepares=False)
+
+
 def test_searches_and_writes_go_through(
-    library: Database, pooled: tuple[str, bool], two_roles: list[str]
+    library: Database, pooled: str, two_roles: list[str]
 ) -> None:
-    url, prepares = pooled
     expected = library.rows("SELECT * FROM hybrid_search('red fox', query_embedding => %s)", VECTOR)
-    with opened(url) as connection:
+    with opened(pooled) as connection:
         asked = SearchArguments("red fox", query_embedding=VECTOR)
         for _ in range(3):  # by whichever session is free
-            found = rows_outside(Connection(connection, prepares=prepares), library, asked)
+            found = rows_outside(through_a_pooler(connection), library, asked)
             assert found == expected
         connection.execute("SELECT blend.ingest_document('rest', 'written', 'a pooled fox')")
         words = SearchArguments("pooled", only_arm="lexical")
-        db = Connection(connection, prepares=prepares)
+        db = through_a_pooler(connection)
         assert [row.source_key for row in search(db, words)["results"]] == ["written"]
         connection.execute("SELECT blend.delete_document('rest', 'written')")
         assert search(db, words)["results"] == []
 
 
-def test_roles_change_between_clients(
-    library: Database, pooled: tuple[str, bool], two_roles: list[str]
-) -> None:
-    url, prepares = pooled
+def test_roles_change_between_clients(library: Database, pooled: str, two_roles: list[str]) -> None:
     login = library.value("SELECT current_user")
     plain = library.value("SELECT current_setting('plan_cache_mode')")
 
     def switched(number: int) -> list[tuple[str, list[str]]]:
         chance, found = random.Random(number), []
-        with opened(url) as connection:
-            db = Connection(connection, prepares=prepares)
+        with opened(pooled) as connection:
+            db = through_a_pooler(connection)
             for turn in range(SWITCHES // CLIENTS):
                 role = chance.choice([*two_roles, None])
                 with db.transaction(role):

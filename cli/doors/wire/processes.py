@@ -7,6 +7,7 @@ cancel is the server's, whichever of them hands it on.
 import os
 import signal
 import threading
+import traceback
 from collections.abc import Callable
 
 
@@ -48,6 +49,8 @@ def _forked(serve: Callable[[], None], ended: int, alive: int) -> int:
         threading.Thread(target=_end_with_parent, args=(ended,), daemon=True).start()
         serve()
         status = 0
+    except BaseException:  # which os._exit would not show
+        traceback.print_exc()
     finally:
         os._exit(status)
 
