@@ -288,7 +288,7 @@ def report_search(db: Outside, report: str) -> None:
 
     The token is that which this account has for the gateway.
     """
-    from pgblend.plpy.search.report import send_report  # where a log is kept
+    from pgblend.plpy.search.datagram import send_report  # where a log is kept
 
     try:
         (by,) = db.run(_ASKED_BY, [])

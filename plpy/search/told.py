@@ -123,7 +123,7 @@ def search_meta(query: Query, log: Log) -> dict[str, Json]:
 
 def note_logged(query: Query, log: Log) -> None:
     """Keep for the log what was searched (_send_report): nobody can write here by SQL."""
-    from pgblend.plpy.search.report import Noted  # where a log is kept
+    from pgblend.plpy.search.datagram import Noted  # where a log is kept
 
     stated = log.db.run(_RAN, [])[0]
     noted = Noted(

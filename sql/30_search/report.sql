@@ -85,7 +85,7 @@ VOLATILE PARALLEL UNSAFE
 STRICT
 AS $python$
 from pgblend.plpy.models.gateway import gateway_token
-from pgblend.plpy.search.report import send_report
+from pgblend.plpy.search.datagram import send_report
 
 try:
     token = gateway_token(data_directory)

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 from psycopg.types.json import Jsonb
 
-from pgblend.plpy.search.report import send_datagram
+from pgblend.plpy.search.datagram import send_datagram
 from support.database import Database, add_documents, add_space, embed_waiting, vector_of
 
 Receive = Callable[[], dict[str, Any] | None]

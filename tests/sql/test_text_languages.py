@@ -14,7 +14,7 @@ TEXTS = {
     "my": "မြန်မာနိုင်ငံသည် အရှေ့တောင်အာရှ",
 }
 
-
+STRICTLY = "SELECT source_key FROM lexical_search(%s, options => '{\"strict\": true}')"
 KOREAN = "서울은 대한민국의 수도이다. PostgreSQL은 강력한 데이터베이스이다."
 
 
@@ -53,7 +53,7 @@ def texts(db: Database) -> Database:
     ],
 )
 def test_found_without_word_spaces(texts: Database, query: str, expected: list[str]) -> None:
-    assert texts.column("SELECT source_key FROM lexical_search(%s)", query) == expected
+    assert texts.column(STRICTLY, query) == expected
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_korean_words_with_particles(db: Database, query: str, found: bool) -> N
     db.rows("SELECT add_collection('c')")
     db.rows("SELECT ingest_document('c', 'k', %s)", KOREAN)
     expected = ["k"] if found else []
-    assert db.column("SELECT source_key FROM lexical_search(%s)", query) == expected
+    assert db.column(STRICTLY, query) == expected
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pgblend.plpy.search.report import MOST_CHARACTERS, Noted, searched_facts
+from pgblend.plpy.search.datagram import MOST_CHARACTERS, Noted, searched_facts
 
 NOTED = {"query": "a fox", "collections": ["c"], "ms": 5.0, "stages": [{"name": "page", "ms": 4}]}
 

@@ -10,14 +10,27 @@ import re
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import NamedTuple
+from functools import cache
+from typing import Any, NamedTuple
 
+from pgblend.cli.base.extras import missing
 from pgblend.cli.doors.wire import messages as wire
 from pgblend.plpy.base.session import keep_value
 
 _MOST_KEPT = 100  # kinds of turns
 _LONGEST = 1 << 16  # bytes of a turn
 _LITERAL = re.compile(rb"'((?:[^']|'')*)'")
+
+
+@cache
+def _libraries() -> tuple[Any, Any] | None:
+    """Return numpy and orjson; without them no vector is foreseen, and is asked for as before."""
+    if missing("gateway"):
+        return None
+    import numpy as np
+    import orjson
+
+    return np, orjson
 
 
 class _Value(NamedTuple):
@@ -36,10 +49,10 @@ class _Value(NamedTuple):
     def vector(self) -> str | None:
         """Return the text that PostgreSQL writes of a vector; None where it is none."""
         data = self.data or b""
-        with suppress(ImportError, ValueError):
-            import numpy as np
-            import orjson
-
+        if (libraries := _libraries()) is None:
+            return None
+        np, orjson = libraries
+        with suppress(ValueError):
             if data.startswith(b"[") and data.endswith(b"]"):
                 numbers = np.array(orjson.loads(data), dtype=np.float32)
             elif (
