@@ -52,7 +52,7 @@ class _Value(NamedTuple):
         if (libraries := _libraries()) is None:
             return None
         np, orjson = libraries
-        with suppress(ValueError):
+        with suppress(TypeError, ValueError):  # other JSON than numbers
             if data.startswith(b"[") and data.endswith(b"]"):
                 numbers = np.array(orjson.loads(data), dtype=np.float32)
             elif (
@@ -60,6 +60,8 @@ class _Value(NamedTuple):
             ):
                 numbers = np.frombuffer(data, ">f4", offset=4).astype(np.float32)
             else:
+                return None
+            if numbers.ndim != 1:
                 return None
             text = orjson.dumps(numbers, option=orjson.OPT_SERIALIZE_NUMPY).decode()
             texts = text[1:-1].split(",")
