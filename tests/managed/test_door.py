@@ -154,6 +154,48 @@ def test_settings_of_the_same_message_are_refused(client: Database) -> None:
     assert "send those by themselves" in str(raised.value.diag.message_detail)
 
 
+@pytest.mark.parametrize(
+    "text", ['[{"a": 1}]', "[[1], [2, 3]]", "[[1, 2]]", "[null]", "[1e999]", "[]"]
+)
+def test_no_literal_that_is_like_a_vector_ends_the_session(client: Database, text: str) -> None:
+    statement = f"SELECT '{text}', count(*) FROM lexical_search('fox')"
+    found = [client.rows(statement) for _ in range(4)]  # the third is foreseen
+    assert all(one == found[0] for one in found)
+    assert found[0][0][0] == text
+
+
+def test_what_the_same_message_wrote_is_not_missed_in_silence(client: Database) -> None:
+    """An answer is made before its message runs; the first time, and where it is foreseen."""
+    search = "SELECT source_key FROM lexical_search('{0}', options => '{{\"strict\": true}}')"
+    store = "SELECT ingest_document('rest', '{0}', 'text of {0}')"
+
+    def in_a_pipeline(*statements: str) -> None:
+        with client.connection.pipeline():
+            for statement in statements:
+                client.connection.execute(statement)
+
+    for word in ("wordan", "wordbo", "wordcy", "worddu"):
+        client.connection.execute(search.format(word))  # what is like it will be foreseen
+        with pytest.raises(psycopg.errors.FeatureNotSupported, match="has just written") as found:
+            client.connection.execute("; ".join((store, search)).format(word))
+        assert "send the search by itself" in str(found.value.diag.message_hint)
+        with pytest.raises(psycopg.errors.FeatureNotSupported):
+            in_a_pipeline(store.format(word), search.format(word))
+        assert client.rows(search.format(word)) == []
+        with client.connection.transaction(force_rollback=True):
+            client.connection.execute(store.format(word))
+            assert client.rows(search.format(word)) == [(word,)]
+            again = "; ".join((search, search)).format(word)
+            assert client.connection.execute(again).fetchall() == [(word,)]
+    client.rows(
+        "CREATE FUNCTION pg_temp.stored(word text) RETURNS bigint LANGUAGE plpgsql AS $$ BEGIN"
+        " PERFORM ingest_document('rest', word, 'text of ' || word);"
+        " RETURN (SELECT count(*) FROM lexical_search(word)); END $$"
+    )
+    with pytest.raises(psycopg.errors.FeatureNotSupported):
+        client.rows("SELECT pg_temp.stored('wordel')")
+
+
 def test_savepoints_before_a_search_and_a_flush_after_it(
     told: dict[str, Any], client: Database
 ) -> None:

@@ -468,7 +468,7 @@ class Session:
             forgets = bool(turn.told or (self._kept and turn.saved))
             parts = [_KEEP] * turn.saved + [FORGET] * forgets
             if forgets and self._kept:
-                parts.append(telling(self._kept.values()))
+                parts.append(telling(self._kept.values(), stays=True))
             ending = "; ".join(parts)
         if ending:
             self._send(wire.query(ending))
@@ -510,7 +510,7 @@ class Session:
             if answers.has_effects(call):
                 turn.told[call] = answers.tell(call)
         if turn.told:
-            self.post(telling(turn.told.values()))
+            self.post(telling(turn.told.values(), stays=turn.is_bit_by_bit))
         turn.hides_begin, turn.is_synced = False, not turn.is_asked
         self._send(turn.again())
         if turn.is_asked and turn.is_plain:
@@ -523,7 +523,7 @@ class Session:
             return turn.expected
         is_first = not (turn.calls or turn.need)
         self._begin_again(turn)
-        self.post(telling(turn.told.values(), gathers=True))
+        self.post(telling(turn.told.values(), gathers=True, stays=turn.is_bit_by_bit))
         calls = self.gather(turn.again(gathers=True))
         gathered = [call for call in calls if call not in turn.calls]
         turn.calls += gathered

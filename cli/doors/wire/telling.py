@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from pgblend.cli.doors.wire import messages as wire
+from pgblend.sql.outside import ROWS_WRITTEN
 
 NEEDS_ANSWER = "PB017"
 # The innermost routine of a message's context: no other prints like this, whatever its name.
@@ -13,8 +14,9 @@ _BY_A_STAND_IN = re.compile(r'[^\n"]* pgblend\._told\(text,json\)')
 
 # The first letter of a call's digest is its parameter's last; another has what comes beside values.
 _SLOTS, _BESIDE = "0123456789abcdef", "beside"
+_WRITTEN = "written"  # what was written before the answers: a search is not answered by less
 FORGET = "SELECT " + ", ".join(
-    f"pg_catalog.set_config('pgblend.told_{one}', '', true)" for one in (*_SLOTS, _BESIDE)
+    f"pg_catalog.set_config('pgblend.told_{one}', '', true)" for one in (*_SLOTS, _BESIDE, _WRITTEN)
 )
 
 _ANSWERS = "pg_catalog.set_config('pgblend.answers', 'on', true)"
@@ -45,10 +47,11 @@ def calls_in(answer: Iterable[bytes]) -> list[str]:
     return list(dict.fromkeys(calls))
 
 
-def telling(told: Iterable[Told], gathers: bool = False) -> str:
+def telling(told: Iterable[Told], gathers: bool = False, stays: bool = False) -> str:
     """Return the statement that tells answers until the transaction ends.
 
-    With `gathers` stand-ins say what else they need, and go on.
+    With `gathers` stand-ins say what else they need, and go on. What `stays` is for cursors, whose
+    searches are those of when they were declared.
     """
     slots: dict[str, list[str]] = defaultdict(list)
     for one in told:
@@ -60,6 +63,10 @@ def telling(told: Iterable[Told], gathers: bool = False) -> str:
         f"pg_catalog.set_config('pgblend.told_{name}', {_quoted(value)}, true)"
         for name, value in settings.items()
     ]
+    if not stays:
+        given.append(
+            f"pg_catalog.set_config('pgblend.told_{_WRITTEN}', {ROWS_WRITTEN}::text, true)"
+        )
     # A session that a pooler may give to others says so in each transaction (_is_answered).
     return f"SELECT {', '.join([*given, _ANSWERS])}"
 
