@@ -19,8 +19,14 @@ from pgblend.cli.base.errors import ModelUnavailableError
 from pgblend.cli.base.http_client import AnswerTooLargeError, gateway_client
 from pgblend.cli.operate.account import token_for
 from pgblend.cli.search.statements import SearchRequest
+from pgblend.plpy.base.catalog import GivenExpansion
 from pgblend.plpy.models.embedding import checked_vectors
-from pgblend.plpy.models.expansion import checked_expansion, expansion_question, joined_to
+from pgblend.plpy.models.expansion import (
+    checked_expansion,
+    embedded_texts,
+    expansion_question,
+    joined_to,
+)
 from pgblend.plpy.models.outcome import gateway_answer
 from pgblend.plpy.search.rerank import checked_scores
 
@@ -157,7 +163,7 @@ class _ClientSearch:
         self.times_ms: dict[str, float] = {}
 
     def runs(self, stage: str) -> bool:
-        """Whether a stage is wanted and has a model."""
+        """Whether the search has a stage, as it says itself."""
         return bool(self.settings["stages"][stage])
 
     def give(self, **options: Any) -> None:
@@ -197,13 +203,16 @@ class _ClientSearch:
 
     def embed(self) -> Steps:
         """Give the vectors of the query, its variants and the passage, in one call."""
-        if self.plan["space"] is None or self.settings["weights"]["vector"] == 0:
+        if not self.runs("embed"):
             return
-        expansion = self.request.options.get("expansion") or {}
+        expansion: GivenExpansion = self.request.options.get("expansion") or GivenExpansion()
         has_vector = self.request.query_embedding is not None
         texts = [] if has_vector else [self.request.query]
         if "embeddings" not in expansion:
-            texts += self._variants(expansion)
+            named = embedded_texts(expansion)
+            if "hyde" in named and self.settings["hyde"] == "query":
+                named["hyde"] = joined_to(self.request.query, named["hyde"])
+            texts += named.values()
         if not texts:
             return
         body = {"model": self.plan["space"]["model"], "input": texts}
@@ -221,15 +230,6 @@ class _ClientSearch:
             self.request = replace(self.request, query_embedding=json.dumps(vectors.pop(0)))
         if vectors:
             self.give(expansion={**expansion, "embeddings": vectors})
-
-    def _variants(self, expansion: dict[str, Any]) -> list[str]:
-        """Return the texts of an expansion that the vector arm searches with."""
-        texts = list(expansion.get("vectorQueries", []))
-        if expansion.get("hyde") and self.settings["hyde"] == "query":
-            texts.append(joined_to(self.request.query, expansion["hyde"]))
-        elif expansion.get("hyde"):
-            texts.append(expansion["hyde"])
-        return [*texts, *expansion.get("subQuestions", [])]
 
     def rerank(self) -> Steps:
         """Give the scores of the passages that a reranker reads."""

@@ -49,6 +49,23 @@ def expansion_question(
     return "expand", {"query": query, **more}
 
 
+def embedded_texts(expansion: GivenExpansion) -> dict[str, str]:
+    """Return the texts of an expansion that have vectors, in the order in which these are given.
+
+    By the names of their lists: its vectorQueries, hyde, then its subQuestions.
+    """
+    texts = {
+        f"vector_variant_{place}": text
+        for place, text in enumerate(expansion.get("vectorQueries") or (), 1)
+    }
+    if hyde := expansion.get("hyde"):
+        texts["hyde"] = hyde
+    return texts | {
+        f"vector_question_{place}": text
+        for place, text in enumerate(expansion.get("subQuestions") or (), 1)
+    }
+
+
 def joined_to(query: str, hyde: str) -> str:
     """Return the text whose vector takes the place of the query's, by the setting hyde 'query'."""
     return f"{query}\n\n{hyde}"

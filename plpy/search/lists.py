@@ -75,17 +75,16 @@ def vectors_of_texts(
 ) -> dict[str, str]:
     """Return {arm: vector as text} of those that the caller gave, by the names of variant_arms.
 
-    `expansion` has `embeddings`: one for each of its vectorQueries, one for hyde, then one for each
-    of its subQuestions; ValueError where they are other than that many, or of several sizes. Where
-    hyde is `joined` to the query, its vector is that of both, and stands for the query's.
+    `expansion` has `embeddings`: one for each of its embedded_texts; ValueError where they are
+    other than that many, or of several sizes. Where hyde is `joined` to the query, its vector is
+    that of both, and stands for the query's.
     """
     given = expansion.get("embeddings") or []
     if not given:
         return {}
-    names = [f"vector_variant_{place}" for place in range(1, len(expansion["vectorQueries"]) + 1)]
-    names += ["hyde"] if expansion["hyde"] else []
-    asked = expansion.get("subQuestions") or ()
-    names += [f"vector_question_{place}" for place in range(1, len(asked) + 1)]
+    from pgblend.plpy.models.expansion import embedded_texts  # of few searches
+
+    names = embedded_texts(expansion)
     if len(given) != len(names) or len({len(vector) for vector in given}) != 1:
         found = f'options: "expansion" has {len(given)} embeddings for {len(names)} texts'
         raise ValueError(f"{found}: expected a vector of one size for each of them")
@@ -272,7 +271,7 @@ class ListSearch:
     @property
     def embeds(self) -> bool:
         """Tell whether vectors are searched."""
-        return self.plan.settings.weights["vector"] > 0 and self.space is not None
+        return self.plan.embeds(self.space)
 
     def begin(self) -> None:
         """Ask the model whose answer is needed next."""

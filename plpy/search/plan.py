@@ -253,6 +253,10 @@ class Plan(NamedTuple):
     no_rerank: str
     cache_bytes: int
 
+    def embeds(self, space: Space | str | None) -> bool:
+        """Tell whether vectors are searched: in a space, or by its name, and with a weight."""
+        return space is not None and self.settings.weights["vector"] > 0
+
 
 def arm_depth(
     over_fetch: Mapping[str, float],
@@ -418,7 +422,9 @@ def check_cursor(after: Cursor) -> None:
 def told_plan(db: Database, state: State, options: str | None) -> str:
     """Return as JSON the settings in force, and which stages run, for those who ask models."""
     plan = search_plan(db, state, options, None, reranks=False)
-    stages = {"expand": plan.expands, "rerank": plan.reranks}
+    has_weight = plan.settings.weights["vector"] > 0  # else the space is not looked for
+    space = state.space(plan.settings.space) if has_weight else None
+    stages = {"expand": plan.expands, "embed": plan.embeds(space), "rerank": plan.reranks}
     return write_json({**as_mapping(plan.settings), "stages": stages})
 
 

@@ -67,8 +67,8 @@ BEGIN ATOMIC
     ) AS d;
 END;
 
--- _search_plan: the search settings in force for a call, and as "stages" which of expand and rerank
--- run, for those who ask the models themselves.
+-- _search_plan: the search settings in force for a call, and as "stages" which of expand, embed
+-- and rerank run, for those who ask the models themselves.
 -- Errors are those of hybrid_search.
 CREATE OR REPLACE FUNCTION pgblend._search_plan(options jsonb, profile text, collections text[])
 RETURNS jsonb

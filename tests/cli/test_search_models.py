@@ -125,6 +125,16 @@ def test_the_vector_is_of_the_space_that_is_searched(
     assert [body["model"] for body in models.bodies] == ["other-model"]
 
 
+def test_the_search_says_whether_vectors_are_asked_for(
+    pgblend: Pgblend, models: ModelProvider
+) -> None:
+    by_words = ("--fast", "--option", 'weights={"vector": 0}', *OPTIONS, "--client-models")
+    assert told(pgblend("query", QUERY, *by_words), "source_key")
+    lost = pgblend("query", QUERY, "--thorough", "--option", 'space="gone"', "--client-models")
+    assert 'there is no embedding space "gone"' in lost.stderr
+    assert models.requests == 0
+
+
 def test_an_explanation_tells_of_what_was_passed_in(
     pgblend: Pgblend, models: ModelProvider
 ) -> None:
