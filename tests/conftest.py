@@ -76,7 +76,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 # Measuring makes Python half as fast again; other folders run the same code, most of it in servers.
-MEASURED = ("cli", "contract", "managed", "scale", "serve", "unit")
+MEASURED = ("integrations", "cli", "contract", "managed", "scale", "serve", "unit")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -22,7 +22,10 @@ CLIENTS = {
 
 def uses(path: Path) -> Iterator[str]:
     """Name what a module takes of HTTP libraries, but for types and classes of errors."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    source = path.read_text(encoding="utf-8")
+    if not any(word in source for word in (*CLIENTS, "response.json")):
+        return
+    tree = ast.parse(source)
     types = {id(inner) for node in ast.walk(tree) for inner in _annotations(node)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and id(node) not in types:

@@ -21,7 +21,7 @@ from conftest import Server, login_role, temporary_database
 from psycopg.conninfo import make_conninfo
 
 from pgblend.cli.base.database import connect
-from support.database import Database, add_space, embed_waiting, vector_of
+from support.database import SPACE, Database, add_space, vector_of
 
 OPERATIONS = "PGBLEND_SILENCE_OPERATIONS"  # how many, for who has the time
 SEED = "PGBLEND_SILENCE_SEED"  # where others than those of `make test` are to be tried
@@ -73,10 +73,10 @@ class Silence:
         self.admin, self.reader = admin, reader
 
     def put(self, key: str, text: str, shelf: int, readers: list[str] | None) -> None:
-        """Store a document, and the vectors of its passages."""
-        self.admin.rows(
-            "SELECT ingest_document('house', %s, %s, %s, metadata => %s, readers => %s,"
-            " links => %s)",
+        """Store a document, and the vector of its passage."""
+        document_id = self.admin.value(
+            "SELECT document_id FROM ingest_document('house', %s, %s, %s, metadata => %s,"
+            " readers => %s, links => %s)",
             key,
             text,
             text.split()[0],
@@ -84,7 +84,13 @@ class Silence:
             readers,
             json.dumps([{"target": name, "kind": "path"} for name in re.findall(r"\S+\.md", text)]),
         )
-        embed_waiting(self.admin)
+        self.admin.rows(
+            "SELECT store_embeddings(%s, array_agg(chunk_id), array_agg(%s::vector))"
+            " FROM chunks WHERE document_id = %s",
+            SPACE,
+            vector_of(text),
+            document_id,
+        )
 
     def stored(self, key: str) -> list[tuple[Any, ...]]:
         """Return the text and the shelf of a document, where there is one."""

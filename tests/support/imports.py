@@ -20,6 +20,7 @@ OWN = "pgblend"
 INTEGRATIONS = "integrations"  # a package of its own name, in the folder of the command line
 ROOT = Path(__file__).resolve().parents[2]
 _ASKING = {"require", "missing"}
+_STATEMENTS = (ast.stmt, ast.excepthandler, ast.match_case)
 
 
 @dataclass(frozen=True)
@@ -84,21 +85,27 @@ def imports_of(roots: list[str], extras: frozenset[str] = frozenset()) -> Iterat
 def _imports(module: str) -> tuple[tuple[str, frozenset[str]], ...]:
     """Return what a module imports, each with the extras that are asked for before it is."""
     path = _path_of(module)
-    tree = ast.parse(path.read_text(encoding="utf-8") if path else "")
-    return (*_walk(tree, frozenset(), _extras_of_classes(tree)), *_parsers(tree))
+    source = path.read_text(encoding="utf-8") if path else ""
+    tree = ast.parse(source)
+    # Expressions are many: they are looked into where they may import.
+    kinds = (ast.AST,) if "import_module" in source else _STATEMENTS
+    found = _walk(tree, frozenset(), _extras_of_classes(tree), kinds)
+    return (*found, *(_parsers(tree) if "Format(" in source else ()))
 
 
 def _walk(
-    node: ast.AST, there: frozenset[str], of_classes: frozenset[str]
+    node: ast.AST, there: frozenset[str], of_classes: frozenset[str], kinds: tuple[type, ...]
 ) -> Iterator[tuple[str, frozenset[str]]]:
     asked: frozenset[str] = frozenset()
     for child in ast.iter_child_nodes(node):
+        if not isinstance(child, kinds):
+            continue
         if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.dump(child.test):
             continue
         asked |= _asked(child) if isinstance(node, ast.FunctionDef) else frozenset()
         yield from ((name, there | asked) for name in _names(child))
         more = of_classes if isinstance(child, ast.FunctionDef) else frozenset()
-        yield from _walk(child, there | asked | more, of_classes)
+        yield from _walk(child, there | asked | more, of_classes, kinds)
 
 
 def _names(node: ast.AST) -> Iterator[str]:
@@ -151,6 +158,7 @@ def _own_modules(name: str) -> Iterator[str]:
             yield module
 
 
+@cache
 def _path_of(module: str) -> Path | None:
     parts = module.split(".")[1:]
     path = ROOT.joinpath(*(["cli", *parts] if parts[0] == INTEGRATIONS else parts))
