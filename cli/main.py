@@ -10,6 +10,7 @@ import click
 
 from pgblend.cli.base.errors import ExitCode, UserError
 from pgblend.cli.base.output import terminal_is_safe
+from pgblend.cli.base.prefork import hand_on
 
 # Commands by what people do: name -> short help. Written down here so that `pgblend --help` imports
 # none of the modules; a test holds both to what the modules say.
@@ -179,7 +180,10 @@ def cli(ctx: click.Context, database_url: str | None) -> None:
 
 
 def main() -> None:
-    """Run the command line."""
+    """Run the command line: in the process that is ready for it, else here."""
+    code = hand_on(sys.argv[1:])
+    if code is not None:
+        sys.exit(code)
     cli(prog_name="pgblend")
 
 

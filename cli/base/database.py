@@ -19,6 +19,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.rows import TupleRow, dict_row
 
 from pgblend.cli.base.errors import ExitCode, UserError
+from pgblend.cli.base.prefork import taken_session
 from pgblend.cli.base.revision import PROGRAM_LANGUAGE, check_revision
 from pgblend.cli.operate import state
 from pgblend.migrations.scripts import read_guard
@@ -266,9 +267,11 @@ def connect(
     needs `autocommit=False`: its commit and rollback do nothing otherwise.) `check` refuses
     servers that pgblend cannot run on, and databases without its schema or at another revision.
     """
-    connection = _open(url, application_name)
-    try:
+    connection = taken_session(url)
+    if connection is None:
+        connection = _open(url, application_name)
         connection.add_notice_handler(_print_warning)
+    try:
         prepare(connection, check=check)
         connection.autocommit = autocommit
     except BaseException:

@@ -20,13 +20,19 @@ def command(directory: Path) -> None:
     """
     from pgblend.cli.operate.cluster import Cluster
     from pgblend.cli.operate.postmaster import locked
-    from pgblend.cli.operate.services import DoorProcess, GatewayProcess, WorkerProcess
+    from pgblend.cli.operate.services import (
+        CommandsProcess,
+        DoorProcess,
+        GatewayProcess,
+        WorkerProcess,
+    )
 
     if not directory.exists():
         click.echo(f"pgblend: there is no private server in {directory}", err=True)
         return
     cluster = Cluster(directory)
     with locked(cluster.directory):
+        CommandsProcess(cluster.directory).stop()
         if DoorProcess(cluster.directory).stop():
             click.echo("pgblend: pgblend serve stopped", err=True)
         if WorkerProcess(cluster.directory).stop():

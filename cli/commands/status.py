@@ -55,6 +55,9 @@ def _lines(report: dict[str, Any]) -> list[str]:
     if (worker := report["worker"]) is not None:  # None: of a server that is not pgblend's own
         advice = "" if worker["running"] else "(pgblend worker)"
         lines.append(f"worker: {_state(worker)}{advice}")
+    if (commands := report["commands"]) is not None:
+        advice = "" if commands["running"] else "(searches here start slowly; pgblend up)"
+        lines.append(f"commands: {_state(commands)}{advice}")
     if (page := report["page"]) is not None:
         lines.append(f"page: {_state(page)} (pgblend {'open' if page['running'] else 'up'})")
     lines.append(f"pgblend: {versions['pgblend']} on Python {versions['python']}")

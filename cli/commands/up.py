@@ -44,6 +44,7 @@ def command(
       pgblend up --port 5433 --log-level info
     """
     from pgblend.cli.operate.bring_up import (
+        bring_up_commands,
         bring_up_door,
         bring_up_gateway,
         bring_up_schema,
@@ -59,6 +60,7 @@ def command(
         bring_up_server(cluster, port, _say)
         bring_up_schema(cluster, _say)
         click.echo(cluster.url)
+        bring_up_commands(cluster, _say)
         if not no_gateway:
             try:
                 bring_up_gateway(cluster, _say, log_level)

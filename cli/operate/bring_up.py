@@ -7,9 +7,11 @@ from urllib.parse import urlsplit
 
 from pgblend.cli.base.database import Connection, connect, fetch_value
 from pgblend.cli.base.errors import UserError
+from pgblend.cli.base.prefork import socket_path
 from pgblend.cli.operate.account import TOKEN_VARIABLE, keep_token
 from pgblend.cli.operate.cluster import Cluster
 from pgblend.cli.operate.services import (
+    CommandsProcess,
     DoorProcess,
     GatewayProcess,
     RunningService,
@@ -110,6 +112,18 @@ def bring_up_worker(cluster: Cluster, say: Say) -> None:
     if worker is None or not is_current(worker):
         process.start(cluster.url)
         say("worker started: what waits for vectors gets them")
+
+
+def bring_up_commands(cluster: Cluster, say: Say) -> None:
+    """Start the process in which searches of the command line find all that they need."""
+    process = CommandsProcess(cluster.directory)
+    running = process.find()
+    if socket_path(cluster.directory) is None or (running and is_current(running)):
+        return
+    try:
+        process.start()
+    except UserError as error:
+        say(f"warning: {error.message}. Searches of the command line are slower without it")
 
 
 def _keep_port(cluster: Cluster, name: str, service: RunningService, say: Say) -> None:

@@ -48,6 +48,8 @@ class RunningService:
 class ServiceProcess:
     """A service of one data folder, known by the path of its ready file in its command line."""
 
+    module = "pgblend.cli.main"
+
     def __init__(self, directory: Path, name: str, title: str) -> None:
         self._title = title
         self.ready_file = directory / f"{name}.json"
@@ -74,6 +76,12 @@ class ServiceProcess:
             and process.info["status"] != psutil.STATUS_ZOMBIE
         ]
 
+    def find(self) -> RunningService | None:
+        """Return the service if it runs."""
+        announced = self.announced()
+        pids = {process.pid for process in self.processes()}
+        return announced if announced is not None and announced.pid in pids else None
+
     def announced(self) -> RunningService | None:
         """Return what the service says of itself; it may have ended since."""
         try:
@@ -87,7 +95,7 @@ class ServiceProcess:
         environment: dict[str, str],
         answers: Callable[[RunningService], bool],
     ) -> RunningService:
-        """Start `pgblend ARGUMENTS` so that it outlives this process; wait until it answers.
+        """Start the module so that it outlives this process, and wait until it answers.
 
         None of it may run any more. The log goes on; one of 10 MB is set aside.
         """
@@ -98,7 +106,7 @@ class ServiceProcess:
         with self.log_file.open("a") as log:
             self._logged_before = log.tell()
             process = subprocess.Popen(
-                python_module("pgblend.cli.main", *options),
+                python_module(self.module, *options),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -149,12 +157,6 @@ class WorkerProcess(ServiceProcess):
         super().__init__(directory, "worker", "pgblend worker")
         self._directory = directory
 
-    def find(self) -> RunningService | None:
-        """Return the worker if it runs."""
-        announced = self.announced()
-        pids = {process.pid for process in self.processes()}
-        return announced if announced is not None and announced.pid in pids else None
-
     def start(self, database_url: str) -> RunningService:
         """Start a worker that outlives this process.
 
@@ -168,6 +170,25 @@ class WorkerProcess(ServiceProcess):
         }
         arguments = ["worker", "--concurrency", "1", "--gives-way"]
         return self.run(arguments, environment, lambda _: True)
+
+
+# The process in which commands run that need not start anew (cli/base/prefork.py).
+
+
+class CommandsProcess(ServiceProcess):
+    """The process of one data folder that runs commands."""
+
+    module = "pgblend.cli.operate.prefork_server"
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(directory, "commands", "the process that runs commands")
+        self._directory = directory
+
+    def start(self) -> RunningService:
+        """Start one that outlives this process."""
+        self.stop()
+        environment = {DATA_DIRECTORY_VARIABLE: str(self._directory)}
+        return self.run([str(self._directory)], environment, lambda _: True)
 
 
 # The model gateway as a process of the private server: start it, find it again, stop it.

@@ -15,7 +15,13 @@ from pgblend.cli.embed.summaries import count_summaries
 from pgblend.cli.operate.account import token_for
 from pgblend.cli.operate.bring_up import GET_GATEWAY_URL
 from pgblend.cli.operate.cluster import Cluster
-from pgblend.cli.operate.services import DoorProcess, GatewayProcess, WorkerProcess, ask_health
+from pgblend.cli.operate.services import (
+    CommandsProcess,
+    DoorProcess,
+    GatewayProcess,
+    WorkerProcess,
+    ask_health,
+)
 from pgblend.cli.operate.state import load_state
 
 LIBRARIES = ("pgblend", "psycopg", "alembic", "litellm")
@@ -57,6 +63,7 @@ def report_private_server(directory: Path) -> Report:
     services = {
         "page": DoorProcess(cluster.directory).find(),
         "worker": WorkerProcess(cluster.directory).find(),
+        "commands": CommandsProcess(cluster.directory).find(),
     }
     for name, service in services.items():
         report[name] = {
@@ -101,6 +108,7 @@ def _report(database: Report, gateway_url: str | None, token: str | None) -> Rep
         },
         "page": None,
         "worker": None,
+        "commands": None,
         "versions": dict(_installed()) | {"python": platform.python_version()},
     }
 
