@@ -31,7 +31,9 @@ COMMENT ON COLUMN pgblend_data.collection.parent_id IS
 'readers. NULL: a collection itself.';
 COMMENT ON COLUMN pgblend_data.collection.readers_digest IS
 'Tells the set of readers of a compartment, without naming them to each other.';
-CREATE INDEX collection_parent_id_btree ON pgblend_data.collection USING btree (parent_id)
+CREATE INDEX collection_parent_id_btree ON pgblend_data.collection USING btree (
+    parent_id, readers_digest
+)
 WHERE parent_id IS NOT NULL;
 
 CREATE TABLE pgblend_data.collection_grant (

@@ -20,7 +20,8 @@ CREATE TABLE pgblend_data.document (
     modified_at timestamptz,
     ingested_at timestamptz NOT NULL DEFAULT now(),
     CONSTRAINT document_pkey PRIMARY KEY (id),
-    CONSTRAINT document_collection_id_source_key_key UNIQUE (collection_id, source_key),
+    -- The key first: compartments of one collection are searched for it (_document_refuse_twin).
+    CONSTRAINT document_collection_id_source_key_key UNIQUE (source_key, collection_id),
     CONSTRAINT document_id_collection_id_key UNIQUE (id, collection_id),
     CONSTRAINT document_collection_id_fkey FOREIGN KEY (collection_id)
     REFERENCES pgblend_data.collection (id),

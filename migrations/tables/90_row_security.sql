@@ -42,7 +42,9 @@ signed AS MATERIALIZED (  -- checked once
     CROSS JOIN given AS g
 )
 
-SELECT g.name
+SELECT
+    g.name,
+    (p.held ->> 'until')::double precision AS until
 FROM signed AS p
 CROSS JOIN LATERAL jsonb_array_elements_text(p.held -> 'groups') AS g (name)
 WHERE
@@ -51,6 +53,7 @@ WHERE
 COMMENT ON VIEW pgblend_data.session_group IS
 'The groups that the session holds by the signed setting pgblend.groups.';
 COMMENT ON COLUMN pgblend_data.session_group.name IS 'A group.';
+COMMENT ON COLUMN pgblend_data.session_group.until IS 'Till when, in seconds since 1970.';
 
 CREATE POLICY document_reader_own ON pgblend_data.document_reader FOR SELECT USING (
     CASE
@@ -132,9 +135,22 @@ COMMENT ON COLUMN pgblend_data.readable_collection.collection_id IS
 
 -- A search reads a dozen tables, and each policy would find the same collections anew. So it finds
 -- them once, as bits, and keeps them signed in a setting (_run_search, which takes it back). That
--- counts for the same statement of the client, snapshot, role and groups. Whatever else is there
--- proves nothing, and policies ask readable_collection. It ends with the caller's last collection,
--- so that it does not tell how many there are.
+-- counts for the same snapshot, role and groups, and where the transaction wrote or keeps its
+-- snapshot, for the same statement of the client: else no right changes without another snapshot.
+-- Whatever else is there proves nothing, and policies ask readable_collection. It ends with the
+-- caller's last collection, so that it does not tell how many there are.
+CREATE VIEW pgblend_data.proof_occasion WITH (security_barrier = true) AS
+SELECT concat_ws(' ', pg_current_snapshot(), CASE
+    WHEN
+        current_setting('transaction_isolation') <> 'read committed'
+        OR pg_current_xact_id_if_assigned() IS NOT NULL
+        THEN statement_timestamp()
+END) AS occasion;
+COMMENT ON VIEW pgblend_data.proof_occasion IS
+'When what a role may read cannot have changed.';
+COMMENT ON COLUMN pgblend_data.proof_occasion.occasion IS
+'The snapshot and, where a right may change under it, the statement of the client.';
+
 CREATE VIEW pgblend_data.readable_proof WITH (security_barrier = true) AS
 WITH bits AS (
     SELECT
@@ -145,22 +161,27 @@ WITH bits AS (
 ),
 
 listed AS (
-    SELECT array_agg(coalesce(b.word, 0) ORDER BY p.place)::text AS words
+    SELECT concat(
+        array_agg(coalesce(b.word, 0) ORDER BY p.place),
+        ' ', coalesce((SELECT min(s.until) FROM pgblend_data.session_group AS s), 'infinity')
+    ) AS words
     FROM generate_series(0, (SELECT max(a.place) FROM bits AS a)) AS p (place)
     LEFT JOIN bits AS b ON p.place = b.place
 )
 
 SELECT l.words || encode(sha256(k.secret || sha256(k.secret || convert_to(concat_ws(
-    ' ', l.words, statement_timestamp(), pg_current_snapshot(),
+    ' ', l.words, o.occasion,
     md5(coalesce(left(current_setting('pgblend.groups', true), 64), '')), current_user
 ), 'UTF8'))), 'hex') AS proof
 FROM pgblend_data.group_secret AS k
 CROSS JOIN listed AS l
+CROSS JOIN pgblend_data.proof_occasion AS o
 WHERE (SELECT max(b.place) < 10000 FROM bits AS b);
 COMMENT ON VIEW pgblend_data.readable_proof IS
 'What the caller may read in the statement under way, signed, for the setting pgblend.readable.';
 COMMENT ON COLUMN pgblend_data.readable_proof.proof IS
-'A bigint[] as text, which has bit id % 64 of word id / 64 of each collection, and the signature.';
+'A bigint[] as text, which has bit id % 64 of word id / 64 of each collection, till when the groups
+are held (seconds since 1970), and the signature.';
 
 CREATE VIEW pgblend_data.readable_words WITH (security_barrier = true) AS
 WITH given AS (
@@ -169,12 +190,18 @@ WITH given AS (
 
 SELECT CASE
     WHEN right(g.proof, 64) = encode(sha256(k.secret || sha256(k.secret || convert_to(concat_ws(
-        ' ', left(g.proof, -64), statement_timestamp(), pg_current_snapshot(),
+        ' ', left(g.proof, -64), o.occasion,
         md5(coalesce(left(current_setting('pgblend.groups', true), 64), '')), current_user
-    ), 'UTF8'))), 'hex') THEN left(g.proof, -64)::bigint[]
+    ), 'UTF8'))), 'hex') THEN CASE
+        WHEN
+            split_part(left(g.proof, -64), ' ', 2)::double precision
+            > extract(EPOCH FROM statement_timestamp())
+            THEN split_part(g.proof, ' ', 1)::bigint[]
+    END
 END AS words
 FROM pgblend_data.group_secret AS k
 CROSS JOIN given AS g
+CROSS JOIN pgblend_data.proof_occasion AS o
 WHERE g.proof <> '';
 COMMENT ON VIEW pgblend_data.readable_words IS
 'What the setting pgblend.readable proves of the statement under way.';

@@ -10,6 +10,7 @@ import numpy as np
 from pgblend.plpy.base.catalog import LEXICAL_CACHE_BYTES
 from pgblend.plpy.base.ports import SimilarLexeme
 from pgblend.plpy.base.session import Database
+from pgblend.plpy.base.unchanged import run_unchanged
 from pgblend.plpy.lexical.chunk_rows import ROW, Floats, Integers, Mask, Pair, find_rows
 from pgblend.plpy.lexical.failures import report_damage
 from pgblend.plpy.lexical.pending import Pending, PendingCache
@@ -353,7 +354,7 @@ def open_index(
     """
     cache = session_cache(db)
     cache.most_bytes = most_bytes
-    state = db.run(_STATE, ["bigint[]"], collection_ids)[0]
+    state = run_unchanged(db, _STATE, ["bigint[]"], collection_ids)[0]
     owner = tuple(collection_ids)
     version = tuple(zip(state["segment_ids"], state["versions"], strict=True))
     view = cache.kept_view(owner, version)

@@ -19,6 +19,7 @@ from pgblend.plpy.base.ports import (
     SimilarRequest,
 )
 from pgblend.plpy.base.session import Database, Rows
+from pgblend.plpy.base.unchanged import is_unchanged, run_unchanged
 from pgblend.plpy.lexical.conditions import CandidateFilter, Ids, candidate_filter
 from pgblend.plpy.lexical.deadline import Deadline
 from pgblend.plpy.lexical.documents import (
@@ -65,13 +66,15 @@ def matching_chunks(scoring: Scoring) -> Ids:
     return np.concatenate(found)
 
 
-_TERMS = PARSED.format(
-    used="""
+_USED = """
     SELECT array_agg(DISTINCT l.text_search_config) AS configs
     FROM pgblend_data.collection_language AS l
-    WHERE l.collection_id = ANY($2) AND l.text_search_config = coalesce($3, l.text_search_config)
+    WHERE l.collection_id = ANY(${ids})
+        AND l.text_search_config = coalesce(${language}, l.text_search_config)
 """
-)
+_TERMS = PARSED.format(used=_USED.format(ids=2, language=3))
+_CONFIGS = _USED.format(ids=1, language=2)
+_TERMS_OF_USED = PARSED.format(used="SELECT $2 AS configs")
 Check = Callable[[], None]
 
 
@@ -84,8 +87,12 @@ class Node:
 
     def words(self, query: str, collection_ids: Sequence[int], language: str | None) -> Rows:
         """Parse a query under each configuration in use, or `language` alone."""
-        searched = "bigint[]", collection_ids
-        return parsed_words(self.db, _TERMS, asked_of(query), searched, language)
+        asked, types = asked_of(query), ["bigint[]", "text"]
+        if not is_unchanged(self.db):
+            return parsed_words(self.db, _TERMS, asked, ("bigint[]", collection_ids), language)
+        (row,) = run_unchanged(self.db, _CONFIGS, types, collection_ids, language)
+        used = "text[]", row["configs"]
+        return parsed_words(self.db, _TERMS_OF_USED, asked, used, language)
 
     def check_index(self, collection_ids: Sequence[int], is_strict: bool) -> None:
         """End with PB002 where an index is missing; if strict, PB003 where nothing is stored."""

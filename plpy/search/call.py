@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from pgblend.plpy.base.session import Database
+from pgblend.plpy.base.unchanged import end_unchanged
 from pgblend.plpy.lexical.query import plain_quotes, without_phrases
 from pgblend.plpy.search.begin import begin, look_for_vectors
 from pgblend.plpy.search.log import Log
@@ -16,6 +17,14 @@ from pgblend.plpy.search.told import last_facts, note_last, note_logged, told_tr
 
 def search(db: Database, request: Request, store: StorePort) -> Answer:
     """Return the columns of _run_search; the `store` is where passages are."""
+    try:
+        return answered(db, request, store)
+    finally:
+        end_unchanged(db)
+
+
+def answered(db: Database, request: Request, store: StorePort) -> Answer:
+    """Search, and note what last_search and the log tell of it."""
     log = Log(db, request)
     query = read_query(db, request)
     log.plan = query.plan

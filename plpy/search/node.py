@@ -36,9 +36,13 @@ if TYPE_CHECKING:
     from pgblend.plpy.search.store import Highlights
 
 _DOCUMENT = "SELECT d.* FROM pgblend_data.document AS d WHERE d.id = c.document_id OFFSET 0"
-# Most texts stand once, which a look tells for each collection; many take longer than to read all.
+_COLLECTION = (
+    "SELECT o.name FROM pgblend_data.collection AS o WHERE o.id = d.collection_id OFFSET 0"
+)
+MOST_LOOKS = 200
+# Most texts stand once, which a look tells for each collection, if they are given.
 _MAY_REPEAT = """
-    cardinality($1) * cardinality($2) > 200 OR EXISTS (SELECT FROM unnest($2) AS s (id)
+    $2 IS NULL OR EXISTS (SELECT FROM unnest($2) AS s (id)
     CROSS JOIN LATERAL (SELECT FROM pgblend_data.chunk AS r WHERE r.collection_id = s.id
     AND r.content_hash = c.content_hash COLLATE "C" AND r.id <> c.id OFFSET 0) AS r)"""
 # OFFSET 0 keeps each row a look-up by its key: statistics that call the tables empty, as ANALYZE
@@ -52,12 +56,12 @@ _ROWS = f"""
     CROSS JOIN LATERAL (
         SELECT c.* FROM pgblend_data.chunk AS c WHERE c.id = u.chunk_id OFFSET 0) AS c
     CROSS JOIN LATERAL ({_DOCUMENT}) AS d
-    INNER JOIN pgblend_data.collection AS o ON o.id = d.collection_id"""
+    CROSS JOIN LATERAL ({_COLLECTION}) AS o"""
 _HOLDERS = f"""
     SELECT c.id AS chunk_id, c.content, d.id AS document_id, o.name AS collection,
         d.source_key, d.uri, d.title FROM pgblend_data.chunk AS c
     CROSS JOIN LATERAL ({_DOCUMENT}) AS d
-    INNER JOIN pgblend_data.collection AS o ON o.id = d.collection_id
+    CROSS JOIN LATERAL ({_COLLECTION}) AS o
     WHERE c.id = ANY($1) AND c.content = ANY($2)"""
 _AGES = "SELECT pgblend._passage_ages($1) AS ages"
 _LANGUAGES = """
@@ -125,7 +129,9 @@ class StoreNode:
 
     def passages(self, request: PassagesRequest) -> list[Passage]:
         """Return the passages that are there."""
-        values = request.chunk_ids, request.collection_ids
+        ids = request.collection_ids
+        looks = len(request.chunk_ids) * len(ids) <= MOST_LOOKS  # more take longer than to read all
+        values = request.chunk_ids, ids if looks else None
         return [Passage(**row) for row in self.db.run(_ROWS, ["bigint[]", "bigint[]"], *values)]
 
     def holders(self, request: HoldersRequest) -> list[Holder]:

@@ -19,6 +19,7 @@ from pgblend.plpy.base.settings import (
     read_json,
     write_json,
 )
+from pgblend.plpy.base.unchanged import is_unchanged, run_unchanged
 
 # What a search finds set when it begins: read by one statement, so that a change holds at once.
 
@@ -29,12 +30,14 @@ _STATE = """
 WITH {proof}searched AS MATERIALIZED (
     SELECT
         coalesce(array_agg(c.id ORDER BY c.id) FILTER (WHERE c.is_asked), '{{}}') AS ids,
-        coalesce(array_agg(c.name ORDER BY c.id) FILTER (WHERE c.is_asked), '{{}}') AS names,
-        CASE count(DISTINCT c.name) FILTER (WHERE c.is_asked)
-            WHEN 1 THEN min(c.settings::text) FILTER (WHERE c.is_asked) END AS of_collection,
+        coalesce(array_agg(c.name ORDER BY c.id) FILTER (WHERE c.is_asked AND c.is_whole), '{{}}')
+            AS names,
+        CASE count(*) FILTER (WHERE c.is_asked AND c.is_whole)
+            WHEN 1 THEN min(c.settings::text) FILTER (WHERE c.is_asked AND c.is_whole)
+            END AS of_collection,
         count(*) FILTER (WHERE c.is_asked IS NOT TRUE) = 0 AS is_everywhere
     FROM {after_proof}(
-        SELECT c.id, c.name, c.settings,
+        SELECT c.id, c.name, c.settings, c.parent_id IS NULL AS is_whole,
             CASE WHEN $2 IS NULL THEN $1 IS NULL OR c.name = ANY($1) ELSE c.id = ANY($2) END AND (
                 c.parent_id IS NULL
                 OR current_setting('pgblend.common_only', true) IS DISTINCT FROM 'on') AS is_asked
@@ -174,9 +177,10 @@ def read_state(
     """
     default = CATALOG["default_profile"].default
     named = collections and [name and unicodedata.normalize("NFC", name) for name in collections]
-    values = named, collection_ids, profile, default, last_search
+    values = named, collection_ids, profile, default, None if is_unchanged(db) else last_search
     kept = db.kept("row_security")
-    row = db.run(READ_STATE[kept.get("binds", False), has_vectors], _TYPES, *values)[0]
+    statement = READ_STATE[kept.get("binds", False), has_vectors]
+    row = run_unchanged(db, statement, _TYPES, *values)[0]
     if row["is_bound"] != kept.get("binds", False):  # as of the search before
         kept["binds"] = row["is_bound"]
         row = db.run(READ_STATE[row["is_bound"], has_vectors], _TYPES, *values)[0]
@@ -198,7 +202,7 @@ def read_state(
         forget_dropped(db, {space.table_name for space in spaces})
     return State(
         row["ids"],
-        list(dict.fromkeys(row["names"])),  # compartments have that of their collection
+        row["names"],
         row["of_collection"],
         row["of_database"],
         row["of_profile"],

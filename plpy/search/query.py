@@ -10,6 +10,7 @@ from typing import NamedTuple
 from pgblend.plpy.base.catalog import SearchSettings
 from pgblend.plpy.base.ports import Space
 from pgblend.plpy.base.session import Database
+from pgblend.plpy.base.unchanged import MANY, begin_unchanged, keep_unchanged
 from pgblend.plpy.lexical.query import LEAST_LIMIT, check_query
 from pgblend.plpy.models.model_calls import ModelStages
 from pgblend.plpy.search.plan import Plan, State, arm_depth, of_arm, read_state, search_plan
@@ -161,7 +162,10 @@ def read_query(db: Database, request: Request) -> Query:
     """Return the search that is asked for, by what is set now."""
     began, name = monotonic(), urandom(16).hex()
     where = request.profile, request.collections
+    begin_unchanged(db, name)
     state = read_state(db, *where, last_search=name, has_vectors=request.may_have_vectors)
+    if len(state.collection_ids) > MANY:
+        keep_unchanged(db)
     plan = search_plan(db, state, request.options, request.only_arm, request.traced == "rerank")
     settings = plan.settings
     if len(request.query or "") > LEAST_LIMIT:  # which all limits allow

@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 from pgblend.plpy.base.ports import CandidateList, LiteralRequest, Space, VectorRequest
 from pgblend.plpy.base.session import Database, Row
+from pgblend.plpy.base.unchanged import run_unchanged
 from pgblend.plpy.lexical.condition import filter_condition, in_language, passing_ids
 from pgblend.plpy.lexical.forms import IGNORABLE, small, unicode_form
 from pgblend.plpy.lexical.query import binding_conditions, literal_condition
@@ -224,8 +225,8 @@ def chosen_scan(db: Database, asked: VectorSearch) -> tuple[str, Sequence[int] |
     if most is None:
         return scan, None, False
     statement = _COUNT.format(table=space.table_name, restored=_SEQUENTIAL)
-    db.run(_BY_COLLECTION, [])
-    if db.run(statement, ["bigint[]", "integer"], ids, most)[0]["is_small"]:
+    types = ["bigint[]", "integer"]
+    if run_unchanged(db, statement, types, ids, most, before=_BY_COLLECTION)[0]["is_small"]:
         return "exact", None, is_part
     return scan, None, False
 

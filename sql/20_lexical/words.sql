@@ -467,7 +467,8 @@ BEGIN
     FROM new_document AS n
     WHERE NOT EXISTS (
         SELECT FROM pgblend_data.collection_language AS l
-        WHERE l.collection_id = n.collection_id AND l.text_search_config = n.text_search_config);
+        WHERE l.collection_id = n.collection_id AND l.text_search_config = n.text_search_config
+        OFFSET 0);
     RETURN NULL;
 END;
 $function$;

@@ -236,11 +236,16 @@ BEGIN
     END IF;
     SELECT n.source_key INTO twin
     FROM new_document AS n
-    INNER JOIN pgblend_data.collection AS h ON n.collection_id = h.id
-    INNER JOIN pgblend_data.collection AS c
-        ON coalesce(c.parent_id, c.id) = coalesce(h.parent_id, h.id) AND c.id <> h.id
-    INNER JOIN pgblend_data.document AS d
-        ON c.id = d.collection_id AND n.source_key = d.source_key
+    CROSS JOIN LATERAL (
+        SELECT d.collection_id FROM pgblend_data.document AS d
+        WHERE d.source_key = n.source_key AND d.collection_id <> n.collection_id OFFSET 0) AS d
+    WHERE (
+        SELECT coalesce(c.parent_id, c.id) FROM pgblend_data.collection AS c
+        WHERE c.id = d.collection_id
+    ) = (
+        SELECT coalesce(h.parent_id, h.id) FROM pgblend_data.collection AS h
+        WHERE h.id = n.collection_id
+    )
     LIMIT 1;
     IF FOUND THEN
         RAISE EXCEPTION 'document "%" is in the collection already, with other readers',

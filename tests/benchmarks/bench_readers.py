@@ -6,6 +6,8 @@ Makes a database for each number of groups on the server (kept: bench_readers_GR
 DOCUMENTS of one passage and 64-dimensional vectors. Document n is for group n modulo GROUPS; with 0
 groups none has readers. Asked as one who holds all groups, and as one who holds the first.
 Processor time of the server's process, in rounds that take turns; ratios of medians to 0 groups.
+Once at rest, and once after a transaction that wrote, before each call, after which a session finds
+anew what it kept.
 Where there are groups enough, recall@10 of vector_search for a reader of 1 % and of .1 %. Of words
 that only hidden documents have, and words that none has, how well times tell them apart (AUC).
 """
@@ -13,7 +15,7 @@ that only hidden documents have, and words that none has, how well times tell th
 import json
 import random
 import sys
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
 
 import numpy as np
@@ -44,6 +46,9 @@ CALLS = {
     "lexical": "SELECT count(*) FROM lexical_search(%(query)s)",
     "hybrid": "SELECT count(*) FROM hybrid_search(%(query)s, query_embedding => %(vector)s)",
 }
+
+
+CHANGES = {"at rest": "SELECT 1", "after a write": "SELECT pg_current_xact_id()"}
 
 
 def vectors(count: int, seed: int) -> list[str]:
@@ -164,19 +169,20 @@ def main(url: str, documents: int, groups: list[int]) -> None:
         sessions[f"{count}, one"] = session(urls[count], 1)
     queries = [" ".join(text.split()[:3]) for text in islice(zipf_texts(QUERIES), QUERIES)]
     asked = list(zip(queries, vectors(QUERIES, 2), strict=True))
-    for name, call in CALLS.items():
-        times: dict[str, list[float]] = {one: [] for one in sessions}
-        for turn in range(ROUNDS + 1):
-            for query, vector in asked:
+    with psycopg.connect(url, autocommit=True) as writer:
+        for name, change in product(CALLS, CHANGES):
+            times: dict[str, list[float]] = {one: [] for one in sessions}
+            for turn, (query, vector) in product(range(ROUNDS + 1), asked):
                 for one, connection in sessions.items():
+                    writer.execute(CHANGES[change])
                     before = backend_ms(connection)
-                    connection.execute(call, {"query": query, "vector": vector})
+                    connection.execute(CALLS[name], {"query": query, "vector": vector})
                     if turn:
                         times[one].append(backend_ms(connection) - before)
-        base = summary(times["0"])["p50"]
-        for one, of in times.items():
-            found = summary(of)
-            print(f"{name}, {one}: {found['p50']:.2f} ms, {found['p50'] / base:.2f}", flush=True)
+            base = summary(times["0"])["p50"]
+            for one, of in times.items():
+                ms = summary(of)["p50"]
+                print(f"{name}, {one}, {change}: {ms:.2f} ms, {ms / base:.2f}", flush=True)
     for count in groups:
         for held in [held for held in (count // 100, count // 1000) if held]:
             with session(urls[count], held) as connection:
