@@ -111,6 +111,7 @@ def test_ingest_reads_text_and_names_what_it_cannot_read(
     assert {Path(row[0]).name for row in rows} == set(TEXTS)
 
 
+@pytest.mark.extended
 def test_a_price_list_that_is_not_there_is_named(
     tmp_path: Path, database_url: str, connection: psycopg.Connection
 ) -> None:

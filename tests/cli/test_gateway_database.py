@@ -297,6 +297,7 @@ def test_its_role_reads_no_logs(gateway_url: str) -> None:
                 connection.execute(f"SELECT {column} FROM pgblend_data.search_log")  # type: ignore[call-overload]
 
 
+@pytest.mark.extended
 def test_calls_are_counted_by_the_names_of_models_list(
     start: Callable[..., GatewayProcess],
     provider: ModelProvider,

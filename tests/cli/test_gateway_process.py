@@ -116,6 +116,7 @@ def test_unix_socket(tmp_path: Path) -> None:
         assert not path.exists()
 
 
+@pytest.mark.extended
 def test_a_stale_socket_is_replaced(tmp_path: Path) -> None:
     path = tmp_path / "gateway.sock"
     with GatewayProcess("--socket", str(path)) as gateway:

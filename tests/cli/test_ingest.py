@@ -80,6 +80,7 @@ _IMPORTED = 'print(*{name.partition(".")[0] for name in sys.modules}, file=sys.s
 _RUN = "from pgblend.cli.main import cli; cli(sys.argv[1:], standalone_mode=False)"
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     "what", [_RUN, "import pgblend.cli.documents.parser"], ids=["run", "worker"]
 )
@@ -270,6 +271,7 @@ def test_unreadable_and_broken_files_are_reported_and_the_rest_goes_on(ingest, f
     assert messages["unreadable.txt"].startswith("cannot be read: ")
 
 
+@pytest.mark.extended
 def test_special_files_do_not_block(ingest, folder):
     os.mkfifo(folder / "pipe")
     socket.socket(socket.AF_UNIX).bind(str(folder / "socket"))
@@ -344,6 +346,7 @@ SHORT_TEXTS = {
 QUERIES = {"de": "Datenbank", "ja": "東京", "ko": "서울", "th": "กรุงเทพ", "zh": "北京"}
 
 
+@pytest.mark.extended
 def test_languages_are_recorded_and_searched_by_their_codes(ingest, pgblend, connection, tmp_path):
     for code, text in SHORT_TEXTS.items():
         (tmp_path / f"{code}.txt").write_text(text)
@@ -401,6 +404,7 @@ def test_dry_run_changes_nothing_and_tells_what_would_be(ingest, connection, fol
     assert rows(connection, "SELECT * FROM blend.lexical_search('quick')")
 
 
+@pytest.mark.extended
 def test_dry_run_tells_the_price_of_a_hosted_model(ingest, connection, folder):
     model = "openai/text-embedding-3-small"
     connection.execute("SELECT blend.set_setting('embedding_model', to_jsonb(%s::text))", [model])
@@ -447,6 +451,7 @@ def test_real_files(ingest, shared_data, monkeypatch):
 # --- messages
 
 
+@pytest.mark.extended
 def test_slack_export_and_mbox(ingest, connection, tmp_path, shared_data):
     export = shared_data / "docs" / "good" / "slack_export.zip"
     (tmp_path / "inbox.mbox").write_bytes(

@@ -135,6 +135,7 @@ def dated(pgblend: Any, connection: Any, tmp_path: Path, shared_data: Path) -> A
     return moments
 
 
+@pytest.mark.extended
 def test_dates_are_those_of_the_texts(dated: dict[str, datetime], connection: Any) -> None:
     found = dict(
         connection.execute(

@@ -135,6 +135,7 @@ def test_what_an_earlier_run_left_waiting_is_finished(ingest, gateway_connection
     assert vectors(gateway_connection) == 4
 
 
+@pytest.mark.extended
 def test_other_spaces_do_not_count_twice(ingest, gateway_connection, model_provider):
     ingest("first walrus")
     gateway_connection.execute(
@@ -145,6 +146,7 @@ def test_other_spaces_do_not_count_twice(ingest, gateway_connection, model_provi
     assert (report["chunks"], report["embedded"], report["embedded_others"]) == (1, 1, 2)
 
 
+@pytest.mark.extended
 def test_a_space_whose_model_fails_stops_no_other(ingest, gateway_connection, model_provider):
     ingest("first walrus")
     for name, dimensions in (("a_wrong_size", 7), ("b_unknown_model", 6), ("z_second", 384)):
@@ -160,6 +162,7 @@ def test_a_space_whose_model_fails_stops_no_other(ingest, gateway_connection, mo
     assert ["no/such-model" in note["reason"] for note in report["degraded"]] == [True]
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     "behaviour",
     [
@@ -194,6 +197,7 @@ def test_a_failing_model_costs_the_vectors_only(
     assert vectors(gateway_connection) == 3
 
 
+@pytest.mark.extended
 def test_vectors_of_other_dimensions_are_an_error_and_nothing_is_stored(
     ingest, gateway_connection, model_provider
 ):

@@ -100,6 +100,7 @@ def test_numbers_of_thousands_of_digits_are_texts(run, connection, tmp_path):
     }
 
 
+@pytest.mark.extended
 def test_a_line_of_a_gigabyte_among_records(run, connection, tmp_path):
     with (tmp_path / "r.jsonl").open("wb") as file:
         file.write(b'{"id": "a", "text": "one"}\n')
@@ -110,6 +111,7 @@ def test_a_line_of_a_gigabyte_among_records(run, connection, tmp_path):
     assert stored(connection) == ["a", "b"]
 
 
+@pytest.mark.extended
 def test_memory_is_limited(run, connection, tmp_path):
     with (tmp_path / "big.txt").open("wb") as file:
         file.truncate(250 * MEGABYTE)
@@ -119,6 +121,7 @@ def test_memory_is_limited(run, connection, tmp_path):
     assert stored(connection) == ["small.txt"]
 
 
+@pytest.mark.extended
 def test_a_sheet_of_billions_of_empty_cells_is_read(run, connection, tmp_path):
     with Workbook(tmp_path / "wide.xlsx") as book:
         sheet = book.add_worksheet()
@@ -234,6 +237,7 @@ def test_no_parser_outlives_its_run(database_url, connection, corpus):
     assert not psutil.wait_procs(children, timeout=30)[1]
 
 
+@pytest.mark.extended
 @pytest.mark.fault("hostile files", "one line each; the rest is ingested")
 def test_every_hostile_file_gets_one_line(run, connection, shared_data):
     folder = shared_data / "docs" / "hostile"

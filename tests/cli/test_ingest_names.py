@@ -103,6 +103,7 @@ def test_first_ingests_side_by_side(connection, database_url, tmp_path):
     assert keys(connection) == ["0.txt", "1.txt", "2.txt"]
 
 
+@pytest.mark.extended
 @pytest.mark.data
 def test_a_file_comes_first_where_its_name_is_asked_for(pgblend, ingest, shared_data, tmp_path):
     names = ["fake-memo.pdf", "fr_olap.pdf", "factbook.xml", "mid_test.docx"]

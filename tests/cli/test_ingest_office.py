@@ -28,6 +28,7 @@ def found_in(connection, collection, words, key):
     ).fetchall()
 
 
+@pytest.mark.extended
 def test_what_people_see_is_found(found):
     for words, keys in {
         "Quillfeather": {"form_drawn.pdf", "form_undrawn.pdf"},
@@ -106,6 +107,7 @@ def control(name, data):
     return data.replace(b"</a:t>", b"\x01</a:t>").replace(b"</v>", b"\x01</v>")
 
 
+@pytest.mark.extended
 def test_relatives_and_damaged_files_are_found(pgblend, connection, tmp_path):
     sources = {"p": WILD / "11_charts" / "chart.pptx", "x": WILD / "12_cell_formats/formats.xlsx"}
     for suffix in TYPES:

@@ -140,6 +140,7 @@ def test_a_model_that_fails_costs_its_pictures_only(
     assert ingest()[1]["documents"]["added"] == 1
 
 
+@pytest.mark.extended
 @pytest.mark.usefixtures("no_ocr")
 def test_hostile_pictures_are_lines_of_the_report(
     ingest: Ingest, vision: ModelProvider, gateway_connection: psycopg.Connection, tmp_path: Path

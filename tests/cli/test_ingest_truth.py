@@ -79,6 +79,7 @@ def test_a_second_folder_with_the_same_names_is_refused_as_in_one_run(ingest, co
     assert (code, report["documents"]["unchanged"]) == (0, 2)
 
 
+@pytest.mark.extended
 def test_scans_are_read_once_something_reads_them(
     ingest, pgblend, gateway_connection, model_provider, monkeypatch, tmp_path
 ):
@@ -124,6 +125,7 @@ def test_own_passages_come_first_and_alone_count(
     assert "new walrus 3" in asked[0]
 
 
+@pytest.mark.extended
 def test_where_another_process_embeds_an_ingest_leaves_other_collections_to_it(
     ingest, gateway_connection, connection, tmp_path
 ):

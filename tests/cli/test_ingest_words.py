@@ -15,6 +15,8 @@ from click.testing import CliRunner
 
 from pgblend.cli.main import cli
 
+pytestmark = pytest.mark.extended
+
 WILD = Path(__file__).parents[1] / "wild"
 FOLDERS = (
     "01_options_of_commands",
@@ -100,7 +102,6 @@ def _strict(connection: psycopg.Connection, collection: str, query: str) -> list
     ).fetchall()
 
 
-@pytest.mark.extended
 @pytest.mark.parametrize(("collection", "query", "key"), FIRST)
 def test_it_is_first_by_words(
     ingested: psycopg.Connection, collection: str, query: str, key: str

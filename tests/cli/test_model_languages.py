@@ -66,6 +66,7 @@ def test_a_text_in_latin_letters_without_a_stemmer_is_not_told(
     assert ingest(a=LATIN) == []
 
 
+@pytest.mark.extended
 def test_nothing_is_told_of_a_model_that_knows_it_or_without_a_space(
     ingest: Ingest, connection: psycopg.Connection
 ) -> None:

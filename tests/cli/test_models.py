@@ -1,6 +1,6 @@
 """models: list, test and set, with a real gateway before a provider for tests."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import psycopg
@@ -21,13 +21,6 @@ EVERY_MODEL = {
     "vision": CHAT,
     "entity": CHAT,
 }
-
-
-@pytest.fixture(scope="module")
-def gateway(session_provider: ModelProvider) -> Iterator[GatewayProcess]:
-    options = ("--attempts", "1", "--breaker-failures", "1000")
-    with GatewayProcess(*options, provider=session_provider) as gateway:
-        yield gateway
 
 
 @pytest.fixture

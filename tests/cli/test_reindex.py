@@ -174,6 +174,7 @@ def test_another_databases_file_is_refused(
     assert "3 of 3 chunks differ" in result.stderr
 
 
+@pytest.mark.extended
 @pytest.mark.usefixtures("saved")
 def test_a_dump_takes_the_index_along(
     connection: psycopg.Connection, database_url: str, new_database: NewDatabase

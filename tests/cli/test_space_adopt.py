@@ -73,6 +73,7 @@ def test_vectors_by_passage_of_a_partitioned_table(pgblend, library):
     ]
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("more", [(), ("--replace",)])
 def test_keys_that_come_more_than_once_are_named(pgblend, library, more):
     """The second rows come in other batches, so that nothing in a batch is repeated."""

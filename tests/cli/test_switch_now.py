@@ -67,12 +67,14 @@ def test_searches_use_the_next_space_while_it_is_filled(pgblend: Pgblend, spaces
     assert ok(pgblend("space", "switch", "two", "--now")).stderr == "searches use two\n"
 
 
+@pytest.mark.extended
 def test_a_space_with_all_vectors_needs_no_matrix(pgblend: Pgblend, spaces: Database) -> None:
     switched = ok(pgblend("space", "switch", "two", "--now")).stderr
     assert switched.endswith("searches use two instead of one\n")
     assert spaces.rows("SELECT FROM pgblend_data.space_bridge") == []
 
 
+@pytest.mark.extended
 def test_a_loss_is_told_and_vectors_stay(
     pgblend: Pgblend, spaces: Database, model_provider: ModelProvider
 ) -> None:

@@ -94,6 +94,7 @@ def test_conversations_have_cursors(sync, connection, tmp_path):
     assert len(connection.execute(cursors).fetchall()) == 2
 
 
+@pytest.mark.extended
 def test_an_export_of_the_days_since_goes_on_with_the_channel_even_renamed(
     sync, connection, tmp_path
 ):
@@ -184,6 +185,7 @@ def test_a_document_that_changed_meanwhile_is_not_appended_to(connection):
     assert indexes.fetchall() == [(0, "text"), (1, "more"), (2, "and more")]
 
 
+@pytest.mark.extended
 def test_a_file_that_earlier_versions_read_in_another_way_is_read_once_more(
     sync, connection, tmp_path
 ):

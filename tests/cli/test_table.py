@@ -127,6 +127,7 @@ def test_a_dump_and_its_restore_are_followed(new_database, articles, database_ur
         assert rows(restored, "SELECT detach_table('articles')") == [(1200,)]
 
 
+@pytest.mark.extended
 def test_a_table_that_was_dropped_and_restored_gets_its_collection_back(
     pgblend, parse_valid, articles, database_url
 ):

@@ -66,6 +66,7 @@ def test_the_first_space_is_made(work, gateway_connection):
     assert work("--once")[1]["stored"] == 1
 
 
+@pytest.mark.extended
 def test_a_first_space_that_another_process_makes_is_taken(
     gateway_connection, database_url, model_provider
 ):

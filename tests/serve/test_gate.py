@@ -115,7 +115,7 @@ def test_a_statement_has_a_time_and_a_token_a_share(
         " AND application_name = 'pgblend serve'"
     )
     with locked(module_url):
-        calls = [threading.Thread(target=search) for _ in range(3)]
+        calls = [threading.Thread(target=search) for _ in range(2)]
         for call in calls:
             call.start()
         wait_until(lambda: door.admin.value(waiting) == 1, SOON_SECONDS)

@@ -394,6 +394,7 @@ def test_a_wide_row_keeps_its_column_names_in_every_piece() -> None:
     assert len(seen) == 600
 
 
+@pytest.mark.extended
 def test_a_long_sheet_is_read_in_parts_that_know_what_heads_them(tmp_path: Path) -> None:
     count = 60_000
     with Workbook(tmp_path / "long.xlsx") as book:
