@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from math import exp, inf
+from math import exp, fsum, inf
 from typing import NamedTuple
 
 import numpy as np
@@ -169,7 +169,7 @@ def corrected_weights(
 
 def repeated(weights: Sequence[float]) -> float:
     """Return the weight of a word that stands in a query with each of some weights."""
-    total, largest = sum(weights), max(weights)
+    total, largest = fsum(weights), max(weights)
     times = total / largest if largest else 1
     return 11 * total / (10 + times)
 

@@ -1,6 +1,7 @@
 """The lexical port of one node: its own index, in process."""
 
 from collections.abc import Callable, Sequence
+from math import fsum
 from time import monotonic
 
 import numpy as np
@@ -132,7 +133,7 @@ class Node:
         opened, check = self._begin(request.collection_ids, request.timeout_ms)
         find = self._documents if request.by_document else self._chunks
         lists = [find(opened, request, part, check) for part in request.parts]
-        totals = [sum(part.weights) * (request.formula.k1 + 1) for part in request.parts]
+        totals = [fsum(part.weights) * (request.formula.k1 + 1) for part in request.parts]
         perfect = [total for total, hits in zip(totals, lists, strict=True) if hits]
         best = [(*hit, place) for place, hits in enumerate(lists) for hit in hits]
         if len(lists) > 1:

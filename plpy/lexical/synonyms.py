@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
+from math import fsum
 from typing import NamedTuple
 
 from pgblend.plpy.base.catalog import Synonyms
@@ -168,8 +169,8 @@ def stand_in_weights(
     """
     weights: dict[str, float] = {}
     for one in found:
-        total = sum(idf[lexeme] for lexeme in one.others)
-        of_own = sum(idf[lexeme] for lexeme in one.lexemes)
+        total = fsum(idf[lexeme] for lexeme in one.others)
+        of_own = fsum(idf[lexeme] for lexeme in one.lexemes)
         most = of_own if one.is_same and len(one.others) == 1 else min(total, of_own)
         for lexeme in set(one.others).difference(own):
             weight = one.weight * most * idf[lexeme] / total if total > 0 else 0.0

@@ -7,6 +7,7 @@ a newer vector stands by that alone. Once no passage searched waits, the older s
 
 import json
 from collections.abc import Iterable, Sequence
+from math import fsum
 from operator import neg
 from typing import NamedTuple
 
@@ -147,7 +148,7 @@ class BridgedNode(StoreNode):
         if vector not in self._known:
             row = self.db.run(_MAPPED, ["text", "vector"], self.newer.name, vector)[0]
             numbers = json.loads(row["vector"])
-            length = sum(number * number for number in numbers) ** 0.5
+            length = fsum(number * number for number in numbers) ** 0.5
             self._known[vector] = _Mapped(row["vector"], length, row["shift"])
         return self._known[vector]
 

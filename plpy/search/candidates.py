@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import fsum
 
 from pgblend.plpy.base.ports import CandidateList
 from pgblend.plpy.base.session import Json
@@ -75,7 +76,7 @@ class Fused:
     @property
     def whole(self) -> float:
         """Return what the weights are shares of."""
-        return self.total or sum(self.weights) or 1.0
+        return self.total or fsum(self.weights) or 1.0
 
     def ids(self, items: Sequence[int]) -> list[int]:
         """Return the items' chunk ids."""

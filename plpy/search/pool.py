@@ -1,6 +1,7 @@
 """What a search has found: the candidates of all lists, their ranking, a page and its rows."""
 
 from collections.abc import Mapping, Sequence
+from math import fsum
 from typing import TYPE_CHECKING, NamedTuple
 
 from pgblend.plpy.base.ports import Sample
@@ -65,7 +66,7 @@ class Ranking(NamedTuple):
         addends: dict[int, Mapping[str, float]] = dict(self.addends)
         for item in pool.pinned:
             own = addends.get(item, {"fused": pool.fused.points[item]})
-            addends[item] = {**own, "pinned": 1 - sum(own.values())}
+            addends[item] = {**own, "pinned": 1 - fsum(own.values())}
         return addends
 
     @property

@@ -1,6 +1,7 @@
 """What the stages of a search did, and how candidates came to their places."""
 
 from collections.abc import Mapping, Sequence
+from math import fsum
 from typing import TYPE_CHECKING
 
 from pgblend.plpy.base.session import Json
@@ -44,7 +45,7 @@ def fused_parts(lists: Sequence[ArmList], fused: Fused, rrf_k: float) -> dict[st
         factors = getattr(fused, name)
         if factors is not None:
             rows = zip(*parts.values(), strict=True)
-            parts[name] = [(left - 1) * sum(row) for left, row in zip(factors, rows, strict=True)]
+            parts[name] = [(left - 1) * fsum(row) for left, row in zip(factors, rows, strict=True)]
     return parts
 
 
@@ -55,7 +56,7 @@ def score_parts(of_sum: Mapping[str, float], shares: Mapping[str, float]) -> dic
     `position` (blend_addends). The fused share is given out in proportion to `of_sum`, the item's
     fused_parts; where those add up to 0 it stays whole.
     """
-    total, fused = sum(of_sum.values()), shares["fused"]
+    total, fused = fsum(of_sum.values()), shares["fused"]
     parts = {name: part * fused / total for name, part in of_sum.items()} if total else {}
     parts |= {name: share for name, share in shares.items() if total == 0 or name != "fused"}
     return {name: part for name, part in parts.items() if part}
