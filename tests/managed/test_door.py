@@ -15,8 +15,9 @@ import psycopg
 import pytest
 from click.testing import CliRunner
 from conftest import Server, TwoCollections
+from psycopg import generators, waiting
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
-from psycopg.pq import DiagnosticField, ExecStatus
+from psycopg.pq import DiagnosticField, ExecStatus, TransactionStatus
 
 from pgblend.cli.base.database import connect
 from pgblend.cli.main import cli
@@ -194,6 +195,119 @@ def test_what_the_same_message_wrote_is_not_missed_in_silence(client: Database) 
     )
     with pytest.raises(psycopg.errors.FeatureNotSupported):
         client.rows("SELECT pg_temp.stored('wordel')")
+
+
+WROTE = "INSERT INTO pg_temp.wrote SELECT count(*) FROM lexical_search('wine', 3)"
+
+
+@pytest.fixture
+def wrote(client: Database) -> Callable[[], int]:
+    """How many rows a table has, each with what a search counts; it is empty at first."""
+    client.rows("CREATE TEMP TABLE IF NOT EXISTS wrote (hits bigint)")
+    client.rows("TRUNCATE pg_temp.wrote")
+
+    def count() -> int:
+        found = client.rows("SELECT hits FROM pg_temp.wrote")
+        assert set(found) <= {(3,)}
+        return len(found)
+
+    return count
+
+
+@pytest.mark.parametrize(
+    ("before", "end", "is_kept"),
+    [
+        ("", "COMMIT", True),
+        ("/* ; commit */ SELECT ';commit', E'\\';', $a$;end$a$; ", "-- all\nend", True),
+        ("", "COMMIT; BEGIN; COMMIT", True),
+        ("", "ROLLBACK AND CHAIN; abort", False),
+    ],
+)
+def test_what_ends_in_its_message_is_done_once(
+    client: Database, wrote: Callable[[], int], before: str, end: str, is_kept: bool
+) -> None:
+    """A message runs and is taken back to find out what a search needs: then it must not commit."""
+    raw = client.connection.pgconn
+    writes = f"{before}{WROTE}; {end}"
+    for turn in range(1, 5):
+        for first, then in (("", f"BEGIN; {writes}"), ("BEGIN", writes)):
+            raw.exec_(first.encode())
+            found = raw.exec_(then.encode())
+            assert found.status == ExecStatus.COMMAND_OK, found.error_message
+            assert raw.transaction_status == TransactionStatus.IDLE
+        assert wrote() == 2 * turn * is_kept
+
+
+def test_what_ends_in_its_pipeline_is_done_once(client: Database, wrote: Callable[[], int]) -> None:
+    """Also where the text of COMMIT came before, under a name."""
+    for turn in range(1, 5):
+        for first in ("SELECT 1", "BEGIN"):
+            client.connection.execute(first.encode())
+            with client.connection.pipeline():
+                if first != "BEGIN":
+                    client.connection.execute("BEGIN")
+                client.connection.execute(WROTE)
+                client.connection.execute("/* all */ COMMIT", prepare=True)
+            status = client.connection.info.transaction_status
+            assert status == TransactionStatus.IDLE
+        assert wrote() == 2 * turn
+
+
+@pytest.mark.parametrize(
+    ("message", "why"),
+    [
+        (f"SAVEPOINT a; {WROTE}; ROLLBACK TO a", "savepoints: send those by themselves"),
+        (f"COMMIT; {WROTE}", "COMMIT cannot be taken back"),
+        (f"DEALLOCATE ALL; {WROTE}", "DEALLOCATE ALL cannot be taken back"),
+        (f"DO 'BEGIN COMMIT; END'; {WROTE}", None),
+    ],
+)
+def test_what_cannot_be_taken_back_before_a_search_is_refused(
+    client: Database, wrote: Callable[[], int], message: str, why: str | None
+) -> None:
+    client.connection.execute("BEGIN")
+    with pytest.raises(psycopg.Error) as raised:
+        client.connection.execute(message.encode(), prepare=False)
+    assert why is None or why in str(raised.value.diag.message_detail)
+    client.connection.execute("ROLLBACK")
+    assert wrote() == 0
+
+
+def test_rows_are_copied_after_a_search_in_one_message(
+    client: Database, wrote: Callable[[], int]
+) -> None:
+    raw = client.connection.pgconn
+    for turn in range(1, 5):
+        raw.send_query(f"{WROTE}; COPY pg_temp.wrote FROM STDIN".encode())
+        found = [one.status for one in waiting.wait(generators.execute(raw), raw.socket)]
+        assert found == [ExecStatus.COMMAND_OK, ExecStatus.COPY_IN]
+        raw.put_copy_data(b"3\n")
+        waiting.wait(generators.copy_end(raw, None), raw.socket)
+        assert wrote() == 2 * turn
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "SELECT 1; EXECUTE asks",
+        "SAVEPOINT a; EXECUTE asks",
+        "ROLLBACK TO a; EXECUTE asks",
+        "/* asks */ EXECUTE asks",
+        "EXPLAIN (ANALYZE) EXECUTE asks",
+        "CREATE TEMP TABLE asked ON COMMIT DROP AS EXECUTE asks",
+        "REFRESH MATERIALIZED VIEW asking",
+    ],
+)
+def test_statements_that_search_without_naming_one(client: Database, message: str) -> None:
+    client.rows(
+        "CREATE MATERIALIZED VIEW IF NOT EXISTS asking AS SELECT * FROM lexical_search('x')"
+    )
+    client.connection.execute("DEALLOCATE ALL")
+    client.connection.execute("PREPARE asks AS SELECT count(*) FROM lexical_search('wine', 3)")
+    with client.connection.transaction(force_rollback=True):
+        client.connection.execute("SAVEPOINT a")
+        client.connection.execute(message.encode(), prepare=False)
+    client.connection.execute("EXECUTE asks; DEALLOCATE asks", prepare=False)
 
 
 def test_savepoints_before_a_search_and_a_flush_after_it(

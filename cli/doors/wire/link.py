@@ -26,7 +26,8 @@ class Link:
 
     def takes_more(self) -> bool:
         """Send what waits; say whether so little is left that more may be put."""
-        self.flush()
+        if self._waiting:
+            self.flush()
         return len(self._waiting) < _MOST_WAITING
 
     def put(self, data: bytes | bytearray) -> None:
@@ -34,7 +35,9 @@ class Link:
         self._waiting += data
 
     def events(self, reads: bool) -> int:
-        """Return what to poll for."""
+        """Send what waits, and return what to poll for."""
+        if self._waiting:
+            self.flush()
         writes = self._waiting or self._reads_when_writable
         return (select.POLLIN if reads else 0) | (select.POLLOUT if writes else 0)
 
@@ -96,10 +99,9 @@ class Waiter:
     def wait(self, *reads: bool) -> None:
         """Wait until one can be read, where its sign says so, or written; read and send there."""
         for (number, link), is_read in zip(self._links.items(), reads, strict=True):
-            link.flush()
+            events = link.events(is_read)
             if link.is_gone:
                 return
-            events = link.events(is_read)
             if events != self._events[number]:
                 self._events[number] = events
                 self._poll.modify(number, events)

@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 from pgblend.cli.doors.wire import messages as wire
 from pgblend.cli.doors.wire.link import Link
-from pgblend.cli.doors.wire.session import Answers, GoneError, ServerError, Session
+from pgblend.cli.doors.wire.own_statements import GoneError, ServerError
+from pgblend.cli.doors.wire.session import Answers, Session
 
 _log = logging.getLogger(__name__)
 _START_SECONDS = 10  # for the first message, and for TLS

@@ -54,13 +54,13 @@ class BrokenProtocolError(Exception):
 
 def take_messages(buffer: bytearray) -> list[bytes]:
     """Remove all whole messages from a buffer and return them."""
-    found, at = [], 0
-    while len(buffer) - at >= _HEAD:
+    found, at, size = [], 0, len(buffer)
+    while size - at >= _HEAD:
         (length,) = _LENGTH.unpack_from(buffer, at + 1)
         if not 4 <= length <= LONGEST:
             raise BrokenProtocolError(f"a message says that it has {length} bytes")
         end = at + 1 + length
-        if end > len(buffer):
+        if end > size:
             break
         found.append(bytes(buffer[at:end]))
         at = end
@@ -70,11 +70,11 @@ def take_messages(buffer: bytearray) -> list[bytes]:
 
 def state_after(answer: bytearray) -> bytes | None:
     """Return the state that a session is ready in, where an answer is whole, else None."""
-    at, kind = 0, 0
-    while len(answer) - at >= _HEAD:
-        kind = answer[at]
-        at += 1 + int.from_bytes(answer[at + 1 : at + _HEAD], "big")
-    return bytes(answer[-1:]) if kind == READY[0] and at == len(answer) else None
+    at, last, size = 0, 0, len(answer)
+    while size - at >= _HEAD:
+        last = at
+        at += 1 + _LENGTH.unpack_from(answer, at + 1)[0]
+    return bytes(answer[-1:]) if at == size and answer[last] == READY[0] else None
 
 
 def take_start(buffer: bytearray) -> tuple[int, bytes] | None:

@@ -10,7 +10,8 @@ from psycopg.adapt import Transformer
 from psycopg.pq import Format
 
 from pgblend.cli.doors.wire import messages as wire
-from pgblend.cli.doors.wire.session import ServerError, Session
+from pgblend.cli.doors.wire.own_statements import ServerError
+from pgblend.cli.doors.wire.session import Session
 from pgblend.cli.search.foreseen import Asked
 from pgblend.cli.search.outside import LOST_NAMES, ValuesContext
 from pgblend.plpy.base.session import MOST_PLANS, Rows

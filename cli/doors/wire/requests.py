@@ -4,17 +4,31 @@ import re
 
 from pgblend.cli.doors.wire import messages as wire
 
-# A savepoint before one of these would stand in its way, or it cannot be taken back.
-_CONTROLS = re.compile(
-    rb"(?:^|;)\s*(?:begin|start|commit|end|rollback|abort|savepoint|release|prepare|deallocate"
-    rb"|set\s+(?:local\s+)?(?:transaction|session))\b",
+_BACK_TO = rb"rollback\s+(?:(?:work|transaction)\s+)?to\b"
+# A savepoint before one of these would stand in its way.
+_NAMES_SAVEPOINTS = re.compile(
+    rb"(?:^|;)\s*(?:savepoint|release|"
+    + _BACK_TO
+    + rb"|set\s+(?:local\s+)?(?:transaction|session))\b",
+    re.IGNORECASE,
+)
+_BEGINS = re.compile(rb"(?:^|;)\s*(?:begin|start)\b", re.IGNORECASE)
+# After these nothing of what was before can be taken back, or these cannot.
+_ENDS = re.compile(
+    rb"(?:^|;)\s*(?!" + _BACK_TO + rb")(?:commit|end|rollback|abort|prepare|deallocate|discard)\b",
     re.IGNORECASE,
 )
 _SAVEPOINTS = re.compile(
-    rb"\s*(?:(?:release(?:\s+savepoint)?|savepoint)\s+(?:\w+|\"[^\"]*\")\s*;\s*)+(?=\S)",
+    rb"\s*(?:(?:(?:release|" + _BACK_TO + rb")(?:\s+savepoint)?|savepoint)"
+    rb"\s+(?:\w+|\"[^\"]*\")\s*;\s*)+(?=\S)",
     re.IGNORECASE,
 )
-_QUOTED = re.compile(rb"\$(\w*)\$.*?\$\1\$|'[^']*'", re.DOTALL)
+_COPIES = re.compile(rb"\bcopy\b", re.IGNORECASE)
+_COMMENT = rb"--[^\n]*|/\*.*?\*/"
+_COMMENT_OR_QUOTED = re.compile(
+    rb"(" + _COMMENT + rb")|\$(\w*)\$.*?\$\2\$|\be'(?:[^'\\]|\\.)*'|'[^']*'|\"[^\"]*\"",
+    re.DOTALL | re.IGNORECASE,
+)
 # An answer is made before the message that asks. What else this may set, the answer would not know;
 # role, groups and purpose are told with the call (sql/outside.py).
 _SETS = re.compile(
@@ -39,9 +53,36 @@ def statement_of(request: bytes) -> bytes:
     return b""
 
 
+def _code_of(request: bytes) -> bytes:
+    """Return a message's text with blanks in the place of comments and what is quoted."""
+    return _COMMENT_OR_QUOTED.sub(lambda found: b" " * len(found[0]), statement_of(request))
+
+
+def names_savepoints(request: bytes) -> bool:
+    """Whether a message makes or ends savepoints, or may not come after one."""
+    return bool(_NAMES_SAVEPOINTS.search(_code_of(request)))
+
+
+def ends(request: bytes) -> bool:
+    """Whether a message ends a transaction, or does what a rollback does not take back."""
+    return bool(_ENDS.search(_code_of(request)))
+
+
 def controls(request: bytes) -> bool:
     """Whether a message begins or ends transactions or savepoints."""
-    return bool(_CONTROLS.search(_QUOTED.sub(b"''", statement_of(request))))
+    found = names_savepoints(request) or ends(request)
+    return found or bool(_BEGINS.search(_code_of(request)))
+
+
+def before_end(request: bytes) -> bytes:
+    """Return a query without what ends a transaction, and what follows that."""
+    found = _ENDS.search(_code_of(request))
+    return wire.message(wire.QUERY, request[5 : 5 + found.start()] + b"\0") if found else request
+
+
+def copies(request: bytes) -> bool:
+    """Whether a message may copy rows from the client, who then sends next."""
+    return bool(_COPIES.search(_code_of(request)))
 
 
 def without_savepoints(request: bytes) -> tuple[bytes, bytes]:
@@ -55,14 +96,22 @@ def without_savepoints(request: bytes) -> tuple[bytes, bytes]:
 
 def sets_before(request: bytes) -> bool:
     """Whether a message changes settings."""
-    return bool(_SETS.search(statement_of(request)))
+    text = _COMMENT_OR_QUOTED.sub(
+        lambda found: b" " if found[1] else found[0], statement_of(request)
+    )
+    return bool(_SETS.search(text))
+
+
+def bound_name(request: bytes) -> bytes:
+    """Return the name of the statement that a Bind takes."""
+    return request[5:].split(b"\0", 2)[1]
 
 
 def takes_unnamed(request: bytes) -> bool:
     """Whether a message takes the statement without a name."""
     match request[:1]:
         case wire.BIND:
-            return not wire.texts_of(request[5:], 2)[1]
+            return not bound_name(request)
         case wire.DESCRIBE:
             return request[5:7] == b"S\0"
     return False

@@ -8,32 +8,36 @@ session, tells it, and sends the turn again: the same login, transaction and rig
 import contextlib
 import socket
 from collections import deque
-from collections.abc import Collection
 from typing import Protocol
 
 from pgblend.cli.doors.wire import messages as wire
 from pgblend.cli.doors.wire.expected_calls import ExpectedCalls
 from pgblend.cli.doors.wire.link import Link, Waiter
+from pgblend.cli.doors.wire.own_statements import OwnStatements, ServerError
 from pgblend.cli.doors.wire.requests import (
-    controls,
+    bound_name,
     declares,
+    ends,
+    names_savepoints,
     sets_before,
     statement_of,
     takes_unnamed,
     without_savepoints,
 )
-from pgblend.cli.doors.wire.telling import FORGET, NEEDS_ANSWER, Told, calls_in, telling
+from pgblend.cli.doors.wire.telling import FORGET, NEEDS_ANSWER, Told, telling
 from pgblend.cli.doors.wire.turn import PLAIN, Turn
 from pgblend.plpy.base.session import keep_value
 
 _NEEDED = b"C" + NEEDS_ANSWER.encode() + b"\0"  # within an error
 _ENDS = (wire.QUERY, wire.SYNC)  # of a turn
+_NAMES = (wire.QUERY, wire.PARSE, wire.BIND)  # what is reached
 _MAKES = frozenset(
     (b"CREATE FUNCTION", b"CREATE PROCEDURE", b"CREATE VIEW", b"CREATE MATERIALIZED VIEW")
 )
+_NOTHING = frozenset[bytes]()
+_LONGEST_ENDING = 1000  # bytes of a statement that ends a transaction
 _MOST_KEPT = 1000  # names of what was reached together
 _MOST_AT_ONCE = 1 << 16  # bytes of an answer
-_OF_ROWS = (wire.ROW, wire.COPIED)
 _MOST_ANSWERS = 10_000  # of one turn
 _SAVE = "SAVEPOINT pgblend_door"
 _TAKE_BACK = "ROLLBACK TO SAVEPOINT pgblend_door"
@@ -44,19 +48,6 @@ _BEGIN_WITHIN = (
     + wire.message(wire.EXECUTE, b"\0" + bytes(4))
 )
 _SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ"
-
-
-class GoneError(Exception):
-    """One side closed the session's connection."""
-
-
-class ServerError(Exception):
-    """What the server answered to a statement of the door's."""
-
-    def __init__(self, answer: bytes, whole: list[bytes], is_posted: bool) -> None:
-        self.answer, self.fields, self.whole = answer, wire.fields_of(answer), whole
-        self.is_posted = is_posted  # nobody waited for it
-        super().__init__(self.fields.get("M", ""))
 
 
 class Answers(Protocol):
@@ -78,29 +69,22 @@ class Answers(Protocol):
         """Return the answer to a stand-in's call, made in the session's transaction."""
 
 
-class Session:
+class Session(OwnStatements):
     """Both links of a session after its login."""
 
     def __init__(self, client: Link, server: Link) -> None:
-        self.client, self.server = client, server
-        self.both, self._there = Waiter(client, server), Waiter(server)
-        self.state = wire.IDLE
-        self.announced = 0  # the server's process, as the login told it
+        super().__init__(client, server)
+        self.both = Waiter(client, server)
         self._asked: deque[bytes] = deque()
         self._whole: list[bytes] = []  # a turn that was handed on at once
         self._turn: Turn | None = None
         self._prepared: dict[bytes, frozenset[bytes]] = {}  # what is reached, by statement's name
+        self._ending: set[bytes] = set()  # names of those that end a transaction
         self._unnamed = b""  # the Parse of the client's last statement without a name
         self._knows_less = False  # there are functions or views that it does not know
-        self._is_unnamed_lost = False  # a statement of the door's took its place
         self._expected = ExpectedCalls()
         self._asking: dict[frozenset[bytes], bool] = {}  # whether it asked for answers
         self._kept: dict[str, Told] = {}  # answers that cursors and portals need
-        self._came: deque[bytes] = deque()  # of the server, and not yet looked at
-        self._posting: list[
-            str
-        ] = []  # statements of the door's own that are sent with what follows
-        self._posted = 0  # messages of them that were sent, whose answers nobody waits for
         self._is_ending = False
 
     def hand_on(self) -> None:
@@ -115,8 +99,10 @@ class Session:
     def serve(self, answers: Answers) -> None:
         """Hand on, and answer stand-ins, until one side is gone."""
         while not (self.client.is_gone or self.server.is_gone):
-            self._asked.extend(wire.take_messages(self.client.received))
-            self._hand_requests(answers)
+            if self.client.received:
+                self._asked.extend(wire.take_messages(self.client.received))
+            if self._asked and not (self._whole or self._hands_whole(answers)):
+                self._hand_requests(answers)
             takes_more = self.server.takes_more() and not self._asked
             self.both.wait(takes_more, self.client.takes_more())
             if self._whole and self._is_whole_answer():
@@ -138,92 +124,10 @@ class Session:
             with contextlib.suppress(OSError):
                 self.client.socket.shutdown(socket.SHUT_RD)
 
-    def ask(self, statement: str) -> list[bytes]:
-        """Run a statement of the door's and return its answer; ServerError where it failed."""
-        return self.exchange(wire.query(statement))
-
-    def stays(self) -> bool:
-        """Whether all its transactions run in one process: a pooler announces another than that."""
-        (*_, row, _) = self.ask("SELECT pg_catalog.pg_backend_pid()")
-        return row[11:] == str(self.announced).encode()
-
-    def post(self, statement: str) -> None:
-        """Have a statement run before what is sent next; who waits for that has its error."""
-        self._is_unnamed_lost = True
-        self._posting.append(statement)
-
-    def _send(self, requests: bytes) -> None:
-        if self._posting:  # one message: for each the server would wake the door
-            self.server.put(wire.query("; ".join(self._posting)))
-            self._posting.clear()
-            self._posted += 1
-        self.server.put(requests)
-
-    def exchange(self, requests: bytes, leaves: Collection[bytes] = ()) -> list[bytes]:
-        """Send what ends with the server being ready, and return its answer; or ServerError.
-
-        Parts of a kind in `leaves` are left out.
-        """
-        before = self.send(requests)
-        parts: list[bytes] = []
-        failed: ServerError | None = None
-        while True:
-            part = self.next_part()
-            kind = part[:1]
-            if kind == wire.READY and not before:
-                break
-            if kind == wire.READY:
-                before, parts = before - 1, []
-            elif kind not in leaves:
-                parts.append(part)
-                if kind == wire.ERROR and failed is None:
-                    failed = ServerError(part, parts, before > 0)
-        if failed:
-            raise failed
-        return parts
-
-    def send(self, requests: bytes) -> int:
-        """Send what ends with the server being ready; return how often it is ready before that."""
-        self._is_unnamed_lost = True
-        self._send(requests)
-        before, self._posted = self._posted, 0
-        return before
-
-    def next_part(self) -> bytes:
-        """Return the next part of what the server answers to the door."""
-        while True:
-            part = self._next_answer()
-            match part[:1]:
-                case wire.NOTIFICATION | wire.PARAMETER:
-                    self.client.put(part)
-                    continue
-                case kind if kind in wire.COPIES:
-                    self.server.put(wire.message(b"f", wire.text("nothing is copied ahead")))
-                    continue
-                case wire.READY:
-                    self.state = part[5:6]
-            return part
-
-    def _next_answer(self) -> bytes:
-        while not self._came:
-            if self.server.is_gone:
-                raise GoneError
-            self._there.wait(True)
-            self._came.extend(wire.take_messages(self.server.received))
-        return self._came.popleft()
-
-    def gather(self, requests: bytes) -> list[str]:
-        """Send what is taken back; return the calls that its stand-ins need answers for."""
-        try:
-            found = self.exchange(requests, leaves=_OF_ROWS)
-        except ServerError as error:
-            found = error.whole
-        return calls_in(found)
-
     # What the client asks.
 
     def _hand_requests(self, answers: Answers) -> None:
-        while self._asked and not self._whole:
+        while self._asked:
             kind, turn = self._asked[0][:1], self._turn
             copies = kind in wire.COPY_PARTS or (
                 turn is not None and (turn.is_copying or (turn.has_copied and kind == wire.SYNC))
@@ -236,9 +140,7 @@ class Session:
                 self._asking.clear()
                 self._prepared.clear()
             if turn is None and (
-                self._takes_savepoints_first(answers)
-                or self._hands_whole(answers)
-                or self._answers_ahead(answers)
+                self._takes_savepoints_first(answers) or self._answers_ahead(answers)
             ):
                 continue
             request = self._asked.popleft()
@@ -247,13 +149,13 @@ class Session:
                 self._send(request)
                 continue
             if turn is None:
-                turn = self._turn = Turn(self.state)
+                turn = self._turn = Turn(self.state, self._ending)
             self._hand_request(turn, request, answers)
 
     def _takes_savepoints_first(self, answers: Answers) -> bool:
         """Run the savepoints of a query by themselves: the door's own stands after them."""
         first, rest = without_savepoints(self._asked[0])
-        if self.state != wire.IN_TRANSACTION or not (first and self._reached(rest, answers)):
+        if self.state == wire.IDLE or not (first and self._reached(rest, answers)):
             return False
         self._asked.popleft()
         try:
@@ -269,16 +171,20 @@ class Session:
 
         Of its answer only the end is looked for: that is what most statements take.
         """
-        if self._asked[-1][:1] not in _ENDS or self._posted or self._posting:
+        if self._turn or self._posted or self._posting or self._knows_less:
             return False
-        for place, request in enumerate(self._asked, 1):
+        ended = False
+        for request in self._asked:
             kind = request[:1]
-            if kind not in PLAIN or self._reached(request, answers):
+            if ended or kind not in PLAIN:
                 return False
-            if kind in _ENDS and place < len(self._asked):
+            ended = kind in _ENDS
+            if kind in _NAMES and self._reached(request, answers):
                 return False
             if self._is_unnamed_lost and takes_unnamed(request):
                 return False
+        if not ended:
+            return False
         self._whole = [*self._asked]
         self.server.put(b"".join(self._whole))
         self._asked.clear()
@@ -298,7 +204,7 @@ class Session:
             self.client.put(received)
             received.clear()
         else:
-            self._turn = Turn(self.state)
+            self._turn = Turn(self.state, self._ending)
             for request in self._whole:
                 self._turn.ask(request)
         self._whole = []
@@ -308,7 +214,7 @@ class Session:
         """Begin a turn with the answers that it needs, unless one like it asked for none."""
         if self.state == wire.FAILED:
             return False
-        turn = Turn(self.state)
+        turn = Turn(self.state, self._ending)
         for request in self._asked:
             turn.reached |= self._reached(request, answers)
             if turn.relies_on_unnamed(request):
@@ -335,7 +241,7 @@ class Session:
         if (
             reached
             and self.state == wire.IN_TRANSACTION
-            and not (turn.requests or controls(request))
+            and not (turn.requests or names_savepoints(request))
         ):
             self._save(turn)
         if turn.relies_on_unnamed(request) and not turn.unnamed:
@@ -374,14 +280,17 @@ class Session:
                 return answers.reached(statement_of(request))
             case wire.PARSE:
                 reached = answers.reached(statement_of(request))
-                self._prepared[wire.texts_of(request[5:], 1)[0]] = reached
+                name = wire.texts_of(request[5:], 1)[0]
+                self._prepared[name] = reached
+                # It is one statement, and COMMIT is short.
+                ending = len(request) < _LONGEST_ENDING and ends(request)
+                (self._ending.add if ending else self._ending.discard)(name)
                 if request[5:6] == b"\0":
                     self._unnamed, self._is_unnamed_lost = request, False
                 return reached
             case wire.BIND:
-                _, name = wire.texts_of(request[5:], 2)
-                return self._prepared.get(name, frozenset())
-        return frozenset()
+                return self._prepared.get(bound_name(request), _NOTHING)
+        return _NOTHING
 
     # What the server answers.
 
@@ -427,6 +336,8 @@ class Session:
             return "it comes with statements that change settings: send those by themselves"
         if len(turn.calls) >= _MOST_ANSWERS:
             return f"it needs more than {_MOST_ANSWERS} answers"
+        if turn.takes_savepoints and turn.began != wire.IDLE:
+            return "it comes with statements of savepoints: send those by themselves"
         if turn.began != wire.IDLE and not turn.saved:
             self._knows_less = True
             return "in a transaction its text names no routine that needs the program"
@@ -496,25 +407,32 @@ class Session:
             self._take_back(turn)
             self._send(turn.again())
             return
+        if turn.has_escaped:
+            turn.need = None
+            turn.held = [wire.refusal("the transaction ended before it had all answers")]
+            self._end(turn, answers)
+            return
         if not gathered and is_asked_for:
             turn.problem = "nothing that it could answer asked for it"
         self._begin_again(turn, _SNAPSHOT)
-        for call in gathered:
-            if not answers.has_effects(call):
-                turn.told[call] = answers.tell(call)
+        self._answer(turn, gathered, answers, writes=False)
         if gathered and turn.is_bit_by_bit:  # what those answers ask for cannot be asked later
             self._repeat(turn, answers)
             return
         self._begin_again(turn)
-        for call in turn.calls:
-            if answers.has_effects(call):
-                turn.told[call] = answers.tell(call)
+        self._answer(turn, turn.calls, answers, writes=True)
         if turn.told:
             self.post(telling(turn.told.values(), stays=turn.is_bit_by_bit))
         turn.hides_begin, turn.is_synced = False, not turn.is_asked
         self._send(turn.again())
         if turn.is_asked and turn.is_plain:
             self._put_ending(turn, wire.IN_TRANSACTION)
+
+    def _answer(self, turn: Turn, calls: list[str], answers: Answers, *, writes: bool) -> None:
+        """Have the answers made that write, or those that do not."""
+        for call in calls:
+            if answers.has_effects(call) == writes:
+                turn.told[call] = answers.tell(call)
 
     def _gathered(self, turn: Turn, answers: Answers) -> list[str]:
         """Return the calls that a turn needs further answers for."""
@@ -525,6 +443,7 @@ class Session:
         self._begin_again(turn)
         self.post(telling(turn.told.values(), gathers=True, stays=turn.is_bit_by_bit))
         calls = self.gather(turn.again(gathers=True))
+        turn.has_escaped = self.state == wire.IDLE
         gathered = [call for call in calls if call not in turn.calls]
         turn.calls += gathered
         if is_first and gathered and not any(map(answers.has_effects, gathered)):

@@ -17,8 +17,9 @@ from typing import Any
 from pgblend.cli.base.revision import HOW_TO_MATCH, OTHER_PROGRAM
 from pgblend.cli.doors.wire import messages as wire
 from pgblend.cli.doors.wire.database import NotAllowedError, Plpy, SessionDatabase
+from pgblend.cli.doors.wire.own_statements import GoneError
 from pgblend.cli.doors.wire.prepared import read_rows
-from pgblend.cli.doors.wire.session import GoneError, Session
+from pgblend.cli.doors.wire.session import Session
 from pgblend.cli.doors.wire.telling import Told
 from pgblend.cli.search.outside import StatementError, literal, report_search
 from pgblend.plpy.base.session import UserError, keep_value
@@ -62,7 +63,10 @@ _AROUND = {
     ),
 }
 # Statements that call a stand-in without naming one.
-_HIDDEN = re.compile(rb"^\s*execute\b", re.IGNORECASE)
+_HIDDEN = re.compile(
+    rb"(?:^|;|\*/|\)|\b(?:as|analyze|explain|verbose))\s*execute\b|\brefresh\s+materialized\b",
+    re.IGNORECASE | re.MULTILINE,
+)
 _MOST_KEPT, _LONGEST_KEPT = 1000, 1000  # statements whose names are kept, and their bytes
 
 

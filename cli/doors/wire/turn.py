@@ -4,13 +4,19 @@ The answer is held back while it is short, so that the turn can be taken back an
 """
 
 from collections import Counter, deque
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 from pgblend.cli.doors.wire import messages as wire
 from pgblend.cli.doors.wire.requests import (
+    before_end,
+    bound_name,
     controls,
+    copies,
+    ends,
     in_full,
     is_bit_by_bit,
+    names_savepoints,
     sets_before,
     takes_unnamed,
 )
@@ -21,7 +27,8 @@ _MOST_ASKED = 16 << 20  # bytes of a turn that can be sent again
 _SHOWS = frozenset((wire.ROW, wire.COMPLETE, wire.ERROR, wire.COPIED))
 _BEGINS = frozenset((b"BEGIN", b"START TRANSACTION"))
 # After these a turn has done what cannot be taken back; a procedure may have ended a transaction.
-_ENDS = frozenset((b"COMMIT", b"ROLLBACK", b"PREPARE TRANSACTION", b"CALL", b"DO"))
+_ENDS = frozenset((b"COMMIT", b"ROLLBACK", b"PREPARE TRANSACTION"))
+_LASTS = _ENDS | {b"CALL", b"DO", b"PREPARE", b"DEALLOCATE", b"DEALLOCATE ALL", b"DISCARD ALL"}
 PLAIN = frozenset(
     (wire.QUERY, wire.PARSE, wire.BIND, wire.DESCRIBE, wire.EXECUTE, wire.CLOSE, wire.SYNC)
 )
@@ -33,6 +40,7 @@ class Turn:
     """What is kept of a turn."""
 
     began: bytes  # the session's state before it
+    ending: Collection[bytes] = ()  # names of statements that end a transaction
     saved: bool = False  # a savepoint of the door's stands before it
     opened: bool = False  # a transaction of the door's is around it
     is_asked: bool = False  # the client has sent all of it
@@ -41,6 +49,7 @@ class Turn:
     is_copying: bool = False
     has_copied: bool = False
     hides_begin: bool = False  # the last of its answer is that of the door's BEGIN
+    has_escaped: bool = False  # what was to be taken back ended its transaction
     skips: bool = False  # it failed, and the client's Sync is still to come
     is_ending: bool = False  # its COMMIT or the like is sent, and not answered
     has_ended: bool = False
@@ -85,10 +94,17 @@ class Turn:
         return not self.problem and not any(
             request[:1] not in PLAIN
             or controls(request)
+            or copies(request)
             or sets_before(request)
             or (request[:1] == wire.PARSE and request[5:6] != b"\0")
+            or (request[:1] == wire.BIND and bound_name(request) in self.ending)
             for request in self.requests
         )
+
+    @property
+    def takes_savepoints(self) -> bool:
+        """Whether a savepoint of the door's would stand in its way."""
+        return any(map(names_savepoints, self.requests))
 
     def ask(self, request: bytes) -> None:
         """Keep a request."""
@@ -117,7 +133,8 @@ class Turn:
         if kind == wire.COMPLETE:
             tag = part[5:-1]
             self.tags.append(tag)
-            if tag in _ENDS:
+            self.saved = self.saved and tag not in _ENDS
+            if tag in _LASTS:
                 self.problem = f"{tag.decode()} cannot be taken back"
         if self._expected:
             if self._expected.popleft() != part:
@@ -153,12 +170,12 @@ class Turn:
         """Return the requests once more; what the client has already is not shown again.
 
         A statement with a name is there still: it is closed before it is parsed anew. What
-        `gathers` brings in full what is asked for bit by bit.
+        `gathers` brings in full what is asked for bit by bit, and ends before a COMMIT.
         """
         self.need, self.held, self._held_size, self.tags = None, [], 0, []
         self._expected, self._closes, self._parses = deque(self._shown), deque(), deque()
         parts = [self.restored()] if self.unnamed else []
-        for request in map(in_full, self.requests) if gathers else self.requests:
+        for request in self._gathering() if gathers else self.requests:
             name = wire.texts_of(request[5:], 1)[0] if request[:1] == wire.PARSE else b""
             if name:
                 parts.append(wire.message(wire.CLOSE, b"S" + name + b"\0"))
@@ -170,6 +187,20 @@ class Turn:
         if parts and parts[-1][:1] not in (wire.QUERY, wire.CALL):
             parts.append(wire.message(wire.SYNC))
         return b"".join(parts)
+
+    def _gathering(self) -> Iterator[bytes]:
+        """Yield the requests that can be taken back, in full."""
+        ending = {*self.ending}
+        for request in map(in_full, self.requests):
+            match request[:1]:
+                case wire.PARSE:
+                    name = wire.texts_of(request[5:], 1)[0]
+                    (ending.add if ends(request) else ending.discard)(name)
+                case wire.BIND if bound_name(request) in ending:
+                    return
+                case wire.QUERY:
+                    request = before_end(request)
+            yield request
 
     def restored(self) -> bytes:
         """Return the Parse of the unnamed statement that it relies on; its answer is not shown."""
