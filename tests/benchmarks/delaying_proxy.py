@@ -10,6 +10,7 @@ import asyncio
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from selectors import SelectSelector
 from subprocess import PIPE, Popen
 
 _SIZE = 1 << 16
@@ -63,4 +64,6 @@ async def _serve(host: str, port: int, delay_ms: float) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(_serve(sys.argv[1], int(sys.argv[2]), float(sys.argv[3])))
+    # The usual selector waits in whole milliseconds, which would double a delay of one.
+    with asyncio.Runner(loop_factory=lambda: asyncio.SelectorEventLoop(SelectSelector())) as runner:
+        runner.run(_serve(sys.argv[1], int(sys.argv[2]), float(sys.argv[3])))
