@@ -187,20 +187,12 @@ EFFECTS = frozenset(
         *("_load_segment", "_rebuild_segments", "_seal_batch", "_seal_missing"),
     )
 )
-# How many rows of documents a transaction has written so far, also in vain; for any role.
-ROWS_WRITTEN = """(
-    SELECT pg_catalog.sum(pg_catalog.pg_stat_get_xact_tuples_inserted(c.oid)
-        + pg_catalog.pg_stat_get_xact_tuples_updated(c.oid)
-        + pg_catalog.pg_stat_get_xact_tuples_deleted(c.oid))
-    FROM pg_catalog.pg_class AS c
-    INNER JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
-    WHERE n.nspname = 'pgblend_data' AND c.relname IN ('document', 'chunk'))"""
 # What only such a server has: what was told (_told), and what plain SQL makes of texts.
 _GRANTS = """
 GRANT EXECUTE ON FUNCTION
-pgblend._identifiers, pgblend._is_answered, pgblend._is_identifier, pgblend._small,
-pgblend._spaced_bigrams, pgblend._syllables, pgblend._told, pgblend._unicode_form,
-pgblend._with_one_form, pgblend._with_parts, pgblend._word_form
+pgblend._identifiers, pgblend._is_answered, pgblend._is_identifier, pgblend._rows_written,
+pgblend._small, pgblend._spaced_bigrams, pgblend._syllables, pgblend._told,
+pgblend._unicode_form, pgblend._with_one_form, pgblend._with_parts, pgblend._word_form
 TO PUBLIC;
 """
 
@@ -221,7 +213,6 @@ def with_stand_ins(script: str) -> str:
     if "LANGUAGE plpython3u" in made:
         raise RuntimeError("a PL/Python routine is written in a form that has no stand-in")
     only = _text("outside.plpgsql").replace("#bodies", _digest(script))
-    only = only.replace("#rows_written", ROWS_WRITTEN)
     return f"{_FIXED.sub('', made)}\n{only}{_GRANTS}"
 
 

@@ -84,16 +84,24 @@ class ValuesContext:
 adapt_values(ValuesContext.adapters)
 
 
+# By the very type: a search writes thousands of values, most of these.
+_WRITTEN: dict[type, Callable[[Any], str]] = {
+    **dict.fromkeys((int, Decimal), str),
+    float: repr,
+    bool: lambda value: "t" if value else "f",
+}
+
+
 def literal(value: object) -> str:
     """Return a value's text as PostgreSQL reads it; a list as an array's, a named tuple a row's."""
     if isinstance(value, str):
         return value
-    if isinstance(value, bool):
-        return "t" if value else "f"
+    if write := _WRITTEN.get(type(value)):
+        return write(value)
     if isinstance(value, bytes):
         return "\\x" + value.hex()
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return "(" + ",".join(["" if one is None else _quoted(one) for one in value]) + ")"
+        return "(" + ",".join(["" if one is None else _member(one) for one in value]) + ")"
     if isinstance(value, (list, tuple)):
         return "{" + ",".join(["NULL" if one is None else _element(one) for one in value]) + "}"
     return repr(value) if isinstance(value, float) else str(value)
@@ -101,12 +109,13 @@ def literal(value: object) -> str:
 
 def _element(value: object) -> str:
     is_array = isinstance(value, (list, tuple)) and not hasattr(value, "_fields")
-    if is_array or isinstance(value, (int, float, Decimal)):
-        return literal(value)
-    return _quoted(value)
+    return literal(value) if is_array else _member(value)
 
 
-def _quoted(value: object) -> str:
+def _member(value: object) -> str:
+    """Return a value within an array or a row."""
+    if write := _WRITTEN.get(type(value)):
+        return write(value)
     text = value if isinstance(value, str) else literal(value)
     if "\\" in text or '"' in text:
         text = text.replace("\\", "\\\\").replace('"', '\\"')

@@ -36,6 +36,7 @@ ROUTINES = {
         *("_check_buckets", "_check_keys", "_check_result_limit", "_facets_of", "_model_request"),
         *("_query_language", "_steps_of", "_walk_start"),
     },
+    "door": {"_rows_written"},
     "space plan": {"_embedding_inputs", "_storages"},
     "space adopt": {"_adopt_vectors", "_adoptable", "_repeated_keys"},
     "reindex": {"_load_segments", "_renew_lexemes"},

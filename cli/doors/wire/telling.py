@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from pgblend.cli.doors.wire import messages as wire
-from pgblend.sql.outside import ROWS_WRITTEN
 
 NEEDS_ANSWER = "PB017"
 # The innermost routine of a message's context: no other prints like this, whatever its name.
@@ -65,7 +64,7 @@ def telling(told: Iterable[Told], gathers: bool = False, stays: bool = False) ->
     ]
     if not stays:
         given.append(
-            f"pg_catalog.set_config('pgblend.told_{_WRITTEN}', {ROWS_WRITTEN}::text, true)"
+            f"pg_catalog.set_config('pgblend.told_{_WRITTEN}', pgblend._rows_written()::text, true)"
         )
     # A session that a pooler may give to others says so in each transaction (_is_answered).
     return f"SELECT {', '.join([*given, _ANSWERS])}"
