@@ -31,14 +31,14 @@ from pgblend.cli.doors import chat_answers as chat
 from pgblend.cli.doors import schemas
 from pgblend.cli.doors.body import Read, reader
 from pgblend.cli.doors.door import Caller, Door
-from pgblend.cli.doors.gate import GateMiddleware, Limiter, TokenGate
+from pgblend.cli.doors.gate import GateMiddleware, TokenGate
 from pgblend.cli.doors.openapi import openapi
 from pgblend.cli.doors.operations import ENDPOINTS, Endpoint, document, written_answer
 from pgblend.cli.doors.page import routes as growing_answer
 from pgblend.cli.doors.page.endpoints import page_endpoints
 from pgblend.cli.doors.page.routes import page_routes
 from pgblend.cli.doors.problems import Problem, any_problem
-from pgblend.cli.doors.serve_options import CallLimits
+from pgblend.cli.models.call_limits import CallLimits, Limiter
 from pgblend.cli.models.middleware import MeasureMiddleware, read_body, while_connected
 from pgblend.cli.models.openai_errors import GatewayError
 from pgblend.cli.search.asked_models import RowsAsked

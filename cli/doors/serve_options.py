@@ -1,25 +1,15 @@
 """Options of `pgblend serve` on what a caller may take."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
 import click
 
+from pgblend.cli.models.call_limits import CallLimits
 from pgblend.cli.models.gateway_options import ConnectionLimits
 
 # How much the door lets a caller take.
-
-
-@dataclass(frozen=True)
-class CallLimits:
-    """Calls of one token: at a time, a second, at once after a pause; bytes of a body."""
-
-    concurrency: int = 16
-    rate: float = 50
-    burst: int = 100
-    body_bytes: int = 1024 * 1024
 
 
 _CALLS = CallLimits()

@@ -8,9 +8,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from pgblend.cli.base.errors import UserError
-from pgblend.cli.doors.gate import Limiter
-from pgblend.cli.doors.problems import Problem
-from pgblend.cli.doors.serve_options import CallLimits
+from pgblend.cli.models.call_limits import CallLimits, Limiter
 from pgblend.cli.models.openai_errors import GatewayError
 
 _LOOPBACK_NAMES = {"127.0.0.1", "localhost", "[::1]"}
@@ -97,8 +95,8 @@ def _too_often(limiter: Limiter, scope: Scope) -> GatewayError | None:
     try:
         with limiter.call(address):
             return None
-    except Problem as problem:
-        return GatewayError(429, "rate_limit", str(problem), retry_after="1")
+    except GatewayError as error:
+        return GatewayError(429, "rate_limit", error.message, retry_after="1")
 
 
 def _host(headers: Headers) -> str:

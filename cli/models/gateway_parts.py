@@ -6,14 +6,13 @@ import socket
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pgblend.cli.base.extras import DEFAULT_MODEL
 from pgblend.cli.models.breaker import Observer
 from pgblend.cli.models.cache import AnswerCache, EmbeddingCache, MemoryCache
 from pgblend.cli.models.chat import Chat
 from pgblend.cli.models.cross_encoders import CrossEncoders
-from pgblend.cli.models.database_writer import DatabaseWriter
 from pgblend.cli.models.embedding_models import EmbeddingModels
 from pgblend.cli.models.embeddings import Embedder
 from pgblend.cli.models.expansion_calls import Expander
@@ -22,6 +21,9 @@ from pgblend.cli.models.metrics import Metrics
 from pgblend.cli.models.providers import Providers
 from pgblend.cli.models.rerank_scores import ChatReranker, Reranker
 from pgblend.cli.models.search_log import SearchLog
+
+if TYPE_CHECKING:
+    from pgblend.cli.models.database_writer import DatabaseWriter
 
 _MEBIBYTE = 1024 * 1024
 _OTHER_CACHES_SHARE = 4  # expansions and scores are small: a quarter of the embeddings' room each
@@ -45,9 +47,11 @@ class Services:
         small_bytes = cache_bytes // _OTHER_CACHES_SHARE
         self.policy = policy
         self.metrics = Metrics()
-        self.database = (
-            DatabaseWriter(database_url, keep_days, self.metrics) if database_url else None
-        )
+        self.database: DatabaseWriter | None = None
+        if database_url:  # else psycopg is not loaded
+            from pgblend.cli.models import database_writer
+
+            self.database = database_writer.DatabaseWriter(database_url, keep_days, self.metrics)
         observer = Observer(self.metrics, self.database.add_call if self.database else None)
         self.providers = Providers(policy, observer)
         self.embedder = Embedder(

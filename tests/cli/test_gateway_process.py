@@ -57,6 +57,7 @@ def test_ready_file_and_the_one_line_on_stderr() -> None:
         assert ready["pid"] == gateway.process.pid
         assert httpx.get(f"{ready['url']}/health").json()["version"] == ready["version"]
         assert gateway.stderr == f"pgblend gateway listening on {ready['url']}\n"
+        assert "psycopg" not in Path(f"/proc/{gateway.pid}/maps").read_text()  # it has no database
 
 
 @pytest.mark.parametrize("stop_signal", [signal.SIGTERM, signal.SIGINT])
@@ -148,6 +149,17 @@ def test_a_file_in_place_of_the_socket_is_left_alone(tmp_path: Path) -> None:
 )
 def test_what_keeps_it_from_starting(options: tuple[str, ...], part: str) -> None:
     assert part in refused(*options)
+
+
+def test_who_is_refused_waits_for_no_imports_of_searches() -> None:
+    command = [sys.executable, "-X", "importtime", "-m", "pgblend.cli.main", "gateway"]
+    refusal = subprocess.run(
+        [*command, "--token-file", "/no/such/token"], capture_output=True, text=True, check=False
+    )
+    assert "cannot read /no/such/token" in refusal.stderr
+    imported = {line.rpartition("|")[2].strip() for line in refusal.stderr.splitlines()}
+    assert "starlette" in imported
+    assert not {"psycopg", "numpy", "httpx"} & imported
 
 
 def test_answers_do_not_wait_for_an_acknowledgement() -> None:
