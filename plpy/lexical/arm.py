@@ -55,7 +55,8 @@ class ListScope(NamedTuple):
 
     `deadline` is that of the whole search, on the monotonic clock. Unless `checks_index` is false,
     a collection without a lexical index is an error, and so are, if `strict`, collections without
-    chunks. `corrects_all`: the fuzzy list is made though no word is unknown.
+    chunks. `corrects_all`: the fuzzy list is made though no word is unknown. `fuses`: there may be
+    other lists, and fusion with these has to know how much of a query's words passages have.
     """
 
     collection_ids: Sequence[int]
@@ -71,6 +72,7 @@ class ListScope(NamedTuple):
     strict: bool
     corrects_all: bool
     synonyms: Sequence[Synonyms] = ()
+    fuses: bool = True
 
 
 class LexicalArm:
@@ -121,13 +123,17 @@ class LexicalArm:
             of_lexemes = zip(configs, lexemes, strict=True)
             parts = with_stand_ins(terms, parts, dict(zip(of_lexemes, values, strict=True)))
         found = self._find(parts, counts, scope.by_document, depth, deadline)
-        is_one = len(terms.parts) == 1 and not scope.by_document
-        return WordList(
+        words = WordList(
             found,
-            is_one and has_every_word(terms, counts),
-            has_name(lexemes, counts),
+            may_be_named=has_name(lexemes, counts),
             meanings=terms.meanings,
             synonyms=told_synonyms(terms, found),
+        )
+        if not scope.fuses:
+            return words
+        is_one = len(terms.parts) == 1 and not scope.by_document
+        return words._replace(
+            every_word=is_one and has_every_word(terms, counts),
             known=known_share(terms, counts, values),
             asked=words_asked(terms, counts),
         )

@@ -37,7 +37,7 @@ from pgblend.plpy.lexical.postings import view_postings
 from pgblend.plpy.lexical.query import asked_of
 from pgblend.plpy.lexical.records import term_ids
 from pgblend.plpy.lexical.score import ID_OF, Hit, Scoring, exact_norms, hits_of
-from pgblend.plpy.lexical.terms import PARSED, parsed_words
+from pgblend.plpy.lexical.terms import parsed_words, parsing
 from pgblend.plpy.lexical.vocabulary import (
     count_chunks,
     count_languages,
@@ -73,9 +73,9 @@ _USED = """
     WHERE l.collection_id = ANY(${ids})
         AND l.text_search_config = coalesce(${language}, l.text_search_config)
 """
-_TERMS = PARSED.format(used=_USED.format(ids=2, language=3))
+_TERMS = parsing(_USED.format(ids=2, language=3))
 _CONFIGS = _USED.format(ids=1, language=2)
-_TERMS_OF_USED = PARSED.format(used="SELECT $2 AS configs")
+_TERMS_OF_USED = parsing("SELECT $2 AS configs")
 Check = Callable[[], None]
 
 

@@ -99,19 +99,33 @@ def language_idf(configs: Sequence[str], lexemes: Sequence[str], counts: Counts)
     ]
 
 
-_VERSION = VERSION.format(name="w.config_name")
+_VERSION = VERSION.format(name="{name}")
 # $1 the query's words in the form of no language, where there are several; $4 what of it is asked
 # in the forms of the configurations $5. Of several languages, a word that is a stop word in the
 # query's own is one in all.
-PARSED = f"""
+_PARSED = f"""
 WITH used AS MATERIALIZED ({{used}})
 
-SELECT w.*, ({_VERSION}) AS version
+SELECT w.*, ({_VERSION.format(name="w.config_name")}) AS version
 FROM used AS u
 CROSS JOIN LATERAL pgblend._query_lexemes($4, $5, u.configs, CASE
     WHEN cardinality(u.configs) > 1 THEN pgblend._query_stop_words($1, u.configs)
     ELSE '{{{{}}}}' END) AS w
 """
+# The same where one configuration is known and no word is too long for a lexeme, in half the time.
+_PARSED_IN_ONE = f"""
+WITH used AS MATERIALIZED ({{used}})
+
+SELECT c.name AS config_name, w.*, ({_VERSION.format(name="c.name")}) AS version
+FROM used AS u
+CROSS JOIN LATERAL unnest(u.configs) AS c (name)
+CROSS JOIN LATERAL (
+    SELECT
+        coalesce(array_agg(w.lexeme), '{{{{}}}}') AS lexemes,
+        coalesce(array_agg(cardinality(w.positions)), '{{{{}}}}') AS counts
+    FROM unnest(to_tsvector(pgblend._regconfig(c.name), $4[1])) AS w) AS w
+"""
+_LONGEST_LEXEME = 2046  # bytes
 _MOST_KNOWN = 50
 _MEANT = """
 SELECT m.config_name, w.word, m.lexemes
@@ -187,13 +201,29 @@ def query_terms(
     return QueryTerms(query, parts, [words["version"] for words in rows])
 
 
-Searched = tuple[str, Sequence[int] | Sequence[str]]  # the type and value of $2 of PARSED
+Searched = tuple[str, Sequence[int] | Sequence[str]]  # the type and value of $2 of _PARSED
+
+
+class Statements(NamedTuple):
+    """What parses a query: in the one configuration that is known, or in any."""
+
+    in_one: str
+    in_any: str
+
+
+def parsing(used: str) -> Statements:
+    """Return what parses a query in the configurations `used`, an array of a statement."""
+    return Statements(_PARSED_IN_ONE.format(used=used), _PARSED.format(used=used))
 
 
 def parsed_words(
-    db: Database, statement: str, asked: Asked, searched: Searched, language: str | None
+    db: Database,
+    statements: Statements,
+    asked: Asked,
+    searched: Searched,
+    language: str | None,
 ) -> Rows:
-    """Return a query's words by configuration (PARSED).
+    """Return a query's words by configuration (_PARSED).
 
     Which configurations are in use is known from the searches before; where that has changed, the
     statement runs again.
@@ -206,8 +236,10 @@ def parsed_words(
         words = indexable_text(asked.words, "simple") if len(known) > 1 else ""
         texts = [indexable_text(asked.text, config) for config in known]
         values = words, value, language, texts, list(known)
+        is_short = len(texts) == 1 and len(texts[0].encode()) <= _LONGEST_LEXEME
+        statement = statements.in_one if is_short else statements.in_any
         rows = db.run(statement, ["text", type_, "text", "text[]", "text[]"], *values)
-        unknown = [row["config_name"] for row in rows if row["lexemes"] is None]
+        unknown = [name for row in rows if (name := row["config_name"]) not in known]
         if not unknown:
             return rows
         known.update(dict.fromkeys(unknown, True))

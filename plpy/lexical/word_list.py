@@ -14,7 +14,8 @@ class WordList(NamedTuple):
     and several languages. `known` is the share of its words, by idf, that passages have, of several
     languages the largest. `may_be_named` is false where no document is called as the query asks.
     `corrections` of each row say in JSON what stands for which lexeme, `synonyms` what words of the
-    query stand for. `asked` is how many words it asks for.
+    query stand for. `asked` is how many words it asks for. Where no other list is to be fused with
+    this one, every_word, known and asked are not looked at.
     """
 
     found: CandidateList

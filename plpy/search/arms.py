@@ -87,6 +87,7 @@ class Arms:
             query.deadline,
             self.log.index,
             query.plan.cache_bytes,
+            fuses=query.plan.only_arm is None,
         )
 
     def find(

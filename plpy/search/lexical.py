@@ -37,7 +37,7 @@ class WordLists:
     """The lists by words of one search, under one snapshot.
 
     `deadline` is the search's own, on the monotonic clock; `cache_bytes` the session's for
-    postings.
+    postings. `fuses`: other lists may be fused with one of these.
     """
 
     def __init__(
@@ -50,10 +50,12 @@ class WordLists:
         deadline: float,
         state: IndexState,
         cache_bytes: int = LEXICAL_CACHE_BYTES,
+        fuses: bool = True,
     ) -> None:
         self.db, self.store, self.deadline = db, store, deadline
         self.filter, self.settings = filter_, settings
         self.all_ids, self.state, self.cache_bytes = collection_ids, state, cache_bytes
+        self.fuses = fuses
         self.arm: LexicalArm | None = None  # once it is asked
 
     def find(self, kind: str, text: str, depth: int) -> WordList:
@@ -120,5 +122,6 @@ class WordLists:
             strict=settings.strict,
             corrects_all=settings.fuzzy == "on",
             synonyms=settings.synonyms,
+            fuses=self.fuses,
         )
         return self.store.arm(scope, self.cache_bytes)

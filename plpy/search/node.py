@@ -41,10 +41,13 @@ _COLLECTION = (
 )
 MOST_LOOKS = 200
 # Most texts stand once, which a look tells for each collection, if they are given.
-_MAY_REPEAT = """
-    $2 IS NULL OR EXISTS (SELECT FROM unnest($2) AS s (id)
-    CROSS JOIN LATERAL (SELECT FROM pgblend_data.chunk AS r WHERE r.collection_id = s.id
-    AND r.content_hash = c.content_hash COLLATE "C" AND r.id <> c.id OFFSET 0) AS r)"""
+_OTHERS = """(SELECT FROM pgblend_data.chunk AS r WHERE r.collection_id = {collection}
+    AND r.content_hash = c.content_hash COLLATE "C" AND r.id <> c.id OFFSET 0)"""
+_MAY_REPEAT = f"""
+    $2 IS NULL OR CASE WHEN cardinality($2) = 1
+    THEN EXISTS {_OTHERS.format(collection="$2[1]")} ELSE EXISTS (
+        SELECT FROM unnest($2) AS s (id)
+        CROSS JOIN LATERAL {_OTHERS.format(collection="s.id")} AS r) END"""
 # OFFSET 0 keeps each row a look-up by its key: statistics that call the tables empty, as ANALYZE
 # makes them beside a long transaction, would make it a join of all rows with all.
 _ROWS = f"""

@@ -46,7 +46,7 @@ WITH {proof}searched AS MATERIALIZED (
 ),
 
 whole AS MATERIALIZED (
-    SELECT jsonb_object_agg(v.name, v.value) AS settings FROM pgblend._setting_values AS v
+    SELECT jsonb_object_agg(v.name, v.value) AS settings FROM {setting} AS v
 ),
 
 wanted AS MATERIALIZED (
@@ -63,12 +63,17 @@ SELECT
     n.profile,
     s.is_everywhere,
     EXISTS (
-        SELECT FROM pgblend_data.attached_table AS a
-        WHERE a.tenant_column IS NOT NULL AND a.collection_id = ANY(s.ids)) AS has_tenants,
+        SELECT FROM (
+            SELECT a.collection_id FROM pgblend_data.attached_table AS a
+            WHERE a.tenant_column IS NOT NULL OFFSET 0) AS a
+        WHERE a.collection_id = ANY(s.ids)) AS has_tenants,
     {of_vectors},
     CASE WHEN $5 IS NOT NULL THEN set_config('pgblend.last_search', $5, true) END AS noted,
     current_user::text AS role,
-    row_security_active('pgblend_data.collection'::regclass) AS is_bound
+    row_security_active('pgblend_data.collection'::regclass) AS is_bound,
+    EXISTS (
+        SELECT FROM pg_catalog.pg_db_role_setting AS d
+        WHERE d.setrole = 0 AND d.setconfig::text ~ 'pgblend[.]') AS has_pins
 FROM searched AS s
 CROSS JOIN whole AS w
 CROSS JOIN wanted AS n
@@ -111,12 +116,15 @@ _PROVED = {
     "after_proof": "proved AS v\n    CROSS JOIN LATERAL ",
     "is_proved": "v.proof IS NOT NULL",
 }
+# Few servers pin settings (_setting_values); to look for pins takes as long as all the rest.
+_UNPINNED, _PINNED = "pgblend_data.setting", "pgblend._setting_values"
 READ_STATE = {
-    (binds, has_vectors): _STATE.format(**proof, of_vectors=of_vectors)
+    ((binds, has_pins), has_vectors): _STATE.format(**proof, setting=setting, of_vectors=of_vectors)
     for binds, proof in ((False, _UNPROVED), (True, _PROVED))
+    for has_pins, setting in ((False, _UNPINNED), (True, _PINNED))
     for has_vectors, of_vectors in ((False, _NO_VECTORS), (True, _OF_VECTORS))
 }
-"""By whether row security binds the caller, and whether vectors may be searched."""
+"""By whether row security binds the caller and settings may be pinned, and for vectors."""
 
 _TYPES = ["text[]", "bigint[]", "text", "text", "text"]
 
@@ -178,15 +186,16 @@ def read_state(
     default = CATALOG["default_profile"].default
     named = collections and [name and unicodedata.normalize("NFC", name) for name in collections]
     values = named, collection_ids, profile, default, None if is_unchanged(db) else last_search
-    kept = db.kept("row_security")
-    statement = READ_STATE[kept.get("binds", False), has_vectors]
-    row = run_unchanged(db, statement, _TYPES, *values)[0]
-    if row["is_bound"] != kept.get("binds", False):  # as of the search before
-        kept["binds"] = row["is_bound"]
-        row = db.run(READ_STATE[row["is_bound"], has_vectors], _TYPES, *values)[0]
-    found = set(row["names"])
+    kept = db.kept("session_state")
+    known = kept.get("known", (False, False))  # as of the search before
+    row = run_unchanged(db, READ_STATE[known, has_vectors], _TYPES, *values)[0]
+    found = row["is_bound"], row["has_pins"]
+    if found != known:
+        kept["known"] = found
+        row = db.run(READ_STATE[found, has_vectors], _TYPES, *values)[0]
+    names = set(row["names"])
     for name in named or ():
-        if name not in found:
+        if name not in names:
             shown = "NULL" if name is None else name[:200]
             raise UserError(
                 f'there is no collection "{shown}" that {row["role"]} may read',

@@ -17,7 +17,7 @@ from pgblend.plpy.base.ports import (
 from pgblend.plpy.base.session import Database, Rows, UserError
 from pgblend.plpy.lexical.arm import LexicalArm
 from pgblend.plpy.lexical.query import asked_of
-from pgblend.plpy.lexical.terms import PARSED, parsed_words
+from pgblend.plpy.lexical.terms import parsed_words, parsing
 from pgblend.plpy.lexical.word_list import WordList
 from pgblend.plpy.search.arms import LIKE_A_NAME
 from pgblend.plpy.search.call import search
@@ -28,8 +28,8 @@ from pgblend.plpy.shards.trips import Changed, ShardLeftOut
 
 # The lexical arm of a coordinator: statistics are summed, lists and lexemes merged.
 
-_PARSED = PARSED.format(
-    used="SELECT array_agg(l ORDER BY l) AS configs FROM unnest($2) AS l WHERE l = coalesce($3, l)"
+_TERMS = parsing(
+    "SELECT array_agg(l ORDER BY l) AS configs FROM unnest($2) AS l WHERE l = coalesce($3, l)"
 )
 MOST_ALIKE = 50  # of _alike_lexemes
 
@@ -76,7 +76,7 @@ class ShardIndex:
         """Parse a query under each configuration in use, or `language` alone."""
         configs = self.store.configurations(collection_ids)
         searched = "text[]", configs
-        return parsed_words(self.store.db, _PARSED, asked_of(query), searched, language)
+        return parsed_words(self.store.db, _TERMS, asked_of(query), searched, language)
 
     def check_index(self, collection_ids: Sequence[int], is_strict: bool) -> None:
         """End with PB002 where a shard lacks an index; if strict, PB003 where all are empty."""

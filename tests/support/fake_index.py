@@ -61,16 +61,22 @@ def lexical_answers(
         found.sort(key=lambda pair: (-pair[0], pair[1]))
         return [{"lexeme": lexeme, "likeness": share} for share, lexeme in found if share > 0][:50]
 
+    def words(
+        _: str, __: object, ___: str | None, texts: Sequence[str], known: Sequence[str]
+    ) -> list[dict[str, Any]]:
+        return [
+            row if row["config_name"] in known else {**row, "lexemes": None, "counts": None}
+            for row in parsed(texts[0] if texts else "", configs)
+        ]
+
     return {
         "SELECT m.config_name, w.word": lambda words, of, _: [
             {"config_name": config, "word": word, "lexemes": [word]}
             for word, config in zip(words, of, strict=True)
         ],
         "_query_lexemes(ARRAY[": lambda text, config, _: parsed(text, [config]),
-        "_query_lexemes(": lambda _, __, ___, texts, known: [
-            row if row["config_name"] in known else {**row, "lexemes": None, "counts": None}
-            for row in parsed(texts[0] if texts else "", configs)
-        ],
+        "_query_lexemes(": words,
+        "unnest(u.configs)": words,
         "_query_operands(": lambda *_: [],
         "AS sequences": lambda _, texts: [{"sequences": ["\n".join(one.split()) for one in texts]}],
         "dead_digest": lambda _: [state],

@@ -87,7 +87,7 @@ def state(space: dict[str, Any] | None = SPACE, **of_database: Any) -> dict[str,
         "ids": [1], "names": ["c"], "of_collection": "{}", "of_profile": "{}", "experiment": None,
         "of_database": json.dumps(MODELS | of_database), "profile": "balanced", "role": "ann",
         "is_everywhere": True, "has_tenants": False, "spaces": [json.dumps(space)] if space else [],
-        "calibrations": [], "is_bound": False,
+        "calibrations": [], "is_bound": False, "has_pins": False,
     }  # fmt: skip
     return {"searched AS MATERIALIZED": lambda *_: [row]}
 
