@@ -757,3 +757,12 @@ def test_nothing_runs_under_a_name_that_somebody_took(
         connection.execute("DISCARD ALL")  # as session poolers send it
         found = connection.execute(SEARCH, ("wine",)).fetchall()
         assert found == client.rows(SEARCH, "wine")
+
+
+def test_a_url_that_names_the_server_s_address_leads_through_a_door(
+    told: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for url in (make_conninfo(told["url"], hostaddr="127.0.0.1"), told["url"]):
+        with connect(url) as connection:
+            assert connection.execute(LEXICAL.encode(), ("wine",)).fetchall()
+        monkeypatch.setenv("PGHOSTADDR", "127.0.0.1")

@@ -24,11 +24,10 @@ _PORT = 5432  # a part of the socket's name
 _MOST = 1000  # sessions
 _CHECKED = ("verify-ca", "verify-full")
 # Between this process and its door nothing crosses a network.
-_WITHOUT = {
-    name: None
-    for name in ("hostaddr", "sslrootcert", "sslcert", "sslkey", "sslpassword", "sslcrl",
-                 "sslnegotiation", "target_session_attrs", "load_balance_hosts")
-}  # fmt: skip
+_WITHOUT = frozenset(
+    ("hostaddr", "sslrootcert", "sslcert", "sslkey", "sslpassword", "sslcrl",
+     "sslnegotiation", "target_session_attrs", "load_balance_hosts")
+)  # fmt: skip
 _open: dict[tuple[str, ...], Path] = {}
 _lock = threading.Lock()
 
@@ -57,8 +56,10 @@ def url_through_door(url: str) -> str | None:
 
 
 def _through(url: str, folder: str) -> str:
-    there: dict[str, Any] = {**_WITHOUT, "host": folder, "port": _PORT}
-    return make_conninfo(url, **there, sslmode="disable", gssencmode="disable")
+    """Return a URL that leads to the door; an empty address wins over that of PGHOSTADDR."""
+    kept = {name: value for name, value in conninfo_to_dict(url).items() if name not in _WITHOUT}
+    there: dict[str, Any] = {"host": folder, "hostaddr": "", "port": _PORT}
+    return make_conninfo(**kept | there, sslmode="disable", gssencmode="disable")
 
 
 def _listen(place: ServerPlace) -> Path:
