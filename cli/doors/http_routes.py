@@ -38,7 +38,8 @@ from pgblend.cli.doors.page import routes as growing_answer
 from pgblend.cli.doors.page.endpoints import page_endpoints
 from pgblend.cli.doors.page.routes import page_routes
 from pgblend.cli.doors.problems import Problem, any_problem
-from pgblend.cli.models.call_limits import CallLimits, Limiter
+from pgblend.cli.models.call_limits import Limiter
+from pgblend.cli.models.gateway_options import CallLimits
 from pgblend.cli.models.middleware import MeasureMiddleware, read_body, while_connected
 from pgblend.cli.models.openai_errors import GatewayError
 from pgblend.cli.search.asked_models import RowsAsked

@@ -8,7 +8,7 @@ from pgblend.cli.doors import schemas as request_schemas
 from pgblend.cli.doors.operations import ENDPOINTS, Endpoint, printed, with_notes
 from pgblend.cli.doors.problems import MEDIA_TYPE, SCHEMA
 from pgblend.cli.doors.schemas import Schema
-from pgblend.cli.models.call_limits import CallLimits
+from pgblend.cli.models.gateway_options import CallLimits
 
 DOCUMENT_PATH = "/v1/documents/{document_id}"
 _PROBLEM: dict[str, Any] = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/problem"}}}

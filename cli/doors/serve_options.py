@@ -6,8 +6,7 @@ from typing import Any
 
 import click
 
-from pgblend.cli.models.call_limits import CallLimits
-from pgblend.cli.models.gateway_options import ConnectionLimits
+from pgblend.cli.models.gateway_options import CallLimits, ConnectionLimits
 
 # How much the door lets a caller take.
 

@@ -8,7 +8,8 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from pgblend.cli.base.errors import UserError
-from pgblend.cli.models.call_limits import CallLimits, Limiter
+from pgblend.cli.models.call_limits import Limiter
+from pgblend.cli.models.gateway_options import CallLimits
 from pgblend.cli.models.openai_errors import GatewayError
 
 _LOOPBACK_NAMES = {"127.0.0.1", "localhost", "[::1]"}

@@ -5,19 +5,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from pgblend.cli.models.gateway_options import CallLimits
 from pgblend.cli.models.openai_errors import GatewayError
 
 _MOST_CALLERS = 10_000  # that are kept in mind; idle ones are forgotten
-
-
-@dataclass(frozen=True)
-class CallLimits:
-    """Calls of one token: at a time, a second, at once after a pause; bytes of a body."""
-
-    concurrency: int = 16
-    rate: float = 50
-    burst: int = 100
-    body_bytes: int = 1024 * 1024
 
 
 @dataclass

@@ -35,6 +35,16 @@ class Policy:
 
 
 @dataclass(frozen=True)
+class CallLimits:
+    """Calls of one token: at a time, a second, at once after a pause; bytes of a body."""
+
+    concurrency: int = 16
+    rate: float = 50
+    burst: int = 100
+    body_bytes: int = 1024 * 1024
+
+
+@dataclass(frozen=True)
 class ConnectionLimits:
     """Seconds for the headers and for the body of a request, connections of one address."""
 

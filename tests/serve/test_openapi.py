@@ -14,7 +14,7 @@ from schemathesis.specs.openapi import checks as openapi_checks
 from pgblend.cli.doors.body import as_meant
 from pgblend.cli.doors.openapi import openapi
 from pgblend.cli.doors.operations import ENDPOINTS, printed
-from pgblend.cli.models.call_limits import CallLimits
+from pgblend.cli.models.gateway_options import CallLimits
 
 EXAMPLES = 5  # of each path
 MORE_EXAMPLES = 200
