@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.no_cover  # it reads sources, which takes twice as long when measured
+
 ROOT = Path(__file__).parents[2]
 SHIPPED = ("cli", "plpy", "migrations", "sql")
 HOME = ROOT / "cli" / "base" / "child_process.py"

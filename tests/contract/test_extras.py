@@ -11,6 +11,8 @@ from packaging.utils import canonicalize_name
 from pgblend.cli.base.extras import MODULES
 from support.imports import OWN, ROOT, brings, imports_of, providers
 
+pytestmark = pytest.mark.no_cover  # it reads sources, which takes twice as long when measured
+
 # For those who work on pgblend, and the sum of others.
 NOT_FOR_USERS = {"all", "bench", "dev", "docs"}
 # What a process starts with: commands, the parsing process, what alembic loads by path.

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.no_cover  # it reads sources, which takes twice as long when measured
+
 ROOT = Path(__file__).parents[2]
 ROOMS = {
     *("base", "lexical", "models", "search", "graph", "documents", "embed", "tables"),

@@ -22,6 +22,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build_wheel(tmp_path_factory.mktemp("wheel"))
 
 
+@pytest.mark.extended
 def test_exactly_these_files(wheel: Path) -> None:
     packed = {
         name.removeprefix("pgblend/")

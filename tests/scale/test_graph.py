@@ -196,6 +196,7 @@ def test_an_ingest_joins_files_of_different_shards(fresh_shards: Scale, tmp_path
     )
 
 
+@pytest.mark.extended
 def test_a_role_sees_no_edge_to_what_it_may_not_read(scale: Scale) -> None:
     fill(scale)
     for number in range(4):

@@ -108,6 +108,7 @@ def other(committed: Database) -> Iterator[Database]:
         yield Database(connection)
 
 
+@pytest.mark.extended
 def test_nobodys_model_calls_stop(
     committed: Database, gateway: GatewayProcess, model_provider: ModelProvider, thief: Thief
 ) -> None:

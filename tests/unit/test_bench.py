@@ -32,6 +32,7 @@ def load(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
             del sys.modules[name]
 
 
+@pytest.mark.extended
 def test_a_bench_that_fails_is_a_row_that_says_so(load: Any, tmp_path: Path) -> None:
     bench, figures = load("bench"), load("figures")
     (tmp_path / figures.FOLDER).mkdir(parents=True)
@@ -155,6 +156,7 @@ def test_a_session_may_take_more_above_a_million_passages(load: Any) -> None:
     assert [(row["target"], row["met"]) for row in memory] == [("≤ 48", "no"), ("≤ 60", "yes")]
 
 
+@pytest.mark.extended
 def test_pictures_of_growth_and_of_memory(load: Any, tmp_path: Path) -> None:
     """Two sizes show no growth."""
     rows = [timed("pgblend", 4.0 + size, size, private_mb=20.0) for size in (3, 6, 9)]

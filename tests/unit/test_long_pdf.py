@@ -51,6 +51,7 @@ def with_outline(data: bytes, *pages: int) -> bytes:
     return data.replace(b"xref\n0 ", items + root + b"xref\n0 ").replace(b"startxref", b"startxxxx")
 
 
+@pytest.mark.extended
 def test_a_long_pdf_is_read_in_parts_that_know_what_stands_above_them() -> None:
     count = 280
     document = parse_pdf(with_outline(long_pdf(count), 0, 270))

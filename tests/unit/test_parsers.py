@@ -458,6 +458,7 @@ testPPT_protected_passtika.pptx testWORD_protected_passtika.doc testWORD_protect
 testWORD_truncated.docx testZ_oom.Z truncated-utf16-xml.xyz"""
 
 
+@pytest.mark.extended
 def test_real_files_are_read_or_refused_in_one_line(shared_data):
     read = 0
     refusals = {}
