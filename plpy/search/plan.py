@@ -103,10 +103,27 @@ _OF_VECTORS = """ARRAY(
     ) AS calibrations"""
 _NO_VECTORS = "'{}'::text[] AS spaces, '{}'::text[] AS calibrations"
 # Whom row security binds proves first what may be read (90_row_security.sql). Others do without:
-# a proof that is not made costs a third of the statement all the same.
-_PROOF = """proved AS MATERIALIZED (
+# a proof that is not made costs a third of the statement all the same. Its bits lead to the rows of
+# collections, of which most may be others' compartments; admins read more than is granted to them.
+_PROOF = """proof AS MATERIALIZED (
     SELECT set_config('pgblend.readable', coalesce(
-        (SELECT p.proof FROM pgblend_data.readable_proof AS p), ''), true) AS proof
+        (SELECT p.proof FROM pgblend_data.readable_proof AS p), ''), true) AS text
+),
+
+proved AS MATERIALIZED (
+    SELECT CASE
+        WHEN w.words IS NULL OR pg_has_role('pgblend_admin', 'USAGE')
+            THEN ARRAY(SELECT c.id FROM pgblend_data.collection AS c)
+        ELSE ARRAY(
+            SELECT (b.place - 1) * 64 + n.bit
+            FROM unnest(w.words) WITH ORDINALITY AS b (word, place)
+            CROSS JOIN generate_series(0, 63) AS n (bit)
+            WHERE b.word <> 0 AND (b.word >> n.bit) & 1 = 1)
+        END AS ids
+    FROM proof AS p
+    LEFT JOIN LATERAL (
+        SELECT w.words FROM pgblend_data.readable_words AS w
+        WHERE p.text IS NOT NULL OFFSET 0) AS w ON true
 ),
 
 """
@@ -114,7 +131,7 @@ _UNPROVED = {"proof": "", "after_proof": "", "is_proved": "true"}
 _PROVED = {
     "proof": _PROOF,
     "after_proof": "proved AS v\n    CROSS JOIN LATERAL ",
-    "is_proved": "v.proof IS NOT NULL",
+    "is_proved": "c.id = ANY(v.ids)",
 }
 # Few servers pin settings (_setting_values); to look for pins takes as long as all the rest.
 _UNPINNED, _PINNED = "pgblend_data.setting", "pgblend._setting_values"

@@ -237,15 +237,10 @@ BEGIN
     SELECT n.source_key INTO twin
     FROM new_document AS n
     CROSS JOIN LATERAL (
-        SELECT d.collection_id FROM pgblend_data.document AS d
-        WHERE d.source_key = n.source_key AND d.collection_id <> n.collection_id OFFSET 0) AS d
-    WHERE (
-        SELECT coalesce(c.parent_id, c.id) FROM pgblend_data.collection AS c
-        WHERE c.id = d.collection_id
-    ) = (
-        SELECT coalesce(h.parent_id, h.id) FROM pgblend_data.collection AS h
-        WHERE h.id = n.collection_id
-    )
+        SELECT coalesce(c.parent_id, c.id) AS id FROM pgblend_data.collection AS c
+        WHERE c.id = n.collection_id OFFSET 0) AS p
+    CROSS JOIN LATERAL pgblend._documents_under(p.id, n.source_key) AS d
+    WHERE d.collection_id <> n.collection_id
     LIMIT 1;
     IF FOUND THEN
         RAISE EXCEPTION 'document "%" is in the collection already, with other readers',
@@ -260,3 +255,20 @@ $function$;
 CREATE OR REPLACE TRIGGER document_60_refuse_twin AFTER INSERT ON pgblend_data.document
 REFERENCING NEW TABLE AS new_document
 FOR EACH STATEMENT EXECUTE FUNCTION pgblend._document_refuse_twin();
+
+-- _documents_under: the documents of a collection and its compartments that have a key.
+-- The key is looked for first: there may be many compartments.
+CREATE OR REPLACE FUNCTION pgblend._documents_under(parent bigint, source_key text)
+RETURNS TABLE (id bigint, collection_id bigint)
+LANGUAGE plpgsql
+STABLE PARALLEL UNSAFE
+ROWS 1
+AS $function$
+BEGIN
+    RETURN QUERY
+    SELECT d.id, d.collection_id FROM pgblend_data.document AS d
+    WHERE d.source_key = _documents_under.source_key AND (
+        SELECT parent IN (c.id, c.parent_id) FROM pgblend_data.collection AS c
+        WHERE c.id = d.collection_id);
+END;
+$function$;

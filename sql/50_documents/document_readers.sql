@@ -232,9 +232,9 @@ BEGIN
     FOR moved IN
         SELECT d.id, d.collection_id, k.home
         FROM unnest(source_keys, places) AS k (source_key, home)
+        CROSS JOIN LATERAL pgblend._documents_under(target.id, k.source_key) AS u
         INNER JOIN pgblend_data.document AS d
-            ON d.collection_id = ANY(pgblend._compartments(target.id))
-            AND k.source_key = d.source_key AND k.home <> d.collection_id
+            ON u.id = d.id AND k.home <> d.collection_id
         ORDER BY d.id
         FOR UPDATE OF d
     LOOP

@@ -40,8 +40,8 @@ BEGIN
         SET content_hash = staged.content_hash,
             modified_at = staged.modified_at,
             ingested_at = now()
-        WHERE d.collection_id = ANY(pgblend._compartments(target.id))
-            AND d.source_key = staged.source_key
+        WHERE d.id = (
+            SELECT u.id FROM pgblend._documents_under(target.id, staged.source_key) AS u)
             AND d.content_hash = staged.expected_hash
         RETURNING d.id INTO document_id;
         IF document_id IS NULL THEN
@@ -112,18 +112,15 @@ LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 AS $function$
 DECLARE
-    homes bigint[];
     home record;
     own pgblend_data.collection;
 BEGIN
-    homes := pgblend._compartments(target.id);
     FOR home IN
         SELECT
             coalesce(places[g.ordinality], d.collection_id, target.id) AS id,
             array_agg(g.ordinality ORDER BY g.ordinality) AS places
         FROM unnest(documents) WITH ORDINALITY AS g
-        LEFT JOIN pgblend_data.document AS d
-            ON d.collection_id = ANY(homes[2:]) AND d.source_key = g.source_key
+        LEFT JOIN LATERAL pgblend._documents_under(target.id, g.source_key) AS d ON true
         GROUP BY 1
         ORDER BY 1
     LOOP

@@ -128,9 +128,8 @@ DECLARE
 BEGIN
     IF EXISTS (
         SELECT FROM unnest(keys, homes) AS k (source_key, home)
-        INNER JOIN pgblend_data.document AS d
-            ON d.collection_id = ANY(pgblend._compartments(target.id))
-            AND k.source_key = d.source_key AND k.home <> d.collection_id)
+        CROSS JOIN LATERAL pgblend._documents_under(target.id, k.source_key) AS d
+        WHERE k.home <> d.collection_id)
     THEN
         RETURN pgblend._place_documents(target, keys, readers);
     END IF;
