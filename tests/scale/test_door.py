@@ -10,6 +10,7 @@ import pytest
 from conftest import LIBRARIES, Server
 from scale.conftest import Originals, made_scale
 
+from pgblend.cli.shards.places import push_changes
 from support.gateway_process import GatewayProcess
 from support.model_library import WEAK
 from support.model_provider import DEFAULT_DIMENSIONS, ModelProvider
@@ -18,7 +19,10 @@ from support.shards import Scale, kill_at, run_command
 
 pytestmark = pytest.mark.slow
 
-OTHER = {"ms", "start_ms", "total_ms", "created_at", "ingested_at", "search_id", "usage"}
+OTHER = {
+    *("ms", "start_ms", "total_ms", "models_ms"),
+    *("created_at", "ingested_at", "search_id", "usage"),
+}
 SEARCHES = {
     "/v1/search": {"query": "red wine", "limit": 3},
     "/v1/search in collections": {"query": "wien", "collections": ["books"]},
@@ -136,9 +140,14 @@ def plain(value: Any) -> Any:
     return [plain(one) for one in value] if isinstance(value, list) else value
 
 
-@pytest.fixture(scope="module")
-def doors(spaced: Scale, server: Server) -> Iterator[list[tuple[ServeProcess, str]]]:
-    """A door to the one node and one to the coordinator, each with a reader's token."""
+@pytest.fixture(scope="module", params=["inside", "outside"])
+def doors(
+    spaced: Scale, server: Server, request: pytest.FixtureRequest
+) -> Iterator[list[tuple[ServeProcess, str]]]:
+    """A door to the one node and one to the coordinator, each with a reader's token.
+
+    Outside, the first runs the program itself; the other asks PostgreSQL, which asks the shards.
+    """
     admin, reader = spaced.one.connection, f"scale_reader_{os.getpid()}"
     databases = spaced.one, spaced.coordinator
     with door_role(admin, f"scale_door_{os.getpid()}", reader) as login:
@@ -147,6 +156,8 @@ def doors(spaced: Scale, server: Server) -> Iterator[list[tuple[ServeProcess, st
             run_command(spaced.coordinator.url, "shards", "grant", reader, "--password", "x")
             for database in databases:
                 run_command(database.url, "collection", "grant", "books", reader)
+                database.rows("SELECT set_setting('serve_program', %s)", json.dumps(request.param))
+            push_changes(spaced.coordinator.connection)
             urls = [
                 server.url(one.connection.info.dbname, user=login, password=DOOR_PASSWORD)
                 for one in databases
@@ -155,6 +166,9 @@ def doors(spaced: Scale, server: Server) -> Iterator[list[tuple[ServeProcess, st
                 tokens = [token_of(each.connection, reader) for each in databases]
                 yield [(one, tokens[0]), (other, tokens[1])]
         finally:
+            for database in databases:
+                database.rows("SELECT reset_setting('serve_program')")
+            push_changes(spaced.coordinator.connection)
             for database in (*databases, *spaced.shards):
                 database.rows(f"DROP OWNED BY {reader}")
                 database.rows(f"DROP OWNED BY {login}")
@@ -177,6 +191,21 @@ def test_an_endpoint_answers_as_one_node_s(
             said.append(plain(answer.json()))
     assert said[1] == said[0]
     assert "secret" not in json.dumps(said[1]).lower()
+
+
+def test_a_coordinator_s_door_asks_postgresql(
+    spaced: Scale, doors: list[tuple[ServeProcess, str]]
+) -> None:
+    ran = (
+        "SELECT query FROM pg_stat_activity WHERE application_name = 'pgblend serve'"
+        " AND datname = current_database() AND query LIKE '%ROLLBACK%'"
+    )
+    for process, token in doors:
+        with process.client(token) as client:
+            assert client.post("/v1/search", json={"query": "red wine"}).status_code == 200
+    place = spaced.one.value("SELECT get_setting('serve_program')")
+    assert bool(spaced.one.rows(ran)) == (place == "outside")  # its program ran in the door
+    assert spaced.coordinator.rows(ran) == []
 
 
 def test_a_document_is_shown_by_its_id(
