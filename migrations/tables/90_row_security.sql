@@ -151,22 +151,31 @@ COMMENT ON VIEW pgblend_data.proof_occasion IS
 COMMENT ON COLUMN pgblend_data.proof_occasion.occasion IS
 'The snapshot and, where a right may change under it, the statement of the client.';
 
-CREATE VIEW pgblend_data.readable_proof WITH (security_barrier = true) AS
-WITH bits AS (
+CREATE VIEW pgblend_data.granted_words WITH (security_barrier = true) AS
+WITH bits AS MATERIALIZED (
     SELECT
         r.collection_id >> 6 AS place,
         bit_or(1::bigint << (r.collection_id & 63)::integer) AS word
     FROM pgblend_data.readable_collection AS r
     GROUP BY r.collection_id >> 6
-),
+)
 
-listed AS (
+SELECT array_agg(coalesce(b.word, 0) ORDER BY p.place) AS words
+FROM generate_series(0, (SELECT max(a.place) FROM bits AS a)) AS p (place)
+LEFT JOIN bits AS b ON p.place = b.place;
+COMMENT ON VIEW pgblend_data.granted_words IS
+'The collections and compartments of readable_collection, as bits.';
+COMMENT ON COLUMN pgblend_data.granted_words.words IS
+'Has bit id % 64 of word id / 64 of each; NULL where there are none.';
+
+CREATE VIEW pgblend_data.readable_proof WITH (security_barrier = true) AS
+WITH listed AS MATERIALIZED (
     SELECT concat(
-        array_agg(coalesce(b.word, 0) ORDER BY p.place),
-        ' ', coalesce((SELECT min(s.until) FROM pgblend_data.session_group AS s), 'infinity')
+        g.words, ' ',
+        coalesce((SELECT min(s.until) FROM pgblend_data.session_group AS s), 'infinity')
     ) AS words
-    FROM generate_series(0, (SELECT max(a.place) FROM bits AS a)) AS p (place)
-    LEFT JOIN bits AS b ON p.place = b.place
+    FROM pgblend_data.granted_words AS g
+    WHERE cardinality(g.words) <= 10000
 )
 
 SELECT l.words || encode(sha256(k.secret || sha256(k.secret || convert_to(concat_ws(
@@ -175,13 +184,12 @@ SELECT l.words || encode(sha256(k.secret || sha256(k.secret || convert_to(concat
 ), 'UTF8'))), 'hex') AS proof
 FROM pgblend_data.group_secret AS k
 CROSS JOIN listed AS l
-CROSS JOIN pgblend_data.proof_occasion AS o
-WHERE (SELECT max(b.place) < 10000 FROM bits AS b);
+CROSS JOIN pgblend_data.proof_occasion AS o;
 COMMENT ON VIEW pgblend_data.readable_proof IS
 'What the caller may read in the statement under way, signed, for the setting pgblend.readable.';
 COMMENT ON COLUMN pgblend_data.readable_proof.proof IS
-'A bigint[] as text, which has bit id % 64 of word id / 64 of each collection, till when the groups
-are held (seconds since 1970), and the signature.';
+'The words of granted_words as text, till when the groups are held (seconds since 1970), and the
+signature.';
 
 CREATE VIEW pgblend_data.readable_words WITH (security_barrier = true) AS
 WITH given AS (
@@ -208,6 +216,26 @@ COMMENT ON VIEW pgblend_data.readable_words IS
 COMMENT ON COLUMN pgblend_data.readable_words.words IS
 'As readable_proof has them; NULL where nothing is proved.';
 
+-- A function, which policies start in no time: a look into the views would be made ready for each
+-- table of each statement, though nearly all have a proof. It keeps the plans for the session.
+CREATE FUNCTION pgblend_data.readable_bits()
+RETURNS bigint[]
+LANGUAGE plpgsql
+STABLE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    proved bigint[] := (SELECT w.words FROM pgblend_data.readable_words AS w);
+BEGIN
+    IF proved IS NULL THEN
+        RETURN (SELECT g.words FROM pgblend_data.granted_words AS g);
+    END IF;
+    RETURN proved;
+END;
+$function$;
+COMMENT ON FUNCTION pgblend_data.readable_bits() IS
+'What the caller may read, as granted_words has it: as proved, else as found now.';
+
 CREATE POLICY collection_admin ON pgblend_data.collection
 USING ((SELECT pg_has_role('pgblend_admin', 'USAGE')));
 ALTER TABLE pgblend_data.collection ENABLE ROW LEVEL SECURITY;
@@ -217,12 +245,9 @@ ALTER TABLE pgblend_data.collection ENABLE ROW LEVEL SECURITY;
 -- same policies when made (pgblend._create_embedding_table).
 DO $do$
 DECLARE
-    -- NULL beyond the last word, which proves that it may not be read, and without a proof.
-    readable text := 'coalesce(
-        ((SELECT w.words FROM pgblend_data.readable_words AS w))[(%1$I >> 6)::integer + 1]
-            >> (%1$I & 63)::integer & 1 = 1,
-        NOT EXISTS (SELECT FROM pgblend_data.readable_words AS w WHERE w.words IS NOT NULL)
-        AND %1$I IN (SELECT r.collection_id FROM pgblend_data.readable_collection AS r))';
+    -- NULL, which is no, beyond the last word.
+    readable text := '((SELECT pgblend_data.readable_bits()))[(%1$I >> 6)::integer + 1]
+        >> (%1$I & 63)::integer & 1 = 1';
     secured name;
 BEGIN
     EXECUTE format(

@@ -16,8 +16,11 @@ IS_COORDINATOR = text("SELECT EXISTS (SELECT FROM pgblend_data.shard)")
 SPACES = text("SELECT format('pgblend_data.%I', table_name) FROM pgblend_data.embedding_space")
 
 
-# Policies of tables read these, which read other tables.
-READABLE = "DROP VIEW pgblend_data.session_group, pgblend_data.readable_words CASCADE;"
+# Policies of tables ask these, which read other tables.
+READABLE = """
+DROP FUNCTION pgblend_data.readable_bits() CASCADE;
+DROP VIEW pgblend_data.session_group, pgblend_data.readable_words CASCADE;
+"""
 
 
 def upgrade() -> None:

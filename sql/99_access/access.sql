@@ -10,6 +10,9 @@ FROM public, pgblend_reader, pgblend_analyst, pgblend_writer, pgblend_admin;
 REVOKE ALL ON FUNCTION
 pgblend._hold_compartments, pgblend._make_compartment, pgblend._read_as_owner
 FROM public;
+-- Policies ask it as whoever reads.
+REVOKE ALL ON FUNCTION pgblend_data.readable_bits FROM public;
+GRANT EXECUTE ON FUNCTION pgblend_data.readable_bits TO pgblend_reader;
 
 GRANT SELECT ON
 blend.attached_tables, blend.chunks, blend.collections, blend.conversations,
@@ -27,7 +30,8 @@ pgblend_data.document_summary,
 pgblend_data.edge, pgblend_data.embedding_allowance, pgblend_data.embedding_queue,
 pgblend_data.embedding_space, pgblend_data.embedding_worker, pgblend_data.entity,
 pgblend_data.entity_extraction, pgblend_data.evaluation_result, pgblend_data.evaluation_run,
-pgblend_data.experiment, pgblend_data.index_claim, pgblend_data.judged_query,
+pgblend_data.experiment, pgblend_data.granted_words, pgblend_data.index_claim,
+pgblend_data.judged_query,
 pgblend_data.judged_set,
 pgblend_data.judgement, pgblend_data.lexical_failure, pgblend_data.link, pgblend_data.pending,
 pgblend_data.posting, pgblend_data.profile,

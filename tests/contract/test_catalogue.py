@@ -144,6 +144,7 @@ def test_views_show_what_their_reader_may_see(catalogue: psycopg.Connection) -> 
     assert catalogue.execute(f"{query} ORDER BY 1").fetchall() == [
         ("_document_containing", ["security_barrier=true"]),
         ("_similar_lexeme", ["security_barrier=true"]),
+        ("granted_words", ["security_barrier=true"]),
         ("proof_occasion", ["security_barrier=true"]),
         ("readable_collection", ["security_barrier=true"]),
         ("readable_proof", ["security_barrier=true"]),
