@@ -19,9 +19,9 @@ WHERE t.cfgname = {name} AND pg_catalog.pg_ts_config_is_visible(t.oid)"""
 _VERSION = """concat_ws(
     ' ',
     t.oid,
-    (SELECT hash_array(array_agg(m.xmin))
+    (SELECT bit_xor(hashtid(m.ctid) # hashtext(m.xmin::text))
     FROM pg_catalog.pg_ts_config_map AS m WHERE m.mapcfg = t.oid),
-    (SELECT hash_array(array_agg(d.xmin)) FROM pg_catalog.pg_ts_dict AS d))"""
+    (SELECT bit_xor(hashtid(d.ctid) # hashtext(d.xmin::text)) FROM pg_catalog.pg_ts_dict AS d))"""
 VERSION = f"SELECT {_VERSION} AS version {CONFIG}"
 """Changes with the configuration called {name}, its mappings and any dictionary."""
 

@@ -7,7 +7,8 @@ one those that could be
 candidates, where they are few: of the searched collections, or the ones that pass the filter.
 Walking the index until `depth` of n vectors pass where m do keeps depth · n / m of them. Comparing
 takes m, which are looked for first and read one by one: four in the time in which a walk keeps one.
-So few is twice the square root of depth · n; of collections, which are read at one go, three times.
+So few is twice the square root of depth · n; of collections, which are read at one go, three times,
+but of binary spaces, whose walks are the cheaper ones.
 Where more pass, an iterative scan goes on until enough did, and should it give up first, all are
 compared after all.
 'index' never compares all, 'exact' always does.
@@ -134,6 +135,11 @@ class VectorSearch(VectorRequest):
         return 2 * max(self.small, round(sqrt(self.depth * max(self.space.vectors, 0))))
 
     @property
+    def few_of_collections(self) -> int:
+        """Return how many of some collections' own are compared."""
+        return self.few if self.space.storage == "binary" else self.few * 3 // 2
+
+    @property
     def rescored(self) -> int:
         """Return how many candidates of a binary space's index are compared by their vectors."""
         return ceil(round(self.depth * self.rescore_factor, 9))
@@ -221,7 +227,7 @@ def chosen_scan(db: Database, asked: VectorSearch) -> tuple[str, Sequence[int] |
     if passing is not None or 0 <= space.vectors <= asked.small:
         return "exact", passing, False
     is_part = not asked.is_everywhere or space.has_policy
-    most = asked.small if space.vectors < 0 else few * 3 // 2 if is_part else None
+    most = asked.small if space.vectors < 0 else asked.few_of_collections if is_part else None
     if most is None:
         return scan, None, False
     statement = _COUNT.format(table=space.table_name, restored=_SEQUENTIAL)

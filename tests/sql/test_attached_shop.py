@@ -156,6 +156,7 @@ def test_stock_alone_reads_no_row_again(shop: Database) -> None:
     """The trigger compares columns; reading the table again would be an error here."""
     reader = shop.value(
         "SELECT proname FROM pg_proc WHERE pronamespace = 'pgblend_data'::regnamespace"
+        " AND prorettype = 'pgblend_data.attached_row'::regtype"
     )
     shop.rows(f"ALTER FUNCTION pgblend_data.{reader} RENAME TO gone")
     shop.rows("CREATE FUNCTION public.no() RETURNS event_trigger LANGUAGE plpgsql AS"

@@ -59,7 +59,7 @@ def _through(url: str, folder: str) -> str:
     """Return a URL that leads to the door; an empty address wins over that of PGHOSTADDR."""
     kept = {name: value for name, value in conninfo_to_dict(url).items() if name not in _WITHOUT}
     there: dict[str, Any] = {"host": folder, "hostaddr": "", "port": _PORT}
-    return make_conninfo(**kept | there, sslmode="disable", gssencmode="disable")
+    return make_conninfo(**kept | there | {"sslmode": "disable", "gssencmode": "disable"})
 
 
 def _listen(place: ServerPlace) -> Path:
