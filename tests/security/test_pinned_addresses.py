@@ -123,6 +123,7 @@ def test_calls_and_reports_go_where_they_are_pinned(
 ) -> None:
     committed.rows("SELECT add_collection('c')")
     add_documents(committed, "c", [("one", "", "a red fox")])
+    committed.rows("SELECT * FROM hybrid_search('fox')")  # the session knows of no pins
     with (
         RawServer(lambda _: b"HTTP/1.1 500 No\r\ncontent-length: 0\r\n\r\n") as gateway,
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as log,
