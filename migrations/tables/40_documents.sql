@@ -1,8 +1,10 @@
 -- Documents, their summaries and their chunks. What belongs to a document belongs to its
 -- collection: keys tie them. What is unique names the collection, so that no conflict tells of
--- hidden rows before a key refuses. Indexes begin with the columns of a key, so that a cascade
--- finds its rows before there are statistics. Metadata is readable where programs of others read
--- it as well (pgblend._unreadable_json).
+-- hidden rows before a key refuses. Before there are statistics any index that begins with the
+-- collection seems to find few rows, and a session keeps what it planned then: so such an index
+-- goes on with the row's own number, or has a condition. Of two that seem alike the newest is
+-- taken: a key's is made last. Metadata is readable where programs of others read it as well
+-- (pgblend._unreadable_json).
 
 CREATE TABLE pgblend_data.document (
     id bigint GENERATED ALWAYS AS IDENTITY,
@@ -22,7 +24,7 @@ CREATE TABLE pgblend_data.document (
     CONSTRAINT document_pkey PRIMARY KEY (id),
     -- The key first: compartments of one collection are searched for it (_document_refuse_twin).
     CONSTRAINT document_collection_id_source_key_key UNIQUE (source_key, collection_id),
-    CONSTRAINT document_id_collection_id_key UNIQUE (id, collection_id),
+    CONSTRAINT document_collection_id_id_key UNIQUE (collection_id, id),
     CONSTRAINT document_collection_id_fkey FOREIGN KEY (collection_id)
     REFERENCES pgblend_data.collection (id),
     CONSTRAINT document_bucket_check CHECK (bucket BETWEEN 0 AND 4095),
@@ -38,9 +40,9 @@ CREATE TABLE pgblend_data.document (
 CREATE INDEX document_metadata_gin
 ON pgblend_data.document USING gin (metadata jsonb_path_ops);
 CREATE INDEX document_modified_at_btree
-ON pgblend_data.document USING btree (collection_id, modified_at);
+ON pgblend_data.document USING btree (collection_id, modified_at) WHERE modified_at IS NOT NULL;
 CREATE INDEX document_language_btree
-ON pgblend_data.document USING btree (collection_id, text_search_config);
+ON pgblend_data.document USING btree (text_search_config, collection_id);
 CREATE INDEX document_uri_spgist
 ON pgblend_data.document USING spgist (uri);
 COMMENT ON TABLE pgblend_data.document IS
@@ -73,7 +75,7 @@ CREATE INDEX document_summary_due_btree
 ON pgblend_data.document_summary USING btree (failures, document_id)
 WHERE (summary IS NULL OR outdated) AND failures < 3;
 CREATE INDEX document_summary_collection_id_btree
-ON pgblend_data.document_summary USING btree (collection_id);
+ON pgblend_data.document_summary USING btree (collection_id, document_id);
 CREATE INDEX document_summary_key_btree
 ON pgblend_data.document_summary USING btree (key) WHERE key IS NOT NULL;
 COMMENT ON TABLE pgblend_data.document_summary IS
@@ -111,7 +113,6 @@ CREATE TABLE pgblend_data.chunk (
     context text,
     own_headings text,
     CONSTRAINT chunk_pkey PRIMARY KEY (id),
-    CONSTRAINT chunk_document_id_collection_id_id_key UNIQUE (document_id, collection_id, id),
     CONSTRAINT chunk_document_id_chunk_index_key UNIQUE (document_id, chunk_index, collection_id),
     CONSTRAINT chunk_document_fkey FOREIGN KEY (document_id, collection_id)
     REFERENCES pgblend_data.document (id, collection_id) ON DELETE CASCADE,
@@ -124,15 +125,18 @@ CREATE TABLE pgblend_data.chunk (
                 || @.abs() >= 1e308 && @.floor() != @))')
     )
 );
--- A search asks it which passages of a page have copies, whatever statistics say: so no other
--- index begins with the collection.
-CREATE INDEX chunk_content_hash_btree
-ON pgblend_data.chunk USING btree (collection_id, content_hash COLLATE "C");
 -- Most chunks have no metadata of their own, so the indexes hold only those that do.
 CREATE INDEX chunk_metadata_gin
 ON pgblend_data.chunk USING gin (metadata jsonb_path_ops) WHERE metadata <> '{}';
 CREATE INDEX chunk_own_metadata_btree
 ON pgblend_data.chunk USING btree (collection_id) WHERE metadata <> '{}';
+ALTER TABLE pgblend_data.chunk
+ADD CONSTRAINT chunk_collection_id_document_id_id_key UNIQUE (collection_id, document_id, id);
+-- A search asks it which passages of a page have copies, whatever statistics say. Each has a hash:
+-- the condition keeps it from the checks of keys.
+CREATE INDEX chunk_content_hash_btree
+ON pgblend_data.chunk USING btree (content_hash COLLATE "C", collection_id)
+WHERE content_hash IS NOT NULL;
 COMMENT ON TABLE pgblend_data.chunk IS
 'A passage of a document, with the lexemes of its title, heading and text. Immutable: an update is '
 'a delete and an insert with a new id.';

@@ -126,7 +126,7 @@ CREATE TABLE pgblend_data.embedding_queue (
 CREATE INDEX embedding_queue_chunk_id_btree
 ON pgblend_data.embedding_queue USING btree (chunk_id, document_id, collection_id);
 CREATE INDEX embedding_queue_collection_id_btree
-ON pgblend_data.embedding_queue USING btree (collection_id, space, chunk_id);
+ON pgblend_data.embedding_queue USING btree (space, collection_id, chunk_id);
 CREATE INDEX embedding_queue_dead_btree
 ON pgblend_data.embedding_queue USING btree (space, chunk_id) WHERE dead_at IS NOT NULL;
 COMMENT ON TABLE pgblend_data.embedding_queue IS

@@ -11,14 +11,14 @@ CREATE TABLE pgblend_data.document_name (
     name text NOT NULL,
     kind text NOT NULL,
     full_name text NOT NULL,
-    CONSTRAINT document_name_pkey
-    PRIMARY KEY (document_id, collection_id, name, kind, full_name),
     CONSTRAINT document_name_document_fkey FOREIGN KEY (document_id, collection_id)
     REFERENCES pgblend_data.document (id, collection_id) ON DELETE CASCADE,
     CONSTRAINT document_name_kind_check CHECK (kind IN ('path', 'stem', 'uri', 'alias', 'title'))
 );
 CREATE INDEX document_name_name_btree
-ON pgblend_data.document_name USING btree (collection_id, name);
+ON pgblend_data.document_name USING btree (name, collection_id);
+ALTER TABLE pgblend_data.document_name ADD CONSTRAINT document_name_pkey
+PRIMARY KEY (document_id, collection_id, name, kind, full_name);
 COMMENT ON TABLE pgblend_data.document_name IS
 'Names that links and texts may call a document by, normalised: its path, the last part of it, its '
 'URI, its aliases and its title.';
@@ -54,11 +54,11 @@ CREATE TABLE pgblend_data.link (
                 || @.abs() >= 1e308 && @.floor() != @))')
     )
 );
-CREATE INDEX link_document_id_btree
-ON pgblend_data.link USING btree (document_id, collection_id);
-CREATE INDEX link_name_btree ON pgblend_data.link USING btree (collection_id, name);
+CREATE INDEX link_name_btree ON pgblend_data.link USING btree (name, collection_id);
 CREATE INDEX link_target_document_id_btree ON pgblend_data.link USING btree (target_document_id)
 WHERE target_document_id IS NOT NULL;
+CREATE INDEX link_document_id_btree
+ON pgblend_data.link USING btree (document_id, collection_id);
 COMMENT ON TABLE pgblend_data.link IS
 'What documents say about others, as it is written; without a target_document_id it dangles until '
 'a document of that name arrives.';

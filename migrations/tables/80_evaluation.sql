@@ -33,8 +33,8 @@ CREATE TABLE pgblend_data.judged_query (
     query text NOT NULL,
     embedding vector,
     CONSTRAINT judged_query_pkey PRIMARY KEY (id),
-    CONSTRAINT judged_query_set_id_key_key UNIQUE (set_id, key),
     CONSTRAINT judged_query_id_collection_id_key UNIQUE (id, collection_id),
+    CONSTRAINT judged_query_set_id_key_key UNIQUE (set_id, key),
     CONSTRAINT judged_query_set_id_fkey FOREIGN KEY (set_id)
     REFERENCES pgblend_data.judged_set (id) ON DELETE CASCADE,
     CONSTRAINT judged_query_set_id_collection_id_fkey FOREIGN KEY (set_id, collection_id)
