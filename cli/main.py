@@ -122,7 +122,7 @@ def _nearest_named() -> Iterator[None]:
         ctx = error.ctx
         if ctx is None:
             raise
-        from pgblend.plpy.base.nearest import nearest  # few calls are wrong
+        from pgblend.plpy.base.setting_rules import nearest  # few calls are wrong
 
         if isinstance(error, click.NoSuchOption):
             given = error.option_name

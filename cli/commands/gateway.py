@@ -133,9 +133,8 @@ def command(
             hint="add --token-file FILE, or listen on 127.0.0.1 or a --socket",
         )
     # Half a second, which nobody waits for whose options are wrong.
-    from pgblend.cli.models.app import create_app
+    from pgblend.cli.models.app import Services, create_app
     from pgblend.cli.models.connection import limited_protocol
-    from pgblend.cli.models.gateway_parts import Services
     from pgblend.cli.models.search_log import open_log_socket
     from pgblend.cli.models.served_app import Service, serve
 

@@ -12,9 +12,8 @@ from typing import Self
 
 from pgblend.cli.base.database import Connection, connect, fetch_rows, translate
 from pgblend.cli.base.errors import UserError
-from pgblend.cli.documents.batch import Batch
+from pgblend.cli.documents.batch import CHUNK_COLUMNS, Batch, readers_json
 from pgblend.cli.documents.parse_settings import ChunkSettings
-from pgblend.cli.documents.payload import CHUNK_COLUMNS, readers_json
 from pgblend.cli.shards.places import ShardPlace, find_places
 
 MOVED = "PB016"  # a shard that is being split or moved takes nothing

@@ -19,16 +19,15 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
+from pgblend.cli.base.child_process import read_frame, write_frame
 from pgblend.cli.base.errors import UserError
-from pgblend.cli.base.framed_json import read_frame, write_frame
-from pgblend.cli.documents.batch import write_position
+from pgblend.cli.documents.batch import Stored, chunks_payload, document_payload, write_position
 from pgblend.cli.documents.dates import own_date
 from pgblend.cli.documents.decode import DoubtfulEncoding
 from pgblend.cli.documents.document import Document, ParseError
 from pgblend.cli.documents.ingest_report import SourceProblem, told
 from pgblend.cli.documents.language import language_finder
 from pgblend.cli.documents.parse_settings import ChunkSettings, FieldMap, Limits
-from pgblend.cli.documents.payload import Stored, chunks_payload, document_payload
 from pgblend.cli.documents.read_pictures import MAX_PICTURES, PICTURES_UNREAD, PictureReader
 from pgblend.cli.documents.source_file import SourceFile
 from pgblend.cli.documents.sources import Candidate, Sources

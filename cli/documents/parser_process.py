@@ -12,9 +12,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from pgblend.cli.base.child_process import FOLDER, child_environment, python_module
+from pgblend.cli.base.child_process import (
+    FOLDER,
+    FrameBuffer,
+    child_environment,
+    python_module,
+    write_frame,
+)
 from pgblend.cli.base.errors import UserError
-from pgblend.cli.base.framed_json import FrameBuffer, write_frame
 from pgblend.cli.documents.batch import Batch, Position, read_position, write_position
 from pgblend.cli.documents.ingest_report import SourceProblem
 from pgblend.cli.documents.source_file import SourceFile

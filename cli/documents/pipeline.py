@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pgblend.cli.base.errors import UserError
-from pgblend.cli.documents.batch import Batch
+from pgblend.cli.documents.batch import Batch, unread_hash
 from pgblend.cli.documents.discovery import TAKEN, USE_ROOT
 from pgblend.cli.documents.document_writer import Known, StoreOutcome, Stores
 from pgblend.cli.documents.ingest_report import Report, SourceProblem
@@ -24,7 +24,6 @@ from pgblend.cli.documents.parser_process import (
     Wanted,
     make_tasks,
 )
-from pgblend.cli.documents.payload import unread_hash
 from pgblend.cli.documents.source_file import SourceFile
 from pgblend.cli.documents.symbolic_links import other_file
 

@@ -17,7 +17,7 @@ from pgblend.cli.doors.schemas import DEFAULT_ROWS, Schema
 from pgblend.cli.models.fields import first_error, place_of
 from pgblend.cli.search.statements import SearchRequest
 from pgblend.plpy.base.catalog import CATALOG
-from pgblend.plpy.base.nearest import nearest_told
+from pgblend.plpy.base.setting_rules import nearest_told
 
 # What callers send for a value where its meaning is plain: models write objects as JSON text.
 

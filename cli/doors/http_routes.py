@@ -34,9 +34,7 @@ from pgblend.cli.doors.door import Caller, Door
 from pgblend.cli.doors.gate import GateMiddleware, TokenGate
 from pgblend.cli.doors.openapi import openapi
 from pgblend.cli.doors.operations import ENDPOINTS, Endpoint, document, written_answer
-from pgblend.cli.doors.page import routes as growing_answer
-from pgblend.cli.doors.page.endpoints import page_endpoints
-from pgblend.cli.doors.page.routes import page_routes
+from pgblend.cli.doors.page import endpoints as page
 from pgblend.cli.doors.problems import Problem, any_problem
 from pgblend.cli.models.call_limits import Limiter
 from pgblend.cli.models.gateway_options import CallLimits
@@ -122,13 +120,13 @@ def create_app(door: Door, hosts: frozenset[str], limits: CallLimits) -> Starlet
             yield
         await door.close()
 
-    endpoints = (*ENDPOINTS, *page_endpoints())
+    endpoints = (*ENDPOINTS, *page.page_endpoints())
     handlers = {endpoint.path: routes.endpoint(endpoint) for endpoint in endpoints}
     paths = {*_OTHER_PATHS, *(endpoint.path for endpoint in endpoints)}
     return Starlette(
         routes=[
             *(Route(path, handler, methods=["POST"]) for path, handler in handlers.items()),
-            *page_routes(door, routes.gate),
+            *page.page_routes(door, routes.gate),
             Route("/v1/documents/{document_id}", routes.document),
             Route("/v1/chat/completions", routes.chat, methods=["POST"]),
             Route("/v1/models", routes.models),
@@ -228,8 +226,8 @@ class _Routes:
         with ExitStack() as stack:
             stack.enter_context(self.limiter.call(caller.token))
             given = await self._body(request, self._read_ask)
-            events = growing_answer.stream(self.door, caller, given)
-            return await _streamed(request, events, stack, growing_answer.error_event)
+            events = page.stream(self.door, caller, given)
+            return await _streamed(request, events, stack, page.error_event)
 
     async def mcp(self, request: Request) -> Response:
         """Answer a message of the Model Context Protocol."""

@@ -14,7 +14,7 @@ from typing import Any
 from jsonschema_rs import ValidationError, ValidationErrorKind, Validator, validator_for
 
 from pgblend.cli.models.openai_errors import GatewayError
-from pgblend.plpy.base.nearest import nearest_told
+from pgblend.plpy.base.setting_rules import nearest_told
 
 Schema = dict[str, Any]
 Place = list[str | int]

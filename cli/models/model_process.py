@@ -11,8 +11,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from typing import IO, Any, NamedTuple
 
-from pgblend.cli.base.child_process import FOLDER, child_environment, python_module
-from pgblend.cli.base.framed_json import read_frame, write_frame
+from pgblend.cli.base.child_process import (
+    FOLDER,
+    child_environment,
+    python_module,
+    read_frame,
+    write_frame,
+)
 from pgblend.cli.models.json_log import places
 from pgblend.cli.models.openai_errors import GatewayError
 

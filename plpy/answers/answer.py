@@ -5,21 +5,24 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pgblend.plpy.answers.addresses import (
-    addresses,
-    code_spans,
-    has_addresses,
-    options,
-    shown_characters,
-    stands_whole,
-)
 from pgblend.plpy.answers.quotations import (
     answer_sentences,
     best_quotation,
     find_quotation,
     is_abstention,
 )
-from pgblend.plpy.answers.written_forms import LINK, PICTURE, normalized_words, plain_figures
+from pgblend.plpy.answers.written_forms import (
+    LINK,
+    PICTURE,
+    addresses,
+    code_spans,
+    has_addresses,
+    normalized_words,
+    options,
+    plain_figures,
+    shown_characters,
+    stands_whole,
+)
 
 FIGURE = re.compile(r"\d+(?:[.,:]\d+)*")
 LIST_MARK = re.compile(r"^[\s>*_]*(?:\d+[.)]|[-*•+\u2013])[*_]*\s+")

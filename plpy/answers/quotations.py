@@ -7,13 +7,14 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
-from pgblend.plpy.answers.addresses import has_addresses, without_code
 from pgblend.plpy.answers.written_forms import (
     IN_WORD,
     JOINT,
     MINUS,
+    has_addresses,
     normalized_words,
     read_forms,
+    without_code,
     written_form,
 )
 

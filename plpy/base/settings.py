@@ -6,9 +6,8 @@ from dataclasses import fields
 from typing import Any, NamedTuple
 
 from pgblend.plpy.base.catalog import CATALOG, SearchSettings, Setting, defaults
-from pgblend.plpy.base.nearest import nearest
 from pgblend.plpy.base.session import Database, Json, UserError
-from pgblend.plpy.base.setting_rules import KnownValue
+from pgblend.plpy.base.setting_rules import KnownValue, nearest
 
 # The settings in force: call over collection over profile over database over default.
 

@@ -22,7 +22,6 @@ from pgblend.plpy.base.ports import (
 from pgblend.plpy.base.session import Database, Rows
 from pgblend.plpy.base.unchanged import is_unchanged, run_unchanged
 from pgblend.plpy.lexical.conditions import CandidateFilter, Ids, candidate_filter
-from pgblend.plpy.lexical.deadline import Deadline
 from pgblend.plpy.lexical.documents import (
     DocumentRows,
     chunks_of_documents,
@@ -30,7 +29,7 @@ from pgblend.plpy.lexical.documents import (
     joined_rows,
     score_documents,
 )
-from pgblend.plpy.lexical.failures import check_index
+from pgblend.plpy.lexical.failures import Deadline, check_index
 from pgblend.plpy.lexical.index import OpenIndex, open_index
 from pgblend.plpy.lexical.pending import pending_postings
 from pgblend.plpy.lexical.postings import view_postings

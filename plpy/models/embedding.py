@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from math import hypot
 from typing import Any
 
-from pgblend.plpy.models.model_calls import IS_IT, problem
-from pgblend.plpy.models.outcome import is_numbered, mask_secrets
+from pgblend.plpy.models.outcome import IS_IT, is_numbered, mask_secrets, problem
 
 MOST = 3.4028234e38  # a float of 4 bytes holds no more
 LEAST_LENGTH, MOST_LENGTH = 1e-3, 1e3  # beyond, such a float cannot hold their squares

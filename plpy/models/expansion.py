@@ -6,7 +6,7 @@ from typing import Any
 from pgblend.plpy.base.catalog import GivenExpansion, Said, SearchSettings
 from pgblend.plpy.base.session import Json
 from pgblend.plpy.base.stages import Progress
-from pgblend.plpy.models.model_calls import IS_IT, ModelStages, Outcome
+from pgblend.plpy.models.outcome import IS_IT, ModelStages, Outcome
 
 
 def checked_expansion(answer: Any) -> GivenExpansion | None:

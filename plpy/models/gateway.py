@@ -14,8 +14,7 @@ from typing import Any
 
 from pgblend.plpy.base.session import Database
 from pgblend.plpy.models.limits import LateGateway, take_place
-from pgblend.plpy.models.model_calls import problem
-from pgblend.plpy.models.outcome import gateway_answer
+from pgblend.plpy.models.outcome import gateway_answer, problem
 
 # One HTTP POST, sent first and received later, with a wait that can be interrupted.
 

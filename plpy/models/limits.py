@@ -8,8 +8,7 @@ from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from pgblend.plpy.models.model_calls import problem
-from pgblend.plpy.models.outcome import mask_secrets
+from pgblend.plpy.models.outcome import mask_secrets, problem
 
 FOLDER = "pgblend_model_calls"
 STEP_MS = 20

@@ -13,7 +13,7 @@ from pgblend.plpy.base.session import (
     error_message,
     error_state,
 )
-from pgblend.plpy.models.model_calls import Outcome
+from pgblend.plpy.models.outcome import Outcome
 from pgblend.plpy.search.candidates import ArmList
 from pgblend.plpy.search.lexical import WordLists
 from pgblend.plpy.search.lists import ListSearch, corrected_notes, gathered_lists

@@ -11,7 +11,7 @@ from pgblend.plpy.base.ports import CandidateList
 from pgblend.plpy.base.session import Json
 from pgblend.plpy.base.stages import Progress
 from pgblend.plpy.lexical.query import query_groups
-from pgblend.plpy.models.model_calls import ModelStages, Outcome
+from pgblend.plpy.models.outcome import ModelStages, Outcome
 from pgblend.plpy.search.candidates import ArmList
 from pgblend.plpy.search.plan import Plan
 

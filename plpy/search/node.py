@@ -155,7 +155,7 @@ class StoreNode:
 
     def passing(self, request: PassingRequest) -> list[Sequence[int]]:
         """Return for each filter the passages that pass it."""
-        from pgblend.plpy.lexical.condition import filter_condition  # of few searches
+        from pgblend.plpy.lexical.conditions import filter_condition  # of few searches
 
         found = []
         for one in request.filters:
@@ -196,7 +196,7 @@ class StoreNode:
 
     def node_passages(self, request: NodesRequest) -> list[NodePassage]:
         """Return the passages that stand for nodes."""
-        from pgblend.plpy.lexical.condition import filter_condition, in_language  # of few searches
+        from pgblend.plpy.lexical.conditions import filter_condition, in_language  # of few searches
 
         filter_ = in_language(request.filter, request.language)
         condition = filter_condition(self.db, filter_, 3)

@@ -12,7 +12,7 @@ from pgblend.plpy.base.ports import Space
 from pgblend.plpy.base.session import Database
 from pgblend.plpy.base.unchanged import MANY, begin_unchanged, keep_unchanged
 from pgblend.plpy.lexical.query import LEAST_LIMIT, check_query
-from pgblend.plpy.models.model_calls import ModelStages
+from pgblend.plpy.models.outcome import ModelStages
 from pgblend.plpy.search.plan import Plan, State, arm_depth, of_arm, read_state, search_plan
 
 # What a search is asked, and how often it was tried.

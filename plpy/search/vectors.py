@@ -22,7 +22,7 @@ from typing import NamedTuple
 from pgblend.plpy.base.ports import CandidateList, LiteralRequest, Space, VectorRequest
 from pgblend.plpy.base.session import Database, Row
 from pgblend.plpy.base.unchanged import run_unchanged
-from pgblend.plpy.lexical.condition import filter_condition, in_language, passing_ids
+from pgblend.plpy.lexical.conditions import filter_condition, in_language, passing_ids
 from pgblend.plpy.lexical.forms import IGNORABLE, small, unicode_form
 from pgblend.plpy.lexical.query import binding_conditions, literal_condition
 

@@ -248,8 +248,8 @@ return db.answer(
 $python$;
 
 -- _nearest_names: which two of the known names are the nearest to one that there is not, as a hint.
--- As plpy/base/nearest.py says it, which a parallel worker cannot load. The first 300 known names
--- are looked at, and 100 characters of each: readers may call it, and nothing ends it meanwhile.
+-- As plpy/base/setting_rules.py says it, which a parallel worker cannot load. Of the known names
+-- 300 are looked at, and 100 characters of each: readers may call it, and nothing ends it meanwhile.
 CREATE OR REPLACE FUNCTION pgblend._nearest_names(given text, known text[])
 RETURNS text
 LANGUAGE plpython3u

@@ -34,11 +34,10 @@ from pgvector.psycopg import register_vector
 from systems.blend import INDEX, PATIENT, SPACE, STAGE, VECTORS, batched
 from timing import backend_ms, milliseconds, summary
 
+from pgblend.cli.base.child_process import encode_json
 from pgblend.cli.base.database import Connection, connect
-from pgblend.cli.base.framed_json import encode_json
-from pgblend.cli.documents.batch import Batch
+from pgblend.cli.documents.batch import Batch, chunk_row, document_row
 from pgblend.cli.documents.document_writer import store
-from pgblend.cli.documents.payload import chunk_row, document_row
 from pgblend.cli.operate.cluster import Cluster
 from pgblend.migrations import runner
 from support.server import temporary_cluster

@@ -18,14 +18,13 @@ import figures
 from timing import backend_ms
 
 from pgblend.cli.base.database import Connection, connect
-from pgblend.cli.documents.batch import Batch
+from pgblend.cli.documents.batch import Batch, document_payload
 from pgblend.cli.documents.chunking import split_document
 from pgblend.cli.documents.discovery import discover
 from pgblend.cli.documents.document import ParseError
 from pgblend.cli.documents.document_writer import store, text_configurations
 from pgblend.cli.documents.language import language_finder
 from pgblend.cli.documents.parse_settings import ChunkSettings, FieldMap
-from pgblend.cli.documents.payload import document_payload
 from pgblend.cli.documents.sources import Sources
 
 COLLECTION = "bench_ingest"

@@ -11,10 +11,9 @@ import httpx
 import pytest
 
 from pgblend.cli.base.extras import MODULES, MULTILINGUAL_MODEL
-from pgblend.cli.models.app import MAX_BODY_BYTES, create_app
+from pgblend.cli.models.app import MAX_BODY_BYTES, Services, create_app
 from pgblend.cli.models.embedding_models import DEFAULT_MODEL, QUESTION_TEXTS
 from pgblend.cli.models.gateway_options import Policy
-from pgblend.cli.models.gateway_parts import Services
 from support.held_model import HeldModel
 from support.model_provider import DEFAULT_TOKEN, Behaviour, GatewayProcess, ModelProvider
 

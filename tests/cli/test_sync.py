@@ -5,9 +5,8 @@ import os
 
 import pytest
 
-from pgblend.cli.documents.batch import Batch
+from pgblend.cli.documents.batch import Batch, chunk_row, document_row
 from pgblend.cli.documents.document_writer import StoreOutcome, store
-from pgblend.cli.documents.payload import chunk_row, document_row
 
 
 @pytest.fixture

@@ -332,7 +332,7 @@ def test_serve_of_another_version_has_the_database_search(
     """
     (folder,) = pgblend_package.__path__
     copytree(folder, tmp_path / "pgblend")
-    with (tmp_path / "pgblend" / "plpy" / "base" / "nearest.py").open("a") as source:
+    with (tmp_path / "pgblend" / "plpy" / "base" / "setting_rules.py").open("a") as source:
         source.write("# Another version.\n")
     body = {"query": "wine"}
     with door.client() as own:

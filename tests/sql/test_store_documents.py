@@ -6,12 +6,12 @@ import threading
 import psycopg
 import pytest
 
+from pgblend.cli.base.child_process import encode_json
 from pgblend.cli.base.database import connect
-from pgblend.cli.base.framed_json import encode_json
 from pgblend.cli.documents.batch import Batch as CopyBatch
+from pgblend.cli.documents.batch import chunk_row, document_row
 from pgblend.cli.documents.document_writer import StoreOutcome
 from pgblend.cli.documents.document_writer import store as store_batch
-from pgblend.cli.documents.payload import chunk_row, document_row
 from support.database import Database
 
 STORE = """

@@ -8,7 +8,7 @@ from typing import Any
 
 from pgblend.plpy.base.stages import StageLog
 from pgblend.plpy.models.gateway import GatewayCall
-from pgblend.plpy.models.model_calls import ModelStages
+from pgblend.plpy.models.outcome import ModelStages
 from support.fake_database import FakeDatabase
 from support.raw_server import RawServer, http_answer
 

@@ -8,9 +8,8 @@ from typing import Any
 import httpx
 import pytest
 
-from pgblend.cli.models.app import create_app
+from pgblend.cli.models.app import Services, create_app
 from pgblend.cli.models.gateway_options import Policy
-from pgblend.cli.models.gateway_parts import Services
 
 NEEDS_TORCH = [
     pytest.mark.local_model,

@@ -9,7 +9,7 @@ import pytest
 from pgblend.plpy.base.ports import CandidateList
 from pgblend.plpy.base.settings import Layers
 from pgblend.plpy.models.expansion import expanded_query
-from pgblend.plpy.models.model_calls import Outcome
+from pgblend.plpy.models.outcome import Outcome
 from pgblend.plpy.search.candidates import ArmList
 from pgblend.plpy.search.lists import Gathered, ListSearch, first_lists, gathered_lists
 from pgblend.plpy.search.plan import Plan

@@ -8,7 +8,7 @@ import pytest
 
 from pgblend.plpy.base.stages import StageLog
 from pgblend.plpy.models.gateway import GatewayCall
-from pgblend.plpy.models.model_calls import Outcome
+from pgblend.plpy.models.outcome import Outcome
 from support.raw_server import http_answer
 from support.stage_gateway import StageGateway, stage_gateway
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pgblend.cli.base.framed_json import read_frame, write_frame
+from pgblend.cli.base.child_process import read_frame, write_frame
 from pgblend.cli.documents import parser
 from pgblend.cli.documents.parse_settings import ChunkSettings, ParserConfig
 

@@ -32,7 +32,7 @@ from pgblend.cli.doors.mcp.writing import DEFAULT_TOKENS, ToolAnswer, WrittenAns
 from pgblend.cli.doors.outside_program import OutsideProgram
 from pgblend.cli.doors.problems import Problem, any_problem
 from pgblend.cli.search.asked_models import RowsAsked
-from pgblend.plpy.base.nearest import nearest_told
+from pgblend.plpy.base.setting_rules import nearest_told
 
 Context: TypeAlias = ServerRequestContext[Any, Any]
 INSTRUCTIONS = """\

@@ -10,9 +10,8 @@ from sqlalchemy.exc import DBAPIError
 
 from pgblend.cli.base.database import Connection, connect
 from pgblend.cli.base.errors import UserError
-from pgblend.cli.documents.batch import Batch
+from pgblend.cli.documents.batch import Batch, chunk_row, document_row
 from pgblend.cli.documents.document_writer import store
-from pgblend.cli.documents.payload import chunk_row, document_row
 from pgblend.migrations import runner
 from systems import ROWS
 from systems.server_database import database_name, filled_database
