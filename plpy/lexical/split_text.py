@@ -33,7 +33,27 @@ RUNS = {
     "other": (r"\S", 2.0, 0.0),
     "rest": (r"\s", 1.0, 0.0),
 }
-RUN = re.compile("|".join(f"(?P<{kind}>{run[0]})" for kind, run in RUNS.items()))
+# Most runs are words of ASCII, which the others' patterns would be tried on first.
+WORD = RUNS["ascii"][0] + r"(?![A-Za-z\u00c0-\u024f\u1e00-\u1eff])"
+RUN = re.compile("|".join([WORD, *(pattern for pattern, _, _ in RUNS.values())]))
+
+
+class _Tokens(dict[str, int]):
+    """Estimated tokens of a run, remembered: most runs are words that come again."""
+
+    def __missing__(self, run: str) -> int:
+        if run.isascii() and run[-1].isalpha():
+            _, base, rate = RUNS["ascii"]
+        else:
+            _, base, rate = next(kind for kind in RUNS.values() if re.match(kind[0], run))
+        tokens = max(1, round(base + rate * len(run)))
+        if len(run) < LONGEST_KEPT and len(self) < MOST_KEPT:
+            self[run] = tokens
+        return tokens
+
+
+LONGEST_KEPT, MOST_KEPT = 40, 20_000
+_TOKENS = _Tokens()
 
 
 def approximate_tokens(text: str) -> int:
@@ -43,11 +63,7 @@ def approximate_tokens(text: str) -> int:
     in 15 languages, the mean is off by at most 10 % (code and technical English 15 % too high,
     Vietnamese 22 % too high).
     """
-    total = 0
-    for match in RUN.finditer(text):
-        _, base, rate = RUNS[match.lastgroup or "rest"]
-        total += max(1, round(base + rate * (match.end() - match.start())))
-    return total
+    return sum(map(_TOKENS.__getitem__, RUN.findall(text)))
 
 
 # A line, and the blank lines after it: cl100k never begins a token before a line end and goes on

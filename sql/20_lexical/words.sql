@@ -172,16 +172,23 @@ AS $function$
 DECLARE
     no_words CONSTANT text := E' \t\r\n.,;:!?';
     repeated text := rtrim(left(NEW.content, NEW.own_start), no_words);
+    config regconfig := pgblend._regconfig(NEW.text_search_config);
     named record;
+    words record;
     heading_goes_on boolean := false;
     is_repeated boolean := NEW.chunk_index <= 0;  -- the first counts as its own in any case
 BEGIN
-    PERFORM pgblend._check_text_search_config(NEW.text_search_config);
-    IF TG_OP = 'INSERT' THEN
-        PERFORM FROM pgblend_data.document AS d WHERE d.id = NEW.document_id FOR KEY SHARE;
+    IF config IS NULL THEN
+        PERFORM pgblend._check_text_search_config(NEW.text_search_config);
     END IF;
-    SELECT d.source_key, d.title INTO named FROM pgblend_data.document AS d
-    WHERE d.id = NEW.document_id;
+    IF TG_OP = 'INSERT' THEN
+        SELECT d.source_key, d.title INTO named FROM pgblend_data.document AS d
+        WHERE d.id = NEW.document_id
+        FOR KEY SHARE;
+    ELSE
+        SELECT d.source_key, d.title INTO named FROM pgblend_data.document AS d
+        WHERE d.id = NEW.document_id;
+    END IF;
     IF NEW.chunk_index > 0 THEN
         SELECT
             c.heading = NEW.heading,
@@ -193,11 +200,12 @@ BEGIN
     IF is_repeated IS NOT TRUE THEN
         NEW.own_start := 0;
     END IF;
-    SELECT l.lexemes, l.own_position INTO NEW.lexemes, NEW.own_position
-    FROM pgblend._chunk_lexemes(
-        pgblend._regconfig(NEW.text_search_config), coalesce(named.source_key, ''),
-        coalesce(named.title, ''), NEW.heading, heading_goes_on, NEW.content, NEW.own_start,
-        NEW.chunk_index, NEW.context, NEW.own_headings) AS l;
+    words := pgblend._chunk_lexemes(
+        config, coalesce(named.source_key, ''), coalesce(named.title, ''), NEW.heading,
+        heading_goes_on, NEW.content, NEW.own_start, NEW.chunk_index, NEW.context,
+        NEW.own_headings);
+    NEW.lexemes := words.lexemes;
+    NEW.own_position := words.own_position;
     IF TG_OP = 'UPDATE' AND to_jsonb(NEW) - 'content_hash' = to_jsonb(OLD) - 'content_hash' THEN
         RETURN NULL;
     END IF;
@@ -305,7 +313,7 @@ BEGIN
         END IF;
         own_position := coalesce((
             SELECT max(l.positions[cardinality(l.positions)]) FROM unnest(repeated) AS l), 0);
-    ELSE
+    ELSIF source_key !~ '^[0-9]*$' THEN  -- a number has no names
         names := pgblend._name_lexemes(config, source_key, title_words);
     END IF;
     -- No phrase goes from the text into them: "=" leaves its place empty.
@@ -313,8 +321,9 @@ BEGIN
         within := ts_delete(
             '=:1'::tsvector || setweight(to_tsvector(config, texts[5]), 'C'), '=');
     END IF;
-    lexemes := around || title_words || heading_words || body_words || within
-        || texts[6]::tsvector || names;
+    -- The longest is copied twice so, and not six times.
+    lexemes := (around || title_words || heading_words) || body_words
+        || (within || texts[6]::tsvector || names);
 END;
 $function$;
 
