@@ -4,6 +4,7 @@ import click
 
 from pgblend.cli.search.search_commands import (
     Presentation,
+    SearchCall,
     SearchRequest,
     history_option,
     presentation_options,
@@ -44,6 +45,5 @@ def command(
       pgblend query 'how do I deploy' -n 3 -c docs --explain
       pgblend query vacuum --filter '{"year": {"gte": 2024}}' --json
     """
-    run_search(
-        database_url, request, presentation, SEARCH, profile=profile, client_models=client_models
-    )
+    call = SearchCall(SEARCH, profile=profile, client_models=client_models)
+    run_search(database_url, request, presentation, call)

@@ -4,6 +4,7 @@ import click
 
 from pgblend.cli.search.search_commands import (
     Presentation,
+    SearchCall,
     SearchRequest,
     presentation_options,
     run_search,
@@ -36,7 +37,5 @@ def command(
       pgblend search 'ERR-1042'
       pgblend search '"row level security" -trigger' -c docs
     """
-    if fuzzy:
-        run_search(database_url, request, presentation, _FUZZY, only_arm="fuzzy")
-    else:
-        run_search(database_url, request, presentation, _LEXICAL, only_arm="lexical")
+    call = SearchCall(_FUZZY, "fuzzy") if fuzzy else SearchCall(_LEXICAL, "lexical")
+    run_search(database_url, request, presentation, call)

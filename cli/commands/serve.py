@@ -11,7 +11,7 @@ from pgblend.cli.base.database import answering_url, connect, open_database
 from pgblend.cli.base.errors import UserError
 from pgblend.cli.base.extras import require
 from pgblend.cli.doors.serve_options import limit_options, read_call_limits, read_connection_limits
-from pgblend.cli.doors.tokens import SCOPES, list_tokens, make_link, make_token, revoke_token
+from pgblend.cli.doors.tokens import SCOPES, Grant, list_tokens, make_link, make_token, revoke_token
 from pgblend.cli.models.json_log import LOG_LEVELS
 
 _TOKEN_COLUMNS = ("id", "name", "role", "scopes", "groups", "expires_at", "created_by")
@@ -264,7 +264,7 @@ def make(
     """
     wanted = list(dict.fromkeys(scopes or _DEFAULT_SCOPES))
     with open_database(database_url) as connection:
-        number, text = make_token(connection, name, role, wanted, days, groups=groups)
+        number, text = make_token(connection, Grant(name, role, wanted, days, groups))
     click.echo(text)
     click.echo(f"pgblend: token {number} of role {role}, for {', '.join(wanted)}", err=True)
 

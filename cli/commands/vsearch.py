@@ -4,6 +4,7 @@ import click
 
 from pgblend.cli.search.search_commands import (
     Presentation,
+    SearchCall,
     SearchRequest,
     presentation_options,
     run_search,
@@ -32,4 +33,4 @@ def command(database_url: str | None, request: SearchRequest, presentation: Pres
     Examples:
       pgblend vsearch 'what to do after a crash' -n 5
     """
-    run_search(database_url, request, presentation, _SEARCH, only_arm="vector")
+    run_search(database_url, request, presentation, SearchCall(_SEARCH, "vector"))

@@ -5,7 +5,7 @@ import os
 import struct
 import tempfile
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -146,19 +146,25 @@ class Stored:
         return replace(document, messages=messages, text="")
 
 
-def document_payload(
-    candidate: Candidate,
-    document: Document,
-    language: str | None,
-    chunks: list[dict[str, Any]],
-    place: int,
-    stored: Stored | None = None,
-    date: datetime | None = None,
-) -> bytes:
-    """Write a document and its first chunks as the rows that are staged.
+@dataclass
+class Incoming:
+    """A document on its way through the stages of a parsing process.
 
-    `place` is the document's in its batch, `date` its own; without one the file's time stands.
+    `index` is its place in the batch, `place` in its file; `date` is its own, if it has one.
     """
+
+    index: int
+    place: int
+    candidate: Candidate
+    stored: Stored | None
+    document: Document = field(default_factory=Document)
+    language: str | None = None
+    date: datetime | None = None
+
+
+def document_payload(incoming: Incoming, document: Document, chunks: list[dict[str, Any]]) -> bytes:
+    """Write a document and its first chunks as the rows that are staged."""
+    candidate, place, stored = incoming.candidate, incoming.index, incoming.stored
     about = {
         "place": place,
         "expected_hash": stored.content_hash if stored else None,
@@ -166,12 +172,12 @@ def document_payload(
         "title": document.title,
         "uri": document.uri,
         "metadata": encode_json(document.metadata),
-        "language": language,
+        "language": incoming.language,
         "content_hash": unread_hash(candidate.content_hash)
         if PICTURES_UNREAD in document.metadata
         else candidate.content_hash,
         "media_type": document.media_type,
-        "modified_at": (date or candidate.modified_at).isoformat(),
+        "modified_at": (incoming.date or candidate.modified_at).isoformat(),
         "links": encode_json(link_list(document)),
         "readers": readers_json(candidate.readers),
     }

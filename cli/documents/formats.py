@@ -19,7 +19,7 @@ from pgblend.cli.documents.document import (
     storable_text,
 )
 from pgblend.cli.documents.find_links import find_links
-from pgblend.cli.documents.html_pictures import add_pictures, files_in, no_file
+from pgblend.cli.documents.html_pictures import PictureFiles, add_pictures, files_in, no_file
 from pgblend.cli.documents.json_records import load_json, plain_value
 from pgblend.cli.documents.media_types import (
     CSV,
@@ -116,7 +116,7 @@ def _parse_html(data: bytes, folder: Path | None = None) -> Document:
     """Parse a page; its pictures are those within it, and those in the folder."""
     page = parse_page(decode(data, html=True))
     builder = TextBuilder()
-    add_pictures(builder, page, files_in(folder) if folder else no_file, lasting=True)
+    add_pictures(builder, page, PictureFiles(files_in(folder) if folder else no_file, lasting=True))
     return Document(
         title=page.title,
         text=page.text,

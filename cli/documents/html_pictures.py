@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import unquote, unquote_to_bytes, urlsplit
 
 from pgblend.cli.documents.decode import decode
@@ -22,28 +23,30 @@ _DATA = "data:"
 ReadFile = Callable[[str], bytes | None]
 
 
-def add_pictures(
-    builder: TextBuilder,
-    page: HtmlPage,
-    read_file: ReadFile,
-    start: int = 0,
-    folder: str = "",
-    lasting: bool = False,
-    named: bool = False,
-) -> None:
-    """Note a page's pictures; its text begins at `start` of the builder's.
+class PictureFiles(NamedTuple):
+    """Where a page's pictures lie.
 
     `folder` is the page's own where a document has several, so that each file is read once.
     With `named` the files have addresses as names, not paths. Files of a `lasting` source are read
     again when their turn comes, not kept until then.
     """
+
+    read: ReadFile
+    folder: str = ""
+    lasting: bool = False
+    named: bool = False
+
+
+def add_pictures(builder: TextBuilder, page: HtmlPage, files: PictureFiles, start: int = 0) -> None:
+    """Note a page's pictures; its text begins at `start` of the builder's."""
     for offset, source in page.images:
         if source[: len(_DATA)].lower() == _DATA:
             data, again = data_uri(source), None
         else:
-            path = source if named else local_path(source)
-            data = read_file(path) if path and builder.asks_first(f"{folder}/{path}") else None
-            again = partial(_read_again, read_file, path) if lasting else None
+            path = source if files.named else local_path(source)
+            is_first = path and builder.asks_first(f"{files.folder}/{path}")
+            data = files.read(path) if is_first else None
+            again = partial(_read_again, files.read, path) if files.lasting else None
         if data:
             builder.add_picture(data, start + offset, again)
 

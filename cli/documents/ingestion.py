@@ -25,7 +25,7 @@ from pgblend.cli.documents.document_writer import (
 from pgblend.cli.documents.ingest_report import Report
 from pgblend.cli.documents.language import AUTO, language_finder
 from pgblend.cli.documents.parse_settings import FieldMap, Limits, ParserConfig
-from pgblend.cli.documents.pipeline import Pipeline
+from pgblend.cli.documents.pipeline import Destination, Pipeline
 from pgblend.cli.documents.progress import BYTES, StartBar
 from pgblend.cli.documents.read_pictures import Vision, how_to_read
 from pgblend.cli.documents.readers import ReaderRules
@@ -186,14 +186,13 @@ class IngestRun:
         """Give vectors to what waits in each database."""
         for number, database in stores.all().items():
             if needs_vectors(database):
-                from pgblend.cli.embed.step import EmbedStep  # HTTP takes its time
+                from pgblend.cli.embed.step import ChunksOfRun, EmbedStep  # HTTP takes its time
 
                 EmbedStep(
                     database,
                     partial(sessions, writers, number),
                     self._url,
-                    collection_id,
-                    last_chunks.get(number, 0),
+                    ChunksOfRun(collection_id, last_chunks.get(number, 0)),
                     self.report,
                     self._start_bar,
                 ).run()
@@ -233,10 +232,7 @@ class IngestRun:
         counted = Report(self._request.collection, dry_run=True)
         with Stores(self._url) as own:  # remembers which keys it was asked for
             Pipeline(
-                reader=own,
-                writers=(),
-                collection=self._request.collection,
-                collection_id=collection.id,
+                Destination(self._request.collection, collection.id, own, writers=()),
                 config=replace(config, dry_run=True),
                 report=counted,
                 advance=lambda size: None,
@@ -305,10 +301,12 @@ class IngestRun:
             None if self._roots is None else list(map(str, self._roots)),
         )
         pipeline = Pipeline(
-            reader=stores,
-            writers=() if self._request.dry_run else writers,
-            collection=self._request.collection,
-            collection_id=collection.id,
+            Destination(
+                self._request.collection,
+                collection.id,
+                reader=stores,
+                writers=() if self._request.dry_run else writers,
+            ),
             config=config,
             report=self.report,
             advance=self._start_bar("Reading", sum(file.size for file in files), BYTES),

@@ -17,7 +17,7 @@ from pgblend.cli.documents.document import (
     stated_title,
     storable_text,
 )
-from pgblend.cli.documents.html_pictures import add_pictures
+from pgblend.cli.documents.html_pictures import PictureFiles, add_pictures
 from pgblend.cli.documents.office_file import local_name, open_whole, parse_xml, read_member
 from pgblend.cli.documents.parse_html import parse_page
 from pgblend.cli.documents.text_builder import TextBuilder
@@ -205,4 +205,4 @@ def _read_chapter(builder: TextBuilder, archive: zipfile.ZipFile, name: str) -> 
         return None
 
     folder = posixpath.dirname(name)
-    add_pictures(builder, page, read_file, start, folder)
+    add_pictures(builder, page, PictureFiles(read_file, folder), start)

@@ -6,7 +6,7 @@ from email.message import Message
 from urllib.parse import urljoin
 
 from pgblend.cli.documents.document import Document, Link, ParseError, stated_title
-from pgblend.cli.documents.html_pictures import add_pictures
+from pgblend.cli.documents.html_pictures import PictureFiles, add_pictures
 from pgblend.cli.documents.parse_html import parse_page
 from pgblend.cli.documents.parse_mail import decoded, header, mail_time, part_bytes
 from pgblend.cli.documents.text_builder import TextBuilder
@@ -39,7 +39,7 @@ def parse_mht(data: bytes) -> Document:
             found = by_name.get(source) or by_name.get(urljoin(base, source))
             return part_bytes(found) if found else None
 
-        add_pictures(builder, page, read_file, start, base, named=True)
+        add_pictures(builder, page, PictureFiles(read_file, base, named=True), start)
     found = {
         "url": str(message.get("Snapshot-Content-Location", "")) or _location(pages[0]),
         "date": "" if dates else mail_time(message),  # when it was saved

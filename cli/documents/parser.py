@@ -13,15 +13,20 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from datetime import datetime
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
 from pgblend.cli.base.child_process import read_frame, write_frame
 from pgblend.cli.base.errors import UserError
-from pgblend.cli.documents.batch import Stored, chunks_payload, document_payload, write_position
+from pgblend.cli.documents.batch import (
+    Incoming,
+    Stored,
+    chunks_payload,
+    document_payload,
+    write_position,
+)
 from pgblend.cli.documents.dates import own_date
 from pgblend.cli.documents.decode import DoubtfulEncoding
 from pgblend.cli.documents.document import Document, ParseError
@@ -41,19 +46,6 @@ _GROUP_CHARACTERS = 4_000_000
 # How Python writes an object that a library puts into its message: an address of memory.
 _OBJECT = re.compile(r"'?<[^<>]* at 0x[0-9A-Fa-f]+>'?")
 _NO_TIME = "it was not read: the run's time for reading is over (--time-budget)"
-
-
-@dataclass
-class _Wanted:
-    """A document on its way through the stages."""
-
-    index: int
-    place: int
-    candidate: Candidate
-    stored: Stored | None
-    document: Document = field(default_factory=Document)
-    language: str | None = None
-    date: datetime | None = None
 
 
 class _Further:
@@ -165,7 +157,7 @@ class ParserWorker:
             if answer is None:  # the run is gone
                 sys.exit(1)
             wanted = [
-                _Wanted(index, place, candidate, Stored(*stored) if stored else None)
+                Incoming(index, place, candidate, Stored(*stored) if stored else None)
                 for index, stored in answer["wanted"]
                 for place, candidate in [batch[index]]
                 if candidate.label not in self._skip
@@ -176,9 +168,9 @@ class ParserWorker:
                     self._succeeds(self._split, each)
         self._send({"completed": completed, "bytes": size})
 
-    def _parsed(self, wanted: list[_Wanted]) -> Iterator[list[_Wanted]]:
+    def _parsed(self, wanted: list[Incoming]) -> Iterator[list[Incoming]]:
         """Parse documents, and yield them in groups whose texts may be in memory together."""
-        group: list[_Wanted] = []
+        group: list[Incoming] = []
         characters = 0
         for each in wanted:
             if self._succeeds(self._parse, each):
@@ -189,7 +181,7 @@ class ParserWorker:
                 group, characters = [], 0
         yield group
 
-    def _succeeds(self, stage: Callable[[_Wanted], None], wanted: _Wanted) -> bool:
+    def _succeeds(self, stage: Callable[[Incoming], None], wanted: Incoming) -> bool:
         """Take a document through a stage; one that fails is dropped, and reported.
 
         All documents of a group go through a stage before the next one: its code and its model
@@ -210,7 +202,7 @@ class ParserWorker:
         if time.process_time() - self._began >= self._run_seconds:
             raise ParseError(_NO_TIME)
 
-    def _parse(self, wanted: _Wanted) -> None:
+    def _parse(self, wanted: Incoming) -> None:
         self._check_budget()
         document = self._with_pictures(_parse_candidate(wanted.candidate))
         wanted.date = own_date(document)
@@ -220,10 +212,10 @@ class ParserWorker:
         """Return a document with the texts of its pictures; a dry run asks no model."""
         return document if self._dry_run else self._pictures.add_texts(document)
 
-    def _tell_language(self, wanted: _Wanted) -> None:
+    def _tell_language(self, wanted: Incoming) -> None:
         wanted.language = self._language_of(wanted.document.text)
 
-    def _split(self, wanted: _Wanted) -> None:
+    def _split(self, wanted: Incoming) -> None:
         """Split a document, and send it, or what is new of it, in parts.
 
         The first goes last, since metadata tell of all parts.
@@ -249,15 +241,7 @@ class ParserWorker:
             message["sample"] = [first[0]["content"], first[0]["token_count"]]
         payload = b""
         if not self._dry_run:
-            payload = document_payload(
-                wanted.candidate,
-                document,
-                wanted.language,
-                first,
-                wanted.index,
-                wanted.stored,
-                wanted.date,
-            )
+            payload = document_payload(wanted, document, first)
         self._send(message, payload, flush=False)
         is_silent = count or wanted.stored or (self._dry_run and document.pictures)
         without_text = () if is_silent else ("there is no text in it",)

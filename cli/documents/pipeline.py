@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pgblend.cli.base.errors import UserError
 from pgblend.cli.documents.batch import Batch, unread_hash
@@ -33,31 +33,37 @@ _STEP_SECONDS = 0.2
 _LOOKED_UP_FILES = 1000
 
 
+class Destination(NamedTuple):
+    """Where documents go: `reader` looks up what is stored there, `writers` store more."""
+
+    collection: str
+    collection_id: int | None
+    reader: Stores
+    writers: Sequence[Stores]
+
+
 class Pipeline:
-    """Lanes read; `reader` looks up what is stored; each writer stores one batch at a time.
+    """Lanes read; each writer of the destination stores one batch at a time.
 
     A later writer gets its first batch when those before it are all at work.
     """
 
     def __init__(
         self,
-        reader: Stores,
-        writers: Sequence[Stores],
-        collection: str,
-        collection_id: int | None,
+        destination: Destination,
         config: ParserConfig,
         report: Report,
         advance: Callable[[int], None],
         describe: Callable[[str], dict[str, Any]],
     ) -> None:
         self._describe = describe
-        self._reader = reader
+        self._reader = destination.reader
         self._writers: queue.LifoQueue[Stores] = queue.LifoQueue()
-        for writer in reversed(writers):
+        for writer in reversed(destination.writers):
             self._writers.put(writer)
-        self._writer_count = len(writers)
-        self._collection = collection
-        self._collection_id = collection_id
+        self._writer_count = len(destination.writers)
+        self._collection = destination.collection
+        self._collection_id = destination.collection_id
         self._config = config
         self._report = report
         self._advance = advance

@@ -15,7 +15,7 @@ from pgblend.cli.answers.answer_output import place_of_citation, unanswered
 from pgblend.cli.base.token_count import count_tokens
 from pgblend.cli.doors.answers import Question, answer_events
 from pgblend.cli.doors.door import Caller, Door
-from pgblend.cli.doors.problems import Problem
+from pgblend.cli.doors.problems import Problem, retry_after
 from pgblend.cli.doors.schemas import DEFAULT_ROWS, MOST_MESSAGES, MOST_SAID
 from pgblend.cli.search.asked_models import RowsAsked
 from pgblend.cli.search.statements import SearchRequest
@@ -165,7 +165,7 @@ def _check_asked(document: Answer) -> None:
     failed = [note for note in document["degraded"] if note.startswith("answer: ")]
     if document["checks"] is None and failed:
         hint = "pgblend doctor checks the gateway and its models"
-        raise Problem(503, "model-unavailable", failed[0], hint=hint, retry_after="1")
+        raise Problem(503, "model-unavailable", failed[0], hint=hint, headers=retry_after("1"))
 
 
 def _cited(document: Answer) -> list[Answer]:

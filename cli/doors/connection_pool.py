@@ -18,7 +18,7 @@ from pgblend.cli.base.database import translate
 from pgblend.cli.base.errors import UserError
 from pgblend.cli.doors.exchange import exchange
 from pgblend.cli.doors.outside_program import OutsideProgram, Running, same_program
-from pgblend.cli.doors.problems import Problem, database_away, problem_of
+from pgblend.cli.doors.problems import Problem, database_away, problem_of, retry_after
 from pgblend.cli.doors.shares import NoShareError, Shares
 from pgblend.cli.doors.tokens import digest_of
 from pgblend.cli.search.asked_models import RowsAsked
@@ -304,7 +304,7 @@ class ConnectionPool:
             except Problem as problem:
                 return problem
         detail = "all connections to the database are busy"
-        return Problem(503, "busy", detail, retry_after="1")
+        return Problem(503, "busy", detail, headers=retry_after("1"))
 
 
 def check_scope(scope: str, scopes: Sequence[str]) -> None:

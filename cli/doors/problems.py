@@ -19,6 +19,11 @@ OPENAI_PATHS = ("/v1/chat/completions", "/v1/models")
 _PREFIX = "urn:pgblend:problem:"
 
 
+def retry_after(seconds: str | None) -> dict[str, str]:
+    """Return the header that says when to ask again, none where nobody knows."""
+    return {"Retry-After": seconds} if seconds else {}
+
+
 class Problem(Exception):
     """A refusal or failure with an HTTP status and a code that a caller can branch on."""
 
@@ -30,7 +35,6 @@ class Problem(Exception):
         *,
         hint: str = "",
         sqlstate: str | None = None,
-        retry_after: str | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(detail)
@@ -39,14 +43,13 @@ class Problem(Exception):
         self.detail = detail
         self.hint = hint
         self.sqlstate = sqlstate
-        self.retry_after = retry_after
         self.headers = headers or {}
 
     @classmethod
     def of(cls, error: GatewayError) -> "Problem":
         """Return what the gateway's modules refuse as a problem."""
         code = error.code.replace("_", "-")
-        return cls(error.status, code, error.message, retry_after=error.retry_after)
+        return cls(error.status, code, error.message, headers=retry_after(error.retry_after))
 
     def body(self) -> dict[str, Any]:
         """Return type, title, status and detail; hint and sqlstate where there are any."""
@@ -76,8 +79,6 @@ class Problem(Exception):
         headers = dict(self.headers)
         if self.status == HTTPStatus.UNAUTHORIZED:
             headers["WWW-Authenticate"] = "Bearer"
-        if self.retry_after:
-            headers["Retry-After"] = self.retry_after
         return headers
 
 
@@ -150,7 +151,11 @@ def problem_of(error: BaseException) -> Problem | None:
     sqlstate: str | None = getattr(error, "sqlstate", None)
     if isinstance(advice, ModelUnavailableError):
         return Problem(
-            503, "model-unavailable", advice.message, hint=advice.hint, retry_after=_RETRY_SECONDS
+            503,
+            "model-unavailable",
+            advice.message,
+            hint=advice.hint,
+            headers=retry_after(_RETRY_SECONDS),
         )
     if advice.exit_code == ExitCode.DATABASE:
         return database_away(advice)
@@ -163,7 +168,7 @@ def problem_of(error: BaseException) -> Problem | None:
                 advice.message,
                 hint=advice.hint,
                 sqlstate=sqlstate,
-                retry_after=retry,
+                headers=retry_after(retry),
             )
     if sqlstate is None:  # a value that cannot be sent, or an option that models refuse
         return Problem(400, "invalid-request", advice.message, hint=advice.hint)
@@ -175,4 +180,6 @@ def problem_of(error: BaseException) -> Problem | None:
 def database_away(advice: UserError) -> Problem:
     """Return the problem of a database that cannot be reached, with the reason."""
     detail = f"the database cannot be reached: {advice.message}"
-    return Problem(503, "database-away", detail, hint=advice.hint, retry_after=_RETRY_SECONDS)
+    return Problem(
+        503, "database-away", detail, hint=advice.hint, headers=retry_after(_RETRY_SECONDS)
+    )

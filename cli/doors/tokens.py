@@ -4,7 +4,7 @@ import hashlib
 import secrets
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, LiteralString
+from typing import Any, LiteralString, NamedTuple
 
 from pgblend.cli.base.database import Connection, fetch_rows, fetch_value
 from pgblend.cli.base.errors import UserError
@@ -45,20 +45,23 @@ def digest_of(token: str) -> bytes:
     return hashlib.sha256(token.encode()).digest()
 
 
-def make_token(
-    connection: Connection,
-    name: str,
-    role: str,
-    scopes: list[str],
-    days: int,
-    *,
-    groups: Sequence[str] = (),
-    is_link: bool = False,
-) -> tuple[int, str]:
-    """Return number and text of a new token; nobody can find the text out later.
+class Grant(NamedTuple):
+    """What a token lets its bearer do, and for how many days.
 
-    `groups` are those that its calls hold, readers of documents.
+    `groups` are those that its calls hold, readers of documents. A link lets in a browser.
     """
+
+    name: str
+    role: str
+    scopes: Sequence[str]
+    days: int
+    groups: Sequence[str] = ()
+    is_link: bool = False
+
+
+def make_token(connection: Connection, grant: Grant) -> tuple[int, str]:
+    """Return number and text of a new token; nobody can find the text out later."""
+    role = grant.role
     rows = fetch_rows(connection, _ROLE, {"role": role})
     if not rows:
         raise UserError(
@@ -76,13 +79,13 @@ def make_token(
         )
     token = PREFIX + secrets.token_urlsafe(_BYTES)
     values = {
-        "name": name,
+        "name": grant.name,
         "digest": digest_of(token),
         "role": role,
-        "scopes": scopes,
-        "groups": list(groups),
-        "expires_at": datetime.now(UTC) + timedelta(days=days),
-        "is_link": is_link,
+        "scopes": list(grant.scopes),
+        "groups": list(grant.groups),
+        "expires_at": datetime.now(UTC) + timedelta(days=grant.days),
+        "is_link": grant.is_link,
     }
     return fetch_value(connection, _MAKE, values), token
 
@@ -117,7 +120,7 @@ def make_link(
     What it says stands behind a #, which no browser sends to a server or writes into its log.
     """
     connection.execute(_LAPSED)
-    _, token = make_token(connection, "page", role, _SCOPES, days, groups=groups, is_link=True)
+    _, token = make_token(connection, Grant("page", role, _SCOPES, days, groups, is_link=True))
     return f"{url}/#open={token}"
 
 

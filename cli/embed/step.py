@@ -4,6 +4,7 @@ import os
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from pgblend.cli.base.database import Connection, fetch_value
 from pgblend.cli.base.errors import UserError
@@ -96,11 +97,18 @@ _EMBEDDINGS = "embeddings"
 _SUMMARIES = "summaries"
 
 
+class ChunksOfRun(NamedTuple):
+    """The chunks that a run of ingest made: those of its collection after the last one before."""
+
+    collection_id: int | None
+    after: int
+
+
 class EmbedStep:
     """Asks the gateway that the settings name; without one it says so in the report.
 
-    The chunks of this run are those of the collection after `last_chunk`. Spaces are made at
-    `front_url`. Threads work in `sessions` of their own, as many as are asked for.
+    Spaces are made at `front_url`. Threads work in `sessions` of their own, as many as are asked
+    for.
     """
 
     def __init__(
@@ -108,12 +116,11 @@ class EmbedStep:
         connection: Connection,
         sessions: Callable[[int], list[Connection]],
         front_url: str,
-        collection_id: int | None,
-        last_chunk: int,
+        own: ChunksOfRun,
         report: Report,
         start_bar: StartBar,
     ) -> None:
-        self._own = {"collection_id": collection_id, "after": last_chunk}
+        self._own = own
         self._stored = 0
         self._connection = connection
         self._sessions = sessions
@@ -157,7 +164,7 @@ class EmbedStep:
         with Queue(connection) as queue:
             summed = sum_up_waiting(queue, client, model, advance)
         if summed.failed:
-            given = {"ids": summed.failed, "collection_id": self._own["collection_id"]}
+            given = {"ids": summed.failed, "collection_id": self._own.collection_id}
             failed = connection.execute(_FAILED_SUMMARIES, given).fetchall()
             self._report.refused += sum(is_own for _, is_own in failed)
             documents = f"{len(failed):,} document{' was' if len(failed) == 1 else 's were'}"
@@ -185,12 +192,12 @@ class EmbedStep:
         """
         errors: list[UserError] = []
         # The own passages in the space that searches use, then what else waits.
-        turns = [(space, self._own["collection_id"]) for space in spaces if space.active]
+        turns = [(space, self._own.collection_id) for space in spaces if space.active]
         own = {"host": socket.gethostname(), "process": os.getpid()}
         others_embed = fetch_value(self._connection, _OTHERS_EMBED, own)
-        rest = self._own["collection_id"] if others_embed else None
+        rest = self._own.collection_id if others_embed else None
         turns += [(space, rest) for space in spaces if not (space.active and others_embed)]
-        waiting = fetch_value(self._connection, _OWN_WAITING, self._own)
+        waiting = fetch_value(self._connection, _OWN_WAITING, self._own._asdict())
         try:
             for space, collection_id in turns:
                 try:
@@ -200,7 +207,7 @@ class EmbedStep:
                 except UserError as error:
                     errors.append(error)
         finally:
-            embedded = waiting - fetch_value(self._connection, _OWN_WAITING, self._own)
+            embedded = waiting - fetch_value(self._connection, _OWN_WAITING, self._own._asdict())
             self._report.embedded += embedded
             self._report.embedded_others += max(self._stored - embedded, 0)
         if errors:

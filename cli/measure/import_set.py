@@ -180,14 +180,14 @@ def rehearse(connection: Connection, name: str, collection: str, replace: bool) 
 
 def store_judged(
     connection: Connection,
-    name: str,
-    collection: str,
+    request: "ImportRequest",
     judged: JudgedSet,
     model: str | None,
-    description: str,
     replace: bool,
 ) -> None:
     """Store a set that is not there, or put it in the place of another, in one transaction."""
+    name, collection = request.name, request.collection
+    description = f"from {request.files.qrels.name}"
     with connection.transaction(), connection.cursor() as cursor:
         if replace:
             cursor.execute("SELECT blend.remove_judged_set(%s, %s)", [name, collection])
@@ -356,10 +356,7 @@ def import_set(connection: Connection, request: ImportRequest, start_bar: StartB
             connection, space, request.collection, judged.vectors.documents, advance
         )
     if not there:
-        model, description = space.model if space else None, f"from {request.files.qrels.name}"
-        store_judged(
-            connection, request.name, request.collection, judged, model, description, replace
-        )
+        store_judged(connection, request, judged, space.model if space else None, replace)
     return ImportReport(
         request.name,
         request.collection,

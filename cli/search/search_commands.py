@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import update_wrapper
 from pathlib import Path
-from typing import Any, LiteralString
+from typing import Any, LiteralString, NamedTuple
 
 import click
 
@@ -236,34 +236,35 @@ def presentation_options(function: Callable[..., None]) -> Callable[..., None]:
     return _decorate(update_wrapper(with_presentation, function), decorators)
 
 
-def run_search(
-    database_url: str | None,
-    request: SearchRequest,
-    presentation: Presentation,
-    sql: LiteralString,
-    *,
-    only_arm: str | None = None,
-    profile: str | None = None,
-    client_models: bool = False,
-) -> None:
-    """Run the search and print its results; what was left out goes to standard error.
+class SearchCall(NamedTuple):
+    """How a command searches: the search function's own call, and the arm that it runs alone.
 
-    `sql` is the search function's own call, and `only_arm` the arm that it runs alone: the same
-    search is asked for with its trace where it is to be explained. With `client_models` the models
-    are asked from here, before.
+    The same search is asked for with its trace where it is to be explained. With `client_models`
+    the models are asked from here, before.
     """
-    statement = _TRACED_SEARCH if presentation.is_traced else sql
+
+    sql: LiteralString
+    only_arm: str | None = None
+    profile: str | None = None
+    client_models: bool = False
+
+
+def run_search(
+    database_url: str | None, request: SearchRequest, presentation: Presentation, call: SearchCall
+) -> None:
+    """Run the search and print its results; what was left out goes to standard error."""
+    statement = _TRACED_SEARCH if presentation.is_traced else call.sql
     with open_database(database_url) as connection:
         warnings = collect_warnings(connection)
         wait_for_changes(connection, request.options)
         times_ms: dict[str, float] = {}
-        if client_models:
+        if call.client_models:
             # It brings httpx, a third of what is imported, which few searches need.
             from pgblend.cli.search.asked_models import ask_models
 
-            asked = ask_models(connection, request, profile, _warner(warnings))
+            asked = ask_models(connection, request, call.profile, _warner(warnings))
             request, times_ms = asked.request, asked.times_ms
-        parameters = request.parameters() | {"profile": profile, "only_arm": only_arm}
+        parameters = request.parameters() | {"profile": call.profile, "only_arm": call.only_arm}
         rows, degraded = fetch_search(connection, statement, parameters)
     if presentation.is_traced and times_ms:
         from pgblend.cli.search.asked_models import with_model_times

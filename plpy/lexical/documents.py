@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -100,11 +101,17 @@ def count_documents(found: DocumentRows) -> tuple[int, int, list[int]]:
     )
 
 
+class TermWeights(NamedTuple):
+    """What an occurrence counts by its field, what a term by its idf, and how soon that is full."""
+
+    fields: Sequence[float]
+    idf: Sequence[float]
+    k1: float
+
+
 def score_documents(
     found: DocumentRows,
-    field_weights: Sequence[float],
-    idf: Sequence[float],
-    k1: float,
+    weights: TermWeights,
     norms: Floats,
     depth: int,
     check: Callable[[], None] = lambda: None,
@@ -116,13 +123,14 @@ def score_documents(
     k1 · (1 - b + b · length / average length).
     score = Σ idf · tf · (k1 + 1) / (tf + norm), in the order of the terms. Ascending places.
     """
+    k1 = weights.k1
     scores = np.zeros(len(norms))
-    for (rows, codes), value in zip(found.postings, idf, strict=True):
+    for (rows, codes), value in zip(found.postings, weights.idf, strict=True):
         check()
         live = found.alive[rows]
         places, counts = found.documents[rows[live]], found.counts[codes[live]]
         frequency = np.zeros(len(norms))
-        for place, weight in enumerate(field_weights):
+        for place, weight in enumerate(weights.fields):
             if counts[:, place].any():
                 frequency += weight * np.bincount(places, counts[:, place], len(norms))
         has = np.flatnonzero(frequency)
@@ -136,11 +144,7 @@ def score_documents(
 
 
 def chunks_of_documents(
-    found: DocumentRows,
-    field_weights: Sequence[float],
-    idf: Sequence[float],
-    k1: float,
-    wanted: Integers,
+    found: DocumentRows, weights: TermWeights, wanted: Integers
 ) -> tuple[Integers, Integers]:
     """Return (rows, places): the live rows that have any term, by document in the order `wanted`.
 
@@ -148,12 +152,13 @@ def chunks_of_documents(
     Σ idf · tf · (k1 + 1) / (tf + k1): BM25 without lengths, which chunks of one document have much
     alike, over all its words, repeated ones included. Ties by chunk index.
     """
+    k1 = weights.k1
     order = np.full(len(found.documents), -1)  # there are no more documents than rows
     order[wanted] = np.arange(len(wanted))
     sums = np.zeros(len(found.documents))
-    for (rows, codes), value in zip(found.postings, idf, strict=True):
+    for (rows, codes), value in zip(found.postings, weights.idf, strict=True):
         kept = found.alive[rows] & (order[found.documents[rows]] >= 0)
-        tf = found.counts[codes[kept]] @ np.array([*field_weights, *field_weights])
+        tf = found.counts[codes[kept]] @ np.array([*weights.fields, *weights.fields])
         occurs = tf > 0
         sums[rows[kept][occurs]] += value * tf[occurs] * (k1 + 1) / (tf[occurs] + k1)
     reached = np.flatnonzero(sums)

@@ -155,7 +155,7 @@ def field_counts(packed: Integers) -> Integers:
     return (packed[:, None] >> np.arange(40, -1, -8)).astype(np.uint8)
 
 
-class Part(NamedTuple):
+class KeptSegment(NamedTuple):
     """A segment without what is not kept of it."""
 
     config: str
@@ -169,14 +169,14 @@ class Part(NamedTuple):
 
 def lexical_view(segments: Iterable[Segment]) -> IndexView:
     """Join the arrays of segments, of which one at a time is held as it is stored."""
-    parts: list[Part] = []
+    parts: list[KeptSegment] = []
     every, terms = 1, 0
     for segment in segments:
         terms += len(segment.terms)
         if every == 1 and terms > MOST_TERMS:
             every = BLOCK_TERMS
             parts = [part._replace(directory=thinned(*part.directory, every)) for part in parts]
-        part = Part(
+        part = KeptSegment(
             segment.config,
             segment.id,
             apart(seal_rows(segment.rows)),

@@ -24,6 +24,7 @@ from pgblend.plpy.base.unchanged import is_unchanged, run_unchanged
 from pgblend.plpy.lexical.conditions import CandidateFilter, Ids, candidate_filter
 from pgblend.plpy.lexical.documents import (
     DocumentRows,
+    TermWeights,
     chunks_of_documents,
     count_documents,
     joined_rows,
@@ -225,13 +226,13 @@ def best_documents(
 ) -> list[Hit]:
     """Return the best documents with every chunk that has a term, or with the best one alone."""
     formula = request.formula
-    weights, k1 = formula.field_weights, formula.k1
+    weights = TermWeights(formula.field_weights, part.weights, formula.k1)
     own_lengths = found.rows.own_lengths * found.alive
     lengths = np.bincount(found.documents, own_lengths, len(found.ids))
     norms = exact_norms(lengths, formula)
-    places, scores = score_documents(found, weights, part.weights, k1, norms, depth, check)
+    places, scores = score_documents(found, weights, norms, depth, check)
     best = np.lexsort((found.ids[places], -scores))[:depth]
-    chunks, order = chunks_of_documents(found, weights, part.weights, k1, places[best])
+    chunks, order = chunks_of_documents(found, weights, places[best])
     if not every_chunk:
         firsts = np.unique(order, return_index=True)[1]
         chunks, order = chunks[firsts], order[firsts]

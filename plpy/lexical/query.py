@@ -187,7 +187,7 @@ class Parsed(NamedTuple):
         return [[operand[place] for operand in self.operands] for place in range(3)]
 
 
-class Asked(NamedTuple):
+class AskedWords(NamedTuple):
     """A query, the words of it that rank, and its alternatives (query_groups).
 
     `text` has the words without the ends of I'm and don't.
@@ -200,13 +200,13 @@ class Asked(NamedTuple):
 
 
 @lru_cache(maxsize=10)  # a search asks it several times
-def asked_of(query: str) -> Asked:
+def asked_of(query: str) -> AskedWords:
     """Return what a query asks for, before any language is known."""
     words, groups = query, []
     if has_operators(query):
         parts = query_groups(query)
         words, groups = parts["words"], parts["groups"]
-    return Asked(query, words, re.sub(_ENDS, r"\1", words), groups)
+    return AskedWords(query, words, re.sub(_ENDS, r"\1", words), groups)
 
 
 def parse_query(db: Database, query: str, config: str, stop_words: Sequence[str]) -> Parsed:
@@ -222,7 +222,7 @@ def _words(db: Database, text: str, config: str, stop_words: Sequence[str]) -> R
     return words
 
 
-def parsed(db: Database, asked: Asked, words: Row) -> Parsed:
+def parsed(db: Database, asked: AskedWords, words: Row) -> Parsed:
     """Return what a query means by its words in a configuration, a row of _query_lexemes.
 
     A word weighs tf · 11 / (tf + 10), as in Okapi. Where identifiers make at least half of the
@@ -244,7 +244,7 @@ def parsed(db: Database, asked: Asked, words: Row) -> Parsed:
     return Parsed(ranked, [boosts[lexeme] for lexeme in ranked], operands)
 
 
-def _names(db: Database, asked: Asked, words: Row) -> dict[str, float]:
+def _names(db: Database, asked: AskedWords, words: Row) -> dict[str, float]:
     """Return identifiers and names as lexemes, and how many times its idf each weighs."""
     codes = [name for name in identifiers(asked.words, False) if is_code(name)]
     if not codes and not re.fullmatch(_ONE_WORD_WITH_SIGNS, asked.query):

@@ -10,7 +10,7 @@ from pgblend.plpy.base.ports import Counts, LexicalPort, Operand, Part
 from pgblend.plpy.base.session import Database, Row, Rows
 from pgblend.plpy.lexical.configuration import VERSION, Meaning
 from pgblend.plpy.lexical.forms import pictures
-from pgblend.plpy.lexical.query import Asked, asked_of, joined_condition, parsed
+from pgblend.plpy.lexical.query import AskedWords, asked_of, joined_condition, parsed
 from pgblend.plpy.lexical.words import indexable_text
 
 if TYPE_CHECKING:
@@ -219,7 +219,7 @@ def parsing(used: str) -> Statements:
 def parsed_words(
     db: Database,
     statements: Statements,
-    asked: Asked,
+    asked: AskedWords,
     searched: Searched,
     language: str | None,
 ) -> Rows:
@@ -295,7 +295,7 @@ def with_stand_ins(
     return weighed
 
 
-def query_part(db: Database, asked: Asked, words: Row) -> Part:
+def query_part(db: Database, asked: AskedWords, words: Row) -> Part:
     """Return what is looked for in one configuration, whose words are a row of _query_lexemes."""
     lexemes, boosts, operands = parsed(db, asked, words)
     condition = None

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Sequence
 from time import monotonic
+from typing import NamedTuple
 
 from pgblend.plpy.base.catalog import SearchSettings
 from pgblend.plpy.base.ports import CandidateList, Sample, Space, VectorRequest
@@ -15,7 +16,7 @@ from pgblend.plpy.base.session import (
 )
 from pgblend.plpy.models.outcome import Outcome
 from pgblend.plpy.search.candidates import ArmList
-from pgblend.plpy.search.lexical import WordLists
+from pgblend.plpy.search.lexical import WordLists, WordScope
 from pgblend.plpy.search.lists import ListSearch, corrected_notes, gathered_lists
 from pgblend.plpy.search.log import Log
 from pgblend.plpy.search.passages import StoredPassages
@@ -26,20 +27,22 @@ from pgblend.plpy.search.store import StorePort
 LIKE_A_NAME = re.compile(r"\w[^\w\s]\w|_")
 
 
+class VectorScope(NamedTuple):
+    """Where vectors are looked for: what VectorRequest has of it."""
+
+    space: Space
+    collection_ids: Sequence[int]
+    is_everywhere: bool
+    binding: str | None
+    filter: str | None
+
+
 def vector_request(
-    vector: str | None,
-    space: Space,
-    collection_ids: Sequence[int],
-    is_everywhere: bool,
-    binding: str | None,
-    filter_: str | None,
-    settings: SearchSettings,
-    depth: int,
+    vector: str | None, scope: VectorScope, settings: SearchSettings, depth: int
 ) -> VectorRequest:
     """Return what the vector arm is asked for, by the settings in force."""
     scan = settings.vector_scan, settings.ef_search, settings.rescore_factor
-    where = space, collection_ids, is_everywhere
-    return VectorRequest(vector, *where, binding, filter_, settings.language, *scan, depth)
+    return VectorRequest(vector, *scope, settings.language, *scan, depth)
 
 
 def gather(query: Query, pool: Pool, store: StorePort, log: Log) -> Pool:
@@ -81,13 +84,15 @@ class Arms:
         return WordLists(
             self.db,
             self.store,
-            query.collection_ids,
-            query.filter,
+            WordScope(
+                query.collection_ids,
+                query.filter,
+                query.deadline,
+                query.plan.cache_bytes,
+                fuses=query.plan.only_arm is None,
+            ),
             query.settings,
-            query.deadline,
             self.log.index,
-            query.plan.cache_bytes,
-            fuses=query.plan.only_arm is None,
         )
 
     def find(
@@ -194,16 +199,9 @@ class Arms:
         if query.space is None:
             return None
         binding = query.request.query if query.settings.weights["lexical"] > 0 else None
-        return vector_request(
-            vector,
-            query.space,
-            query.collection_ids,
-            query.state.is_everywhere,
-            binding,
-            query.filter,
-            query.settings,
-            query.depth(is_variant),
-        )
+        is_everywhere = query.state.is_everywhere
+        scope = VectorScope(query.space, query.collection_ids, is_everywhere, binding, query.filter)
+        return vector_request(vector, scope, query.settings, query.depth(is_variant))
 
     def _tell_warm_up(self, kind: str, called_at: float) -> None:
         """Tell what a session does once apart: it reads what is new of the index."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import repeat
 from math import fsum, inf, sqrt
 from operator import mul
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from pgblend.plpy.base.catalog import Mmr, SearchSettings
 from pgblend.plpy.base.ports import Passage
@@ -165,11 +165,20 @@ def _shingles(text: str) -> set[tuple[str, ...]]:
 Repeated = tuple[int, str, float | None]  # index of the kept one, reason, similarity or share
 
 
+class Repeatable(NamedTuple):
+    """What items have in which they may repeat each other; spans are those in their documents.
+
+    None for a list, or for an item in it, leaves the check out.
+    """
+
+    hashes: Sequence[str | None] | None = None
+    document_ids: Sequence[int | None] | None = None
+    starts: Sequence[int | None] | None = None
+    ends: Sequence[int | None] | None = None
+
+
 def drop_duplicates(
-    hashes: Sequence[str | None] | None,
-    document_ids: Sequence[int | None] | None,
-    starts: Sequence[int | None] | None,
-    ends: Sequence[int | None] | None,
+    items: Repeatable,
     near: tuple[Callable[[int], tuple[int, float] | None], Callable[[int], None]] | None,
     overlap: float,
     per_document: int | None,
@@ -183,8 +192,9 @@ def drop_duplicates(
       `overlap` of the shorter one.
     - similar: `near`, as near_duplicates returns it.
     - per_document: the document has that many kept items (its first one is named).
-    None for an array, or for an item in it, leaves the check out.
+    A check without its list, or without an item's part of it, is left out.
     """
+    hashes, document_ids, starts, ends = items
     by_hash: dict[str, int] = {}
     of_document: dict[int, list[int]] = defaultdict(list)
     result: list[Repeated | None] = []
@@ -256,10 +266,12 @@ def distinct_items(
     if not spans and most is None and len(set(contents)) == len(contents):
         return list(items), {}
     repeats = drop_duplicates(
-        [text if text and text.strip() else None for text in contents],
-        [pool.document_ids[item] for item in items],
-        [passage.start_offset if passage else None for passage in passages] if spans else None,
-        [passage.end_offset if passage else None for passage in passages] if spans else None,
+        Repeatable(
+            [text if text and text.strip() else None for text in contents],
+            [pool.document_ids[item] for item in items],
+            [passage.start_offset if passage else None for passage in passages] if spans else None,
+            [passage.end_offset if passage else None for passage in passages] if spans else None,
+        ),
         near_duplicates(contents, settings.dedup_similarity) if kind == "near" else None,
         settings.dedup_overlap,
         most,

@@ -11,8 +11,8 @@ from pgblend.plpy.base.ports import CandidateList
 from pgblend.plpy.base.session import Database, Json, error_state
 from pgblend.plpy.base.settings import write_json
 from pgblend.plpy.lexical.query import asked_of, query_groups
-from pgblend.plpy.search.arms import vector_request
-from pgblend.plpy.search.lexical import IndexState, WordLists
+from pgblend.plpy.search.arms import VectorScope, vector_request
+from pgblend.plpy.search.lexical import IndexState, WordLists, WordScope
 from pgblend.plpy.search.plan import read_state
 from pgblend.plpy.search.rules import for_query, without_hidden
 from pgblend.plpy.search.store import StorePort
@@ -70,11 +70,11 @@ def whole_list(
         store.note_spaces(stated.spaces)
         binding = asked.query if settings.weights["lexical"] > 0 else None
         exact = replace(settings, vector_scan="exact")
-        where = asked.query_embedding, space, ids, stated.is_everywhere
-        return store.nearest(vector_request(*where, binding, asked.filter, exact, depth))
+        scope = VectorScope(space, ids, stated.is_everywhere, binding, asked.filter)
+        return store.nearest(vector_request(asked.query_embedding, scope, exact, depth))
     everything = replace(settings, timeouts_ms={**settings.timeouts_ms, "lexical": LONG_MS})
     state = IndexState("incomplete")
-    lists = WordLists(db, store, ids, asked.filter, everything, inf, state)
+    lists = WordLists(db, store, WordScope(ids, asked.filter, inf), everything, state)
     return lists.find(asked.arm, asked.query, depth).found
 
 

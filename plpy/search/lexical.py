@@ -33,36 +33,40 @@ class IndexState(NamedTuple):
     damaged: Sequence[str] = ()
 
 
-class WordLists:
-    """The lists by words of one search, under one snapshot.
+class WordScope(NamedTuple):
+    """What lists by words are made of, and until when.
 
     `deadline` is the search's own, on the monotonic clock; `cache_bytes` the session's for
     postings. `fuses`: other lists may be fused with one of these.
     """
 
+    collection_ids: Sequence[int]
+    filter: str | None
+    deadline: float
+    cache_bytes: int = LEXICAL_CACHE_BYTES
+    fuses: bool = True
+
+
+class WordLists:
+    """The lists by words of one search, under one snapshot."""
+
     def __init__(
         self,
         db: Database,
         store: StorePort,
-        collection_ids: Sequence[int],
-        filter_: str | None,
+        scope: WordScope,
         settings: SearchSettings,
-        deadline: float,
         state: IndexState,
-        cache_bytes: int = LEXICAL_CACHE_BYTES,
-        fuses: bool = True,
     ) -> None:
-        self.db, self.store, self.deadline = db, store, deadline
-        self.filter, self.settings = filter_, settings
-        self.all_ids, self.state, self.cache_bytes = collection_ids, state, cache_bytes
-        self.fuses = fuses
+        self.db, self.store, self.scope = db, store, scope
+        self.settings, self.state = settings, state
         self.arm: LexicalArm | None = None  # once it is asked
 
     def find(self, kind: str, text: str, depth: int) -> WordList:
         """Return a list of `kind` lexical or fuzzy."""
         settings = self.settings
         if kind == "lexical" and settings.lexical_method == "ts_rank_cd":
-            return WordList(self._literal(kind, self.all_ids, text, depth))
+            return WordList(self._literal(kind, self.scope.collection_ids, text, depth))
         if kind == "fuzzy" and settings.fuzzy_method == "word_similarity":
             found = self._literal(kind, self._sound_ids(), text, depth)
             return WordList(found, corrections=[None] * len(found.chunk_ids))
@@ -84,14 +88,14 @@ class WordLists:
 
     def _literal(self, kind: str, ids: Sequence[int], text: str, depth: int) -> CandidateList:
         words = query_groups(text)["words"]
-        of_search = self.filter, self.settings.language, depth
+        of_search = self.scope.filter, self.settings.language, depth
         return self.store.literal(LiteralRequest(kind, text, words, ids, *of_search))
 
     def _sound_ids(self) -> Sequence[int]:
         """Return the collections without those whose lexical index is known as damaged."""
         if not self.state.damaged:
-            return self.all_ids
-        values = self.all_ids, self.state.damaged
+            return self.scope.collection_ids
+        values = self.scope.collection_ids, self.state.damaged
         ids: list[int] = self.db.run(_SOUND, ["bigint[]", "text[]"], *values)[0]["ids"]
         return ids
 
@@ -110,18 +114,18 @@ class WordLists:
         settings = self.settings
         scope = ListScope(
             collection_ids=self._sound_ids(),
-            filter=self.filter,
+            filter=self.scope.filter,
             language=settings.language,
             by_document=settings.level == "document",
             k1=settings.k1,
             b=settings.b,
             field_weights=(settings.title_weight, settings.heading_weight, 1.0),
             timeout_ms=settings.timeouts_ms["lexical"],
-            deadline=self.deadline,
+            deadline=self.scope.deadline,
             checks_index=self.state.reach is None,
             strict=settings.strict,
             corrects_all=settings.fuzzy == "on",
             synonyms=settings.synonyms,
-            fuses=self.fuses,
+            fuses=self.scope.fuses,
         )
-        return self.store.arm(scope, self.cache_bytes)
+        return self.store.arm(scope, self.scope.cache_bytes)

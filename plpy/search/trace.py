@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from math import fsum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pgblend.plpy.base.session import Json
 from pgblend.plpy.search.candidates import ArmList, Fused
@@ -62,28 +62,36 @@ def score_parts(of_sum: Mapping[str, float], shares: Mapping[str, float]) -> dic
     return {name: part for name, part in parts.items() if part}
 
 
+class ScoreHistory(NamedTuple):
+    """How the scores of a pool came about.
+
+    `parts` are those of the fused sum by item (fused_parts), `addends` those of what was reranked
+    (blend_addends). `fused` and `final` are the scores after fusion and at the end. `places` has
+    the items of each stage in their order; one that a stage left out has no place there.
+    """
+
+    parts: Mapping[str, Sequence[float]]
+    addends: Mapping[int, Mapping[str, float]]
+    fused: Sequence[float]
+    final: Sequence[float]
+    places: Mapping[str, Sequence[int]]
+
+
 def trace_candidates(
     items: Sequence[int],
     arms: Sequence[Mapping[str, dict[str, Json]]],
     weights: Mapping[str, float],
-    parts: Mapping[str, Sequence[float]],
-    points: tuple[Sequence[float], Sequence[float]],
-    addends: Mapping[int, Mapping[str, float]],
-    places: Mapping[str, Sequence[int]],
+    history: ScoreHistory,
 ) -> list[dict[str, Json]]:
-    """Return {arms, parts, scores, places} of each item.
+    """Return {arms, parts, scores, places} of each item; the parts add up to its score.
 
     `arms` are those of the items (candidate_arms), to which their lists' `weights` are added.
-    `parts` of the score come from those of the fused sum by item (fused_parts), or what was
-    reranked from its `addends` (blend_addends); they add up to it. `points` are the scores after
-    fusion and at the end, of which `scores` are told. `places` has the items of each stage in their
-    order; one that a stage left out has no place there.
     """
+    parts, addends, fused, final, places = history
     place_of = {
         stage: {item: place for place, item in enumerate(order, 1)}
         for stage, order in places.items()
     }
-    fused, final = points
     is_blended = any("rerank" in of_item for of_item in addends.values())
     return [
         {
@@ -107,11 +115,12 @@ def search_trace(query: "Query", pool: "Pool") -> dict[str, list[dict[str, Json]
     fused, ranking, lists = pool.fused, pool.ranking, pool.lists
     parts = fused_parts(lists, fused, query.settings.rrf_k)
     weights = {one.arm: weight for one, weight in zip(lists, fused.weights, strict=True)}
-    addends, points = ranking.addends_of(pool), (fused.points, ranking.points)
+    points = fused.points, ranking.points
+    history = ScoreHistory(parts, ranking.addends_of(pool), *points, ranking.places)
 
     def told(items: Sequence[int]) -> list[dict[str, Json]]:
         arms = ranking.arms_of(items, pool, query.settings.fused_scale)
-        return trace_candidates(items, arms, weights, parts, points, addends, ranking.places)
+        return trace_candidates(items, arms, weights, history)
 
     trace = {"rows": told(pool.page.items)}
     if query.request.traced in ("pool", "facets"):

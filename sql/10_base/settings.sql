@@ -249,7 +249,7 @@ $python$;
 
 -- _nearest_names: which two of the known names are the nearest to one that there is not, as a hint.
 -- As plpy/base/setting_rules.py says it, which a parallel worker cannot load. Of the known names
--- 300 are looked at, and 100 characters of each: readers may call it, and nothing ends it meanwhile.
+-- 300 are looked at, and 100 characters of each: readers may call it, and nothing ends it.
 CREATE OR REPLACE FUNCTION pgblend._nearest_names(given text, known text[])
 RETURNS text
 LANGUAGE plpython3u

@@ -187,14 +187,14 @@ LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 ROWS 100
 AS $python$
-from pgblend.plpy.search.choose import drop_duplicates, near_duplicates
+from pgblend.plpy.search.choose import Repeatable, drop_duplicates, near_duplicates
 
 longest = max(n, *(len(one or ()) for one in (content_hashes, document_ids, contents)))
 db.run("SELECT pgblend._check_size('the longest array', $1, 'items', 'array_items')",
     ["bigint"], longest)
 near = None if contents is None else near_duplicates(contents, similarity)
-dropped = drop_duplicates(
-    content_hashes, document_ids, start_offsets, end_offsets, near, overlap, per_document, n)
+items = Repeatable(content_hashes, document_ids, start_offsets, end_offsets)
+dropped = drop_duplicates(items, near, overlap, per_document, n)
 return [
     (place, None, None, None) if row is None else (place, row[0] + 1, row[1], row[2])
     for place, row in enumerate(dropped, 1)

@@ -18,7 +18,7 @@ import figures
 from timing import backend_ms
 
 from pgblend.cli.base.database import Connection, connect
-from pgblend.cli.documents.batch import Batch, document_payload
+from pgblend.cli.documents.batch import Batch, Incoming, document_payload
 from pgblend.cli.documents.chunking import split_document
 from pgblend.cli.documents.discovery import discover
 from pgblend.cli.documents.document import ParseError
@@ -75,7 +75,8 @@ def payloads_of(
         chunks = timed("split", partial(split_document, document, ChunkSettings()))
         language = timed("language", partial(language_of, document.text))
         place = len(payloads) % BATCH
-        write = partial(document_payload, candidate, document, language, chunks, place)
+        incoming = Incoming(place, 0, candidate, None, language=language)
+        write = partial(document_payload, incoming, document, chunks)
         payloads.append(timed("write out", write))
         chunk_count += len(chunks)
     return payloads, chunk_count, seconds

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from pgblend.plpy.search.candidates import Fused
 from pgblend.plpy.search.choose import (
+    Repeatable,
     distinct_items,
     diverse_items,
     drop_duplicates,
@@ -53,7 +54,7 @@ def test_what_repeats_a_better_one(
     names = ("content_hashes", "document_ids", "start_offsets", "end_offsets")
     given = [arrays.get(name) for name in names]
     near = near_duplicates(arrays["contents"], 0.8) if "contents" in arrays else None
-    assert drop_duplicates(*given, near, 0.5, per_document, len(dropped)) == dropped
+    assert drop_duplicates(Repeatable(*given), near, 0.5, per_document, len(dropped)) == dropped
     query = "SELECT * FROM drop_duplicates(%s, %s, %s, %s, %s, per_document => %s)"
     rows = db.rows(query, *given, arrays.get("contents"), per_document)
     assert rows == [
@@ -78,7 +79,8 @@ ITEMS = st.lists(
 def test_what_is_kept_repeats_nothing_kept(items: Any, most: int | None, overlap: float) -> None:
     hashes, documents, starts, sizes = ([item[column] for item in items] for column in range(4))
     ends = [None if s is None else s + size for s, size in zip(starts, sizes, strict=True)]
-    found = drop_duplicates(hashes, documents, starts, ends, None, overlap, most, len(items))
+    repeatable = Repeatable(hashes, documents, starts, ends)
+    found = drop_duplicates(repeatable, None, overlap, most, len(items))
     kept = [index for index, row in enumerate(found) if row is None]
     assert all(row is None or row[0] in kept for row in found)
     assert all(row is None or row[0] < index for index, row in enumerate(found))
@@ -86,7 +88,7 @@ def test_what_is_kept_repeats_nothing_kept(items: Any, most: int | None, overlap
     assert len(set(texts)) == len(texts)
     of_documents = [documents[index] for index in kept if documents[index] is not None]
     assert most is None or all(of_documents.count(one) <= most for one in of_documents)
-    cut = drop_duplicates(hashes, documents, starts, ends, None, overlap, most, len(items) // 2)
+    cut = drop_duplicates(repeatable, None, overlap, most, len(items) // 2)
     assert cut == found[: len(items) // 2]  # what comes later changes nothing
 
 

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from psycopg.types.json import Jsonb
 
-from pgblend.plpy.search.arms import vector_request
+from pgblend.plpy.search.arms import VectorScope, vector_request
 from pgblend.plpy.search.candidates import ArmList
 from pgblend.plpy.search.fusion import fuse_lists
 from pgblend.plpy.search.graph import search_graph
-from pgblend.plpy.search.lexical import IndexState, WordLists
+from pgblend.plpy.search.lexical import IndexState, WordLists, WordScope
 from pgblend.plpy.search.lists import corrected_notes
 from pgblend.plpy.search.node import StoreNode
 from pgblend.plpy.search.passages import StoredPassages
@@ -65,13 +65,12 @@ def searched(db: Database, kind: str, query: str) -> ArmList:
     ids, server = collections(db), ServedDatabase(db.connection)
     if kind == "vector":
         state, read = read_state(server, None, None, ids), settings_of(json.loads(settings))
-        where = QUERY, state.space("s"), ids, state.is_everywhere
-        found = StoreNode(server).nearest(vector_request(*where, query, None, read, 2))
+        scope = VectorScope(state.space("s"), ids, state.is_everywhere, query, None)
+        found = StoreNode(server).nearest(vector_request(QUERY, scope, read, 2))
         return ArmList(kind, kind, 3, found)
     read = settings_of(json.loads(settings))
-    words = WordLists(server, StoreNode(server), ids, None, read, inf, IndexState()).find(
-        kind, query, 2
-    )
+    lists = WordLists(server, StoreNode(server), WordScope(ids, None, inf), read, IndexState())
+    words = lists.find(kind, query, 2)
     notes = corrected_notes(words.corrections, "vocabulary")
     return ArmList(kind, kind, 3, words.found, notes, words.every_word)
 

@@ -10,7 +10,7 @@ import httpx
 import pytest
 from click.testing import CliRunner
 
-from pgblend.cli.doors.tokens import make_link, make_token
+from pgblend.cli.doors.tokens import Grant, make_link, make_token
 from pgblend.cli.main import cli
 from support.agent import over_http
 from support.database import embed_waiting, vector_of
@@ -57,8 +57,8 @@ def test_a_token_holds_its_groups(door: Any) -> None:
     )
     admin.rows("SELECT ingest_document('open', 'lost.md', 'Zirconium is lost.', readers => '{}')")
     connection = admin.connection
-    token = make_token(connection, "personnel", role, ["search"], 1, groups=["sales", "hr"])[1]
-    sales = make_token(connection, "sales", role, ["search"], 1, groups=["sales"])[1]
+    token = make_token(connection, Grant("personnel", role, ["search"], 1, ["sales", "hr"]))[1]
+    sales = make_token(connection, Grant("sales", role, ["search"], 1, ["sales"]))[1]
     for shown, found in ((token, ["salary.md"]), (sales, []), (door.tokens["open"], [])) * 2:
         with door.process.client(shown) as client:
             answers = {
@@ -112,7 +112,7 @@ def answers(door: Any, groups: list[str], hidden: tuple[int, int]) -> dict[str, 
             said[path] = f"{answer.status_code} {answer.text}"
         said["document"] = client.get(f"/v1/documents/{hidden[0]}").text
     admin = door.admin.connection
-    token = make_token(admin, "agent", door.roles["open"], ["search"], 1, groups=groups)[1]
+    token = make_token(admin, Grant("agent", door.roles["open"], ["search"], 1, groups))[1]
     with over_http(door.process.url, token) as agent:
         for tool, given in CALLED.items():
             said[tool] = str(agent.call(tool, **asked(given)).content[0].text)

@@ -8,7 +8,7 @@ import httpx
 import psycopg
 from psycopg import sql
 
-from pgblend.cli.doors.tokens import SCOPES, make_token
+from pgblend.cli.doors.tokens import SCOPES, Grant, make_token
 from support.gateway_process import GatewayProcess
 
 DOOR_PASSWORD = "secret"
@@ -62,7 +62,7 @@ def door_role(admin: psycopg.Connection, name: str, *tenants: str) -> Iterator[s
 
 def token_of(admin: psycopg.Connection, role: str, *scopes: str, days: int = 1) -> str:
     """Return a new token of a role, for all scopes where none is named."""
-    return make_token(admin, f"test of {role}", role, list(scopes or SCOPES), days)[1]
+    return make_token(admin, Grant(f"test of {role}", role, scopes or SCOPES, days))[1]
 
 
 def told(client: httpx.Client, path: str, body: dict[str, Any]) -> Any:

@@ -12,7 +12,7 @@ CREATE OR REPLACE FUNCTION public.word_list(
 ) LANGUAGE plpython3u STABLE AS $python$
 import json
 from math import inf
-from pgblend.plpy.search.lexical import IndexState, WordLists
+from pgblend.plpy.search.lexical import IndexState, WordLists, WordScope
 from pgblend.plpy.search.node import StoreNode
 from pgblend.plpy.base.session import Backend
 from pgblend.plpy.base.catalog import SearchSettings, defaults
@@ -22,7 +22,7 @@ given = {name: read[name] for name in defaults("search") if name in read}
 asked = SearchSettings(**defaults("search") | given)
 state = IndexState(read.get("lexical_index"), read.get("damaged") or ())
 db = Backend(plpy, GD)
-lists = WordLists(db, StoreNode(db), collection_ids, filter, asked, inf, state)
+lists = WordLists(db, StoreNode(db), WordScope(collection_ids, filter, inf), asked, state)
 return lists.find(kind, query, asked.candidate_depth).found._asdict()
 $python$;
 CREATE OR REPLACE FUNCTION public.vector_list(
@@ -39,7 +39,7 @@ SET jit = off
 SET plan_cache_mode = force_generic_plan
 AS $python$
 import json
-from pgblend.plpy.search.arms import vector_request
+from pgblend.plpy.search.arms import VectorScope, vector_request
 from pgblend.plpy.search.node import StoreNode
 from pgblend.plpy.search.plan import read_state
 from pgblend.plpy.base.session import Backend
@@ -49,8 +49,8 @@ db, read = Backend(plpy, GD), json.loads(settings)
 given = {name: read[name] for name in defaults("search") if name in read}
 asked = SearchSettings(**defaults("search") | given)
 state = read_state(db, None, None, collection_ids)
-where = vector, state.space(space), collection_ids, state.is_everywhere
-asked_for = vector_request(*where, binding, filter, asked, asked.candidate_depth)
+scope = VectorScope(state.space(space), collection_ids, state.is_everywhere, binding, filter)
+asked_for = vector_request(vector, scope, asked, asked.candidate_depth)
 return StoreNode(db).nearest(asked_for)._asdict()
 $python$;
 CREATE OR REPLACE FUNCTION public.lexical_counts(

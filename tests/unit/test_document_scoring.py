@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from pgblend.plpy.lexical.chunk_rows import ChunkRows
 from pgblend.plpy.lexical.documents import (
     DocumentRows,
+    TermWeights,
     chunks_of_documents,
     count_documents,
     document_places,
@@ -92,13 +93,13 @@ def test_the_best_documents_are_those_of_bm25_by_hand(chunks, terms, idf, depth)
     average = max(1, lengths.sum()) / max(1, len({c["document"] for c in rows.chunks}))
     idf = idf[: len(terms)]
     norms = K1 * (1 - B + B * lengths / average)
-    places, scores = score_documents(found, WEIGHTS, idf, K1, norms, depth)
+    places, scores = score_documents(found, TermWeights(WEIGHTS, idf, K1), norms, depth)
     expected, parts = by_hand(rows.chunks, terms, idf, average)
     best = sorted(zip((-scores).tolist(), found.ids[places].tolist(), strict=True))[:depth]
     assert best == sorted((-score, key) for key, score in expected.items())[:depth]
     wanted = [found.ids.tolist().index(key) for _, key in best]
     places = np.array(wanted, np.intp)
-    chosen, order = chunks_of_documents(found, WEIGHTS, idf, K1, places)
+    chosen, order = chunks_of_documents(found, TermWeights(WEIGHTS, idf, K1), places)
     assert order.tolist() == sorted(order.tolist())
     for place, (_, key) in enumerate(best):
         of_document = [rows.keys[row] for row in chosen[order == place]]
@@ -141,4 +142,4 @@ def test_the_check_is_called_for_each_term():
     rows, one = np.arange(3), np.ones((1, 6), int)
     found = DocumentRows(documents_alone(1, 2, 3), rows, rows, rows >= 0, [(rows, rows * 0)], one)
     with pytest.raises(TimeoutError):
-        score_documents(found, WEIGHTS, [1], K1, np.ones(3), 1, stop)
+        score_documents(found, TermWeights(WEIGHTS, [1], K1), np.ones(3), 1, stop)

@@ -19,7 +19,7 @@ from xlsxwriter import Workbook
 from pgblend.cli.documents.chunking import split_document
 from pgblend.cli.documents.document import Document, Heading, ParseError, Picture, Place
 from pgblend.cli.documents.formats import parse_file
-from pgblend.cli.documents.html_pictures import add_pictures, digest_of_files
+from pgblend.cli.documents.html_pictures import PictureFiles, add_pictures, digest_of_files
 from pgblend.cli.documents.media_types import HTML
 from pgblend.cli.documents.parse_docx import parse_docx
 from pgblend.cli.documents.parse_epub import parse_epub
@@ -376,6 +376,6 @@ def test_a_picture_that_is_shown_often_is_read_once() -> None:
     builder = TextBuilder()
     page = parse_page("<img src='a.png?1'><img src='a.png?2'><img src='b.png'>")
     for folder in ("x", "x", "y"):
-        add_pictures(builder, page, read_file, folder=folder)
+        add_pictures(builder, page, PictureFiles(read_file, folder))
     assert read == ["a.png", "b.png", "a.png", "b.png"]
     assert len(builder.pictures) == 1

@@ -14,7 +14,7 @@ from pgblend.plpy.search.candidates import ArmList, Fused, candidate_arms
 from pgblend.plpy.search.fusion import merge_lists
 from pgblend.plpy.search.lists import is_strong_signal
 from pgblend.plpy.search.page import page_start
-from pgblend.plpy.search.trace import trace_candidates
+from pgblend.plpy.search.trace import ScoreHistory, trace_candidates
 from support.arm_lists import settings_of
 
 WORDS = CandidateList([30, 10], [1, 7], [2, 0], [9.5, 4.0])
@@ -189,10 +189,7 @@ def test_how_a_candidate_came_to_its_place() -> None:
         [1, 0],
         [ARMS[1], {**ARMS[0], "rerank": {"rank": 1, "score": 0.8}}],
         {"lexical": 2, "fuzzy": 1},
-        parts,
-        ([0.5, 0.1], [0.7, 0.07]),
-        addends,
-        {"fuse": [0, 1], "page": [0]},
+        ScoreHistory(parts, addends, [0.5, 0.1], [0.7, 0.07], {"fuse": [0, 1], "page": [0]}),
     )
     assert rows == [
         {

@@ -10,7 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pgblend.plpy.search.choose import drop_duplicates, mmr_select, near_duplicates
+from pgblend.plpy.search.choose import (
+    Repeatable,
+    drop_duplicates,
+    mmr_select,
+    near_duplicates,
+)
 
 EXAMPLES = settings(max_examples=100)
 TEXTS = st.lists(st.sampled_from("abcd"), max_size=9).map(" ".join)
@@ -28,7 +33,7 @@ def jaccard(one: str, two: str) -> float:
 
 def similar(contents: list[Any], similarity: float) -> list[Any]:
     near = near_duplicates(contents, similarity)
-    return drop_duplicates(None, None, None, None, near, 0.5, None, len(contents))
+    return drop_duplicates(Repeatable(), near, 0.5, None, len(contents))
 
 
 @given(contents=st.lists(TEXTS, max_size=12), similarity=st.sampled_from([0.2, 0.5, 0.75, 0.8, 1]))
