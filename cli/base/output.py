@@ -1,6 +1,6 @@
 """Rows on standard output: a table for people, JSON, CSV, Markdown or bare file names.
 
-When standard output is not a terminal there are no colours, and nothing is cut or wrapped unless
+When standard output is not a terminal there are no colours. Nothing is cut or wrapped then, unless
 the environment variable COLUMNS says how wide a line may be.
 """
 

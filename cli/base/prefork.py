@@ -1,7 +1,7 @@
 """Hand a command to the process that `pgblend up` keeps ready, and that has a session.
 
 The process is cli/operate/prefork_server.py. It takes the caller's arguments, variables, folder and
-open files, and both sides are the same account: a command there may do what it may do here.
+open files. Both sides are the same account: a command there may do what it may do here.
 """
 
 import json

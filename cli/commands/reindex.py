@@ -105,7 +105,7 @@ def _index(connection: Connection, names: list[str], rebuild: bool) -> bool:
 def _rebuild(connection: Connection, name: str) -> Any:
     """Make a collection's words and index anew; return how many chunks it holds.
 
-    Each block of words is a transaction, the last one with the index: until then the newest
+    Each block of words is a transaction, the last one with the index. Until then the newest
     passages have the words from before, by which doctor tells that it was not finished.
     """
     for block in count():

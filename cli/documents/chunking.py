@@ -185,8 +185,8 @@ def _labels(rows: Sequence[TableRow]) -> Iterator[str]:
 # Passages of source code: cut at functions and classes, with what is around them as context.
 
 _LONGEST_SIGNATURE = 160
-# Definitions are put together up to this share of a passage: one that is longer stands alone, for
-# a vector of many is near to none of them (docs/decisions/documents.md).
+# Definitions are put together up to this share of a passage. One that is longer stands alone: a
+# vector of many is near to none of them (docs/decisions/documents.md).
 _TOGETHER = 4
 
 

@@ -77,8 +77,9 @@ def _roles(prose: str, start: int) -> Iterator[Link]:
 def _prose(text: str) -> Iterator[tuple[int, str]]:
     """Yield the text with fenced code and comments blanked out, and where it begins.
 
-    A large text comes in parts, each up to an empty line that is in no fence or comment, so that it
-    is not in memory several times. Tildes below a line of text are a heading in reStructuredText.
+    A large text comes in parts, so that it is not in memory several times. Each part ends at an
+    empty line that is in no fence or comment. Tildes below a line of text are a heading in
+    reStructuredText.
     """
     lines: list[str] = []
     start = size = 0

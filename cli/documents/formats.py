@@ -48,7 +48,7 @@ from pgblend.cli.documents.media_types import (
 from pgblend.cli.documents.parse_html import parse_page
 from pgblend.cli.documents.text_builder import TextBuilder
 
-# A format whose parser gives other text or context for the same bytes gets the next version: its
+# A format whose parser gives other text or context for the same bytes gets the next version. Its
 # files are then read once more, and the report says so.
 FIRST_VERSION = 6
 

@@ -34,7 +34,7 @@ def split_front_matter(
     """Return metadata, the text with blank lines in their place, and what cannot be read of them.
 
     What only looks like front matter stays text. In plain text it is so between fences alone, and
-    with a field that says what the text is: people put lines around what is urgent, too.
+    with a field that says what the text is. People put lines around what is urgent, too.
     """
     for pattern, read in ((_YAML, _yaml), (_TOML, _toml), (_JSON_FENCED, _json)):
         if match := pattern.match(source):

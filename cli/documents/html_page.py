@@ -1,7 +1,7 @@
 """What of a page of the web is not its subject: navigation, menus, banners about cookies.
 
-Elements and roles say so, else the names that programs which make sites give to classes; what
-such a name is given to must also consist of links, since a restaurant has a menu too.
+Elements and roles say so, else the names that programs which make sites give to classes. What such
+a name is given to must also consist of links, since a restaurant has a menu too.
 """
 
 import json
@@ -33,8 +33,8 @@ _MOST_OBJECTS = 1000  # of linked data
 def page_dates(tree: LexborHTMLParser) -> dict[str, str]:
     """Return `published` and `modified`, each where the page tells a date that can be read.
 
-    Its <meta> comes first, then linked data (schema.org), then <time>: what is marked as the
-    page's, the first of its article, or the only one that there is.
+    Its <meta> comes first, then linked data (schema.org), then <time>. Of several that is what is
+    marked as the page's, the first of its article, or the only one.
     """
     stated: dict[str, str] = {}
     for node in tree.css("meta[content]"):

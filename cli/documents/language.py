@@ -62,9 +62,9 @@ WITH_DICTIONARY: Mapping[str, str] = {
     "sl": "slovene",
     "uk": "ukrainian",
 }
-# Whose script a text is in, where it is too short for the detector; and by which letters other
-# languages of the same script are known (Belarusian, Macedonian, Kazakh, Mongolian before
-# Ukrainian and Serbian; Persian, Urdu, Kurdish, Pashto).
+# Whose script a text is in, where it is too short for the detector. Letters tell other languages of
+# the same script (Belarusian, Macedonian, Kazakh, Mongolian before Ukrainian and Serbian; Persian,
+# Urdu, Kurdish, Pashto).
 _SCRIPTS = {
     "russian": "\u0400-\u04ff",
     "arabic": "\u0620-\u06ff",
@@ -116,9 +116,9 @@ def configuration_named(name: str) -> str:
 def detect_configuration(text: str, available: Collection[str]) -> str | None:
     """Return the configuration for a text's language, None where the text is too short to tell.
 
-    `available` are the server's configurations. A language whose script tells it has one of its
-    own (zh), and so has one of which a Hunspell dictionary was taken; what the server lacks is
-    indexed as it is written (simple).
+    `available` are the server's configurations. A language whose script tells it has one of its own
+    (zh), and so has one of which a Hunspell dictionary was taken. What the server lacks is indexed
+    as it is written (simple).
     """
     told_by_script = script_language(text)
     if told_by_script in available:

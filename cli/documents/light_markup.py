@@ -149,7 +149,7 @@ class _OrgReader:
         self._macros: dict[str, str] = {}
 
     def take(self, line: str) -> None:
-        """Take a line."""
+        """Add a line to the text, or follow what it says of the lines after it."""
         if match := _BLOCK.match(line):
             is_end = match[1].lower() == "end"
             self._block = "" if is_end else self._block or match[2].lower()

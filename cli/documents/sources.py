@@ -96,8 +96,8 @@ class Candidate:
 class _Whole:
     """Where a document comes from: a file, or what is so many files deep within it.
 
-    `about` are metadata of the mail or archive around it, `name` is its own there, `modified_at`
-    the time that an archive has of it or of what it is in.
+    `about` are metadata of the mail or archive around it, and `name` is its own there.
+    `modified_at` is the time that an archive has of it, or of what it is in.
     """
 
     file: SourceFile

@@ -15,7 +15,7 @@ from pgblend.plpy.lexical.split_text import text_pieces
 # between two words; without any in so many characters, a token may move by a few characters.
 _BLOCK_CHARACTERS = 100_000
 _BLOCK_END_CHARACTERS = 1_000
-# A single space between two words: cl100k's pattern always begins a new word there, so that tokens
+# A single space between two words. cl100k's pattern always begins a new word there. So tokens
 # before and after it do not depend on what else there is.
 WORD_CUT = re.compile(r"(?<=\S) (?=\S)")
 _CONTINUES = bytes(range(0x80, 0xC0))  # bytes of a character in UTF-8 but its first

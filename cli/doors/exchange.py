@@ -1,7 +1,7 @@
 """One message to PostgreSQL and all that its session answers.
 
-The event loop is told once what is waited for. psycopg's cursors tell it anew for each part of an
-answer, which costs more than to read it.
+The event loop is told once what is waited for. The cursors of psycopg tell it anew for each part of
+an answer, which costs more than to read it.
 """
 
 import asyncio

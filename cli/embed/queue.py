@@ -177,7 +177,7 @@ class EmbeddedTexts:
     def embed(self, client: GatewayClient, texts: Mapping[int, str]) -> None:
         """Embed texts by chunk id.
 
-        A refusal that may be a text's fault is looked into: where the model embeds another text,
+        A refusal that may be a text's fault is looked into. Where the model embeds another text,
         the batch is halved until the texts at fault are alone. GatewayUnavailableError where the
         model embeds nothing; what was embedded before stays in `vectors`.
         """

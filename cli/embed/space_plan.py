@@ -252,8 +252,8 @@ def _notes(plan: Row, chosen: Row) -> list[str]:
 
 # What a run will take: hours of the embedding model, and what its models cost.
 #
-# The embedding model is asked for vectors of a few texts, which are thrown away, so that a model
-# that runs here is measured as it is.
+# The embedding model is asked for vectors of a few texts, which are thrown away. So a model that
+# runs here is measured as it is.
 
 # Of a picture as vision models take it, and of what they write about one.
 _PICTURE_TOKENS, _PICTURE_ANSWER = 1700, 500

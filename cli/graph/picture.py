@@ -30,7 +30,7 @@ def radial_layout(nodes: Sequence[ShownNode], gap: float) -> tuple[dict[str, Spo
     """Return the spot of each node by name, and the radii of the rings from ring 0.
 
     The first node stands in the middle. The tree of shortest ways is laid out in wedges, each as
-    wide as the leaves below it ask for; rings are `gap` apart, and wide enough for their labels.
+    wide as the leaves below it ask for. Rings are `gap` apart, and wide enough for their labels.
     """
     children: dict[str, list[str]] = defaultdict(list)
     rings: dict[int, int] = defaultdict(int)

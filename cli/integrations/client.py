@@ -160,11 +160,11 @@ class Client:
     ) -> None:
         """Add texts or replace those with the same keys, in one transaction.
 
-        Their vectors go into the embedding space of that name, or the active one; where there is
+        Their vectors go into the embedding space of that name, or the active one. Where there is
         none an admin makes it, and only callers store vectors in it. One with a name does not
         become the active one. Texts without a vector wait for pgblend worker in the spaces that a
-        model fills. U+FFFD stands for characters that PostgreSQL cannot store,
-        as in what `pgblend ingest` reads.
+        model fills. U+FFFD stands for characters that PostgreSQL cannot store, as in what `pgblend
+        ingest` reads.
         """
         _check_keys(texts)
         with self.connection() as connection, connection.transaction():

@@ -204,7 +204,7 @@ class _SearchJoin:
 
 
 class _SearchColumn(Expression):  # type: ignore[misc]
-    """A column of the search."""
+    """A column of the joined search in expressions of the query set."""
 
     def __init__(self, alias: str, name: str, output_field: Any) -> None:
         super().__init__(output_field=output_field)

@@ -126,7 +126,7 @@ def _search(name: str, **arguments: Any) -> TableValuedAlias:
 
 
 def _named(name: str, value: Any) -> ColumnElement[Any]:
-    """Return `name => value`."""
+    """Return a named argument of a call; values are parameters."""
     if not isinstance(value, ClauseElement | SQLColumnExpression):
         value = storable_text(value) if isinstance(value, str) else value
         value = bindparam(name, value, type_=_ARGUMENTS[name], unique=True)

@@ -262,8 +262,8 @@ def read_qrels(
 def whole_grades(grades: Mapping[Key, Fraction]) -> tuple[dict[Key, int], float]:
     """Return grades as whole numbers of at most MAX_GRADE, and what they were multiplied by.
 
-    Whole ones stay (1). Others are multiplied by the least number that makes all whole; where that
-    is too large, so that the largest is MAX_GRADE, and rounded, of which none becomes 0. Metrics
+    Whole ones stay (1). Others are multiplied by the least number that makes all whole. Where that
+    is too large, the largest becomes MAX_GRADE and others are rounded, none of them to 0. Metrics
     take gains as they are, so a common factor changes no nDCG.
     """
     scale = Fraction(lcm(*(grade.denominator for grade in grades.values())))

@@ -109,8 +109,8 @@ def _looked_at(shown: Floats, clicked: Floats) -> Floats:
 def verdicts(rows: Sequence[Shown], looked: Sequence[Propensity]) -> list[Verdict]:
     """Return what is to be said of each document for each query.
 
-    Clicks over looks (inverse propensity by rank) is compared with that of all rows: a verdict
-    needs 10 looks, that the 95 % credible bound is beyond the average, and for a good one 3 clicks.
+    Clicks over looks (inverse propensity by rank) is compared with that of all rows. A verdict
+    needs 10 looks, and a 95 % credible bound beyond the average. A good one needs 3 clicks too.
     """
     of_pairs: dict[tuple[str, str], tuple[int, float]] = {}
     for row in rows:

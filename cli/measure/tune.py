@@ -135,7 +135,7 @@ def search_settings(
 def is_better(pools: list[JudgedPool], start: dict[str, Any], other: dict[str, Any]) -> bool:
     """Whether other settings beat those in force by more than chance, on the tuned part.
 
-    The best of many trials always looks better on the queries that it was chosen on; with few of
+    The best of many trials always looks better on the queries that it was chosen on. With few of
     them that is mostly luck, and what is in force was chosen on more.
     """
     paired = compare_paired(

@@ -21,10 +21,10 @@ _LOOKS = CallLimits(concurrency=1_000_000, rate=50, burst=200)
 class AccessMiddleware:
     """Refuses calls without the token; without one, calls that a web page may have sent.
 
-    A page in a browser on this machine can reach loopback: under a name of its own (DNS rebinding),
-    which the Host header shows, or with a form, whose content type is never JSON.
-    An address guesses tokens, and looks whether the gateway is there, at a rate. Who has the token
-    is not held up by other callers of its address.
+    A page in a browser on this machine can reach loopback. It may use a name of its own (DNS
+    rebinding), which the Host header shows. Or it may send a form, whose content type is never
+    JSON. An address guesses tokens, and looks whether the gateway is there, at a rate. Who has the
+    token is not held up by other callers of its address.
     """
 
     def __init__(self, app: ASGIApp, token: str | None, loopback: bool) -> None:

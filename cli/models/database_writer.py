@@ -1,7 +1,7 @@
 """The gateway's own connection: rows go to the database in batches, and answers are looked up.
 
-One thread does it all. Calls never wait for the database: rows queue up to a limit, a lookup has
-half a second (a model takes longer), and while the database cannot be reached nothing is tried but
+One thread does it all. Calls never wait for the database. Rows queue up to a limit, and a lookup
+has half a second (a model takes longer). While the database cannot be reached, it is tried only
 once in a while.
 """
 

@@ -246,8 +246,8 @@ def _cut(text: str, most: int = MAX_VARIANT_CHARACTERS) -> str:
 # What a model must answer to an expansion, and reading it.
 
 _FILE = files("pgblend.cli.schemas") / "expansion.schema.json"
-# What providers call strict: every field is required and no other allowed; limits on counts and
-# lengths are not taken by all of them, so the guardrails have them. Nor are "$schema" and "title".
+# What providers call strict: every field is required and no other allowed. Not all of them take
+# limits on counts and lengths, so the guardrails have them. Nor are "$schema" and "title".
 SCHEMA: dict[str, Any] = {
     name: value
     for name, value in json.loads(_FILE.read_text(encoding="utf-8")).items()

@@ -85,8 +85,8 @@ _log = logging.getLogger(__name__)
 class LocalWeights:
     """What local models have in common.
 
-    The gateway's object asks another like it, in a process of its own, which alone has the library:
-    there `_read` returns the library's object, and other methods use it. `arguments` makes it.
+    The gateway's object asks another like it, in a process of its own, which alone has the library.
+    There `_read` returns the library's object, and other methods use it. `arguments` makes it.
     """
 
     extra: ClassVar[str]  # what to install

@@ -30,7 +30,7 @@ from pgblend.plpy.models.outcome import is_numbered, mask_secrets, numbered_vect
 
 # What litellm raises, turned into errors that say what to do and give no secret away.
 #
-# litellm's types alone do not tell: an unreachable host, a missing key and an answer that is not
+# litellm's types alone do not tell. An unreachable host, a missing key and an answer that is not
 # JSON all arrive as InternalServerError. So the status, the answer's headers and the causes are
 # read too.
 
@@ -232,8 +232,8 @@ class Providers:
     async def load(self) -> Any:
         """Return litellm, importing it in a thread unless that is done already."""
         if self._loading is None:
-            # The OpenAI library takes this key for whatever host it calls, when there is no other:
-            # a provider whose own key is missing would be sent it. So it is only passed by hand.
+            # The OpenAI library takes this key for whatever host it calls, when there is no other.
+            # A provider whose own key is missing would be sent it. So it is only passed by hand.
             self._openai_key = os.environ.pop(_OPENAI_KEY, None)
             os.environ.pop("OPENAI_ADMIN_KEY", None)
             self._loading = asyncio.create_task(asyncio.to_thread(import_litellm))

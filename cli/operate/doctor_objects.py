@@ -319,7 +319,7 @@ def writable_schemas(connection: Connection) -> Iterator[Check]:
     """Check that others cannot make objects in our schemas and those that our routines look into.
 
     A search calls routines of that path by the rights of whoever searches, and triggers on attached
-    tables by their owner's: what fits better there than pg_catalog's own is called in its place.
+    tables by their owner's. What fits better there than pg_catalog's own is called in its place.
     """
     rows = fetch_rows(connection, _WRITABLE_SCHEMAS)
     if rows:

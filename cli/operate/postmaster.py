@@ -16,8 +16,8 @@ from pgblend.cli.base.errors import UserError
 
 # Locks of a data folder: one for who starts or stops the server, one for the server itself.
 #
-# Both are flocks: they hold between containers that share the folder, which see each other's
-# processes by no other means, and the system releases them when their last holder ends.
+# Both are flocks. They hold between containers that share the folder, which see each other's
+# processes by no other means. The system releases them when their last holder ends.
 
 SERVER_LOCK = "server.lock"
 # How long the last processes of a server that was killed may need to end.
@@ -107,7 +107,7 @@ class Postmaster:
 def find_postmaster(data: Path) -> Postmaster | None:
     """Return the server of this data folder; None when it does not run.
 
-    A pid file left by a crash may name a process that is now something else: only one that is
+    A pid file left by a crash may name a process that is now something else. Only one that is
     PostgreSQL and works in this very folder counts.
     """
     try:

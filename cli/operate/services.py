@@ -225,11 +225,10 @@ class GatewayProcess(ServiceProcess):
     ) -> RunningService:
         """Start a gateway that outlives this process, and wait until it can serve.
 
-        It listens on `port` where that is free: other databases have its address as well.
-        Without a log level it has that of the one that runs.
-        Its token is a new one, for it and the server's `account`: whoever took its port since the
-        last one ended may have been shown that one's. With a URL it keeps its logs in that
-        database; another one in the environment comes first.
+        It listens on `port` where that is free: other databases have its address as well. Without a
+        log level it has that of the one that runs. Its token is a new one, for it and the server's
+        `account`. Whoever took its port since the last one ended may have been shown the old one.
+        With a URL it keeps its logs in that database; another one in the environment comes first.
         """
         require("gateway")
         environment = {}

@@ -61,9 +61,9 @@ Span = tuple[float, float]
 class ShownStage:
     """One step of a search: its time in milliseconds, and how many rows it left.
 
-    `rows` is None for a step that only decides; `skipped` and `degraded` say why it did not run
-    and what it did without. `spans` are when it ran, as (start, end) in milliseconds from the
-    search's beginning, and `call` when a model was at work for it; empty where nobody noted that.
+    `rows` is None for a step that only decides; `skipped` and `degraded` say why it did not run and
+    what it did without. `spans` are when it ran, as (start, end) in milliseconds from the search's
+    beginning. `call` is when a model was at work for it, empty where nobody noted that.
     """
 
     name: str

@@ -1,7 +1,7 @@
 """Changes of attached tables that wait at a coordinator, brought to its shards.
 
 The outbox has keys; rows are read when they are brought, after the shard is locked for it. So a
-batch is right whenever it comes, a second time nothing changes, and whoever was killed between the
+batch is right whenever it comes, and a second time nothing changes. Whoever was killed between the
 shard and the outbox left no more than entries that are looked at once more.
 """
 

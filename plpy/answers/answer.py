@@ -215,9 +215,9 @@ def _evidence(
 ) -> list[dict[str, Any]]:
     """Return {question, citations, hasEvidence} of each sub-question.
 
-    Without an answer evidence are the passages that were found for it. With one they are those
-    that bear out what is said of it; which sentences that are their numbers say (#1:), or, of an
-    answer without numbers, the passages that they cite.
+    Without an answer evidence are the passages that were found for it. With one they are those that
+    bear out what is said of it. Their numbers (#1:) say which sentences that is. Of an answer
+    without numbers the passages that they cite say so.
     """
     found = [
         [part["citation"] for part in parts if text in part.get("answers", ())]

@@ -44,9 +44,10 @@ def find_quotation(quotation: str, text: str) -> tuple[int, int] | None:
     """Return the first and last line (from 0) of the text that have the quotation; None: nowhere.
 
     Both are compared as written_form writes them, in the same one of read_forms. The quotation must
-    be of whole words and figures. What is around an ellipsis must stand there in this order: at
-    least two words at the quotation's ends, one between two of them if at most 12 words are left
-    out. These neither begin nor end with a negation. Addresses in it must stand in the text whole.
+    be of whole words and figures. What is around an ellipsis must stand there in this order. It is
+    at least two words at the quotation's ends. Between two ellipses it may be one word, if at most
+    12 words are left out. These neither begin nor end with a negation. Addresses in it must stand
+    in the text whole.
     """
     if not has_addresses(quotation, [text]):
         return None
@@ -149,7 +150,7 @@ def best_quotation(query: str, text: str) -> tuple[str, int, int] | None:
 # The sentences of an answer, with what each cites and quotes.
 
 # [1], [1, 2], [1: "words"; 2: "other words"]. A quotation may have any marks, and brackets and
-# marks in it: it ends where a mark stands before the citation's end or before what follows in it.
+# marks in it. It ends where a mark stands before the citation's end, or before what follows in it.
 OPENS = "[\"“”„‟«»\u2039\u203a「『'\u2018\u201a`]"
 CLOSES = "[\"“”‟«»\u2039\u203a」』'\u2019\u2018`]"
 NUMBER = r"\d{1,4}"

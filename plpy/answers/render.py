@@ -43,7 +43,7 @@ def answer_rules(has_parts: bool = False) -> tuple[str, int]:
 
 
 def asked_parts(query: str, questions: Sequence[str]) -> str:
-    """Return a question, with the parts that it has."""
+    """Return what a model is asked: the question, and below it each part with its number."""
     return "\n".join([query, *(f"#{place}: {text}" for place, text in enumerate(questions, 1))])
 
 

@@ -159,8 +159,8 @@ class Backend:
     def run_within(self, ms: float, statement: str, types: list[str], *values: object) -> Rows:
         """Run a statement that waits for others; it ends with 55P03 once its time is over.
 
-        The server's own timer ends it, that of lock_timeout: a statement_timeout that is set inside
-        a function has no effect, and would have PL/Proxy wait for shards to be cancelled.
+        The server's own timer ends it, that of lock_timeout. A statement_timeout that is set inside
+        a function has no effect. It would also have PL/Proxy wait for shards to be cancelled.
         """
         timers, began = server_itself(), monotonic()
         timers.enable_timeout_after(LOCK_TIMEOUT, max(1, int(ms)))

@@ -1,8 +1,8 @@
 """What a session keeps of the database for as long as nobody writes to it.
 
 Who may read many compartments reads a row for each of them in several statements of a search. Their
-rows are kept with the proof of what may be read: that counts under its own snapshot alone, so while
-it counts, the same statements have the same rows (migrations/tables/90_row_security.sql).
+rows are kept with the proof of what may be read (migrations/tables/90_row_security.sql). The proof
+counts under its own snapshot alone. So while it counts, the same statements have the same rows.
 """
 
 from collections.abc import Hashable

@@ -141,8 +141,8 @@ class LexicalArm:
     def corrected(self, query: str, depth: int) -> WordList:
         """Return the candidates of a query whose misspelt and unfinished words are put right.
 
-        A lexeme that the searched collections' vocabulary lacks stands for up to three that it has;
-        each counts by how likely it is, known ones count as they are. None where no lexeme is
+        A lexeme that the searched collections' vocabulary lacks stands for up to three that it has.
+        Each counts by how likely it is. Known ones count as they are. None where no lexeme is
         unknown or none stands for another, unless the scope corrects all. Errors as of `words`.
         """
         self._check_index()

@@ -93,7 +93,7 @@ def chosen_guesses(
     """Return for each lexeme up to three guesses with their idf, the likeliest first.
 
     `frequencies` has (df, idf). A guess counts its likelihood over that of the likeliest at the
-    word in any language, times the idf of the most frequent one at most: a rare word is no better
+    word in any language. Its idf is that of the most frequent one at most: a rare word is no better
     guess.
     """
     likely: dict[Lexeme, list[tuple[float, str, float]]] = {}
@@ -204,8 +204,8 @@ ACCENTED = {
 def single_edits(word: str) -> set[str]:
     """Return the words from which one edit makes `word` (lower case).
 
-    Edits are letters inserted, deleted, replaced and two neighbours swapped; letters are those of
-    the alphabet that the word begins in and its own, and accents may be missing. Some 60 words a
+    Edits are letters inserted, deleted, replaced and two neighbours swapped. Letters are those of
+    the alphabet that the word begins in, and its own. Accents may be missing. Some 60 words a
     letter. None where the alphabet is not Latin, Greek or Cyrillic.
     """
     first = word[:1]
@@ -267,8 +267,8 @@ def edit_costs(source: str, targets: Sequence[str], lengths: Sequence[int]) -> F
 
     Rows are the beginnings of `source` of some lengths, columns are `targets`. Insertions,
     deletions, replacements and swaps of neighbours cost 1. What one of the two has beyond the end
-    of the other costs 0.5 and 0.25 a letter: an ending, or the rest of a word that was not typed
-    out. All targets are compared at once, letter by letter.
+    of the other costs 0.5 and 0.25 a letter. It is an ending, or the rest of a word that was not
+    typed out. All targets are compared at once, letter by letter.
     """
     letters = np.array(targets).view(np.uint32).reshape(len(targets), -1).T
     widths = np.array([*map(len, targets)])

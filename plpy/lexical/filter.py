@@ -50,7 +50,7 @@ class Compiler:
         return f"ARRAY[{bound}]::{type_}[]"
 
     def condition(self, node: tuple[Any, ...]) -> str:
-        """Return the condition of a node."""
+        """Return an SQL condition whose values are operands."""
         if node[0] in ("and", "or"):
             parts = map(self.condition, node[1])
             joined = f" {node[0].upper()} ".join(parts)

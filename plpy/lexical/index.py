@@ -370,7 +370,7 @@ def open_index(
 
 
 def read_segments(db: Database, ids: Sequence[int]) -> Iterator[Segment]:
-    """Read segments one by one."""
+    """Read segments one by one; PB002 for a damaged one."""
     for segment_id in ids:
         for row in db.run(_SEGMENT, ["bigint"], segment_id):
             try:

@@ -231,7 +231,7 @@ def parsed(db: Database, asked: AskedWords, words: Row) -> Parsed:
     often they are repeated. Names of documents ("==…") come far before all of these, so that fusion
     keeps them first. They are the identifiers, and the query as a whole beside them or where it is
     one word with signs (fake-memo). Options of commands ("=--force", "=-x") and pictures weigh as
-    words do, and so does an excluded word as an option: what has it as it stands is meant.
+    words do. So does an excluded word as an option: what has it as it stands is meant.
     """
     counts = zip(words["lexemes"], words["counts"], strict=True)
     boosts = {lexeme: 11.0 * count / (10 + count) for lexeme, count in counts}

@@ -13,8 +13,9 @@ _STEPS = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1))  # splitm
 
 
 def sampled(lists: Sequence[Ids], most: int) -> tuple[list[Ids], int]:
-    """Return those of each list that are among the `most` of all whose hashes are least, and the
-    last of these hashes; all ids and the largest hash where there are no more.
+    """Return the `most` ids of all lists whose hashes are least, by list, and the last hash.
+
+    Where there are no more ids, all are returned, with the largest hash that there can be.
 
     The same ids give the same sample, in which none is likelier than another.
     """

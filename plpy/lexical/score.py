@@ -265,10 +265,10 @@ def passing_best(
     `best` returns a number of chunks, in order. Given a column and ids as well, it returns those
     alone that have one of the ids there.
 
-    Candidates are checked a part at a time: about as many as the share that passed calls for. Where
-    few pass, to check all that are needed (depth / share) takes longer than to look up all that
-    pass (share · n of n chunks), if an index finds them or few documents are read for it. Then
-    these are looked up, once, and scored alone.
+    Candidates are checked a part at a time: about as many as the share that passed calls for. To
+    check all that are needed takes depth / share steps; to look up all that pass takes share · n of
+    n chunks. Where few pass, the look-up is faster, if an index finds them or few documents are
+    read for it. Then these are looked up, once, and scored alone.
     """
     id_of = ID_OF[checked.column]
     kept: list[Hit] = []

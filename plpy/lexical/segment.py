@@ -361,7 +361,7 @@ DEAD_SHARE = 0.2
 def choose_merge(sizes: Sequence[int], live: Sequence[int], pending: int) -> list[int]:
     """Return the places of the segments to merge with `pending` new rows into one.
 
-    Sizes fall into tiers, each four times the one below; a tier is merged when it would hold four
+    Sizes fall into tiers, each four times the one below. A tier is merged when it would hold four
     segments, and the result may fill the next. A segment with more than a fifth of its rows dead is
     merged as well. The merged segment holds at most 65,536 live rows.
     """

@@ -67,11 +67,11 @@ def language_idf(configs: Sequence[str], lexemes: Sequence[str], counts: Counts)
     """Return idf where several text search configurations are searched.
 
     A word's share of the passages is that within its own language, drawn towards its share of all
-    by 100 passages: a word in 100 of 240 German passages is no rarer among 10,000 others. It stands
-    for df in bm25_idf. Of two translations of a passage the one in the query's language is meant: a
-    language's idf is times the square root of the share of the query's lexemes that it has, over
-    the largest such share. A document's name ("==…") and a command's option ("=-…") say nothing of
-    the query's language.
+    by 100 passages. So a word in 100 of 240 German passages is no rarer among 10,000 others. It
+    stands for df in bm25_idf. Of two translations of a passage the one in the query's language is
+    meant. So a language's idf is multiplied by the square root of a ratio. It is the share of the
+    query's lexemes that the language has, over the largest such share. A document's name ("==…")
+    and a command's option ("=-…") say nothing of the query's language.
     """
     known: dict[str, tuple[int, int]] = {}  # lexemes that are there, of how many
     for config, lexeme, df in zip(configs, lexemes, counts.language_df, strict=True):

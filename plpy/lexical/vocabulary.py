@@ -38,8 +38,8 @@ FEW_TERMS = 16
 def sealed_df(db: Database, opened: OpenIndex, terms: Sequence[int]) -> list[int]:
     """Return how many live chunks of the view have each term.
 
-    Postings are read for that, since scores need them next; but of many terms, as the guesses at a
-    word are, most are only counted: where nothing is deleted, the directories tell.
+    Postings are read for that, since scores need them next. Of many terms, as the guesses at a word
+    are, most are only counted. Where nothing is deleted, the directories tell.
     """
     view, alive = opened.view, opened.live.alive
     is_whole = opened.live.n == len(alive)
@@ -158,10 +158,10 @@ def similar_lexemes(
 ) -> list[SimilarLexeme]:
     """Return lexemes that those of the request may stand for.
 
-    At first whatever one edit of the word gives, stemmed (a stemmer cuts a misspelt ending
-    elsewhere than the right one): cost 1 each; and the lexemes that go on where word or lexeme of
-    four letters and more end, for an ending's cost. Where there are none of these, or the alphabet
-    is another, the 50 most alike by trigrams.
+    First comes whatever one edit of the word gives, stemmed, at cost 1 each. (A stemmer cuts a
+    misspelt ending elsewhere than the right one.) Then come the lexemes that go on where word or
+    lexeme of four letters and more end, for an ending's cost. Where there are none of these, or the
+    alphabet is another, the 50 most alike by trigrams.
 
     The view keeps what was found of its last words, for as long as no chunk is added.
     """
@@ -202,8 +202,8 @@ def edited_lexemes(
 ) -> Iterator[SimilarLexeme]:
     """Find the stems of edited words by the segments' directories and the pending chunks.
 
-    Some thousand words are looked for at once, for which look-ups in the vocabulary take three
-    times as long: they are for directories that are not kept whole.
+    Some thousand words are looked for at once. Look-ups in the vocabulary take three times as long
+    for them, and serve directories that are not kept whole.
     """
     rows = db.run(_STEMS, ["text", "text[]"], request.config, edits)
     of_rows = [row["lexemes"].encode().split(b"\n") for row in rows]

@@ -105,9 +105,9 @@ def index_parts(
     Then comes what the headings within add to the text (heading_words); without own_headings they
     are those that Markdown marks in content.
 
-    Last come, as a tsvector's text of weight C, which counts for no length, the identifiers of the
-    first three, with "=" before each, and the single syllables of what is their own: of runs the
-    others have pairs. Identifiers have position 1, so they have places in no phrase.
+    Last comes a tsvector's text of weight C, which counts for no length. It has the identifiers of
+    the first three, with "=" before each. It also has the single syllables of what is their own: of
+    runs the others have pairs. Identifiers have position 1, so they have places in no phrase.
     """
     if own_headings is None:
         own_headings = marked(markdown_headings(content), own_start, len(content))

@@ -12,8 +12,8 @@ from pgblend.plpy.models.outcome import IS_IT, ModelStages, Outcome
 def checked_expansion(answer: Any) -> GivenExpansion | None:
     """Return {lexicalQueries, vectorQueries, hyde} of an answer, None where it has another shape.
 
-    Missing lists are empty; blank texts and a blank hyde are left out; at most ten texts a list.
-    subQuestions, at most four, are there where the answer has some.
+    Missing lists are empty. Blank texts and a blank hyde are left out, and a list has at most ten
+    texts. subQuestions, at most four, are there where the answer has some.
     """
     if not isinstance(answer, Mapping):
         return None

@@ -1,14 +1,14 @@
 """The matrix by which vectors of an older model answer queries of a newer one, and what that loses.
 
 Passages that have a vector by each model are pairs. A ridge regression takes the older vector x to
-the newer one, y ≈ M x + s; so a query q of the newer model is as near to a passage as
-q · y ≈ (Mᵀ q) · x + q · s: the matrix is applied to the query alone, and the older vectors stay as
-they are, with their index. Regression draws what it estimates towards the mean, and passages with
-an older vector would stand behind those with a newer one: so M is stretched until scores of both
-kinds spread alike, and all are cosines of the newer model.
+the newer one: y ≈ M x + s. A query q of the newer model is as near to a passage as q · y ≈ (Mᵀ q) ·
+x + q · s. So the matrix is applied to the query alone. The older vectors stay as they are, with
+their index. Regression draws what it estimates towards the mean. Passages with an older vector
+would stand behind those with a newer one. So M is stretched until scores of both kinds spread
+alike. All are then cosines of the newer model.
 
-What is lost is told by pairs that the matrix was not fitted on: each is estimated by the matrix of
-the others, and some of them stand for queries.
+Pairs that the matrix was not fitted on tell what is lost. Each is estimated by the matrix of the
+others. Some of them stand for queries.
 """
 
 from collections.abc import Sequence

@@ -14,10 +14,10 @@ class ArmList:
     """What one arm found, and what that counts in fusion.
 
     `arm` is what the list is called (an expanded query has several of a kind). `notes` has more of
-    a rank, from 1. `every_word` tells that passages have every word of the text, `known` how much
-    of it, `asked` how many words it asks for, `named` that the first passage's document is called
-    so. `question` is the sub-question that was searched, None for the query and its
-    variants.
+    a rank, from 1. `every_word` tells that passages have every word of the text, and `known` how
+    much of it. `asked` is how many words it asks for. `named` tells that the first passage's
+    document is called so. `question` is the sub-question that was searched, None for the query and
+    its variants.
     """
 
     arm: str

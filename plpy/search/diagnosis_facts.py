@@ -42,7 +42,7 @@ def place_in_arm(
     """Return rank and score of a document's best passage; None where the arm lacks it.
 
     The arm itself is run, to the depth of all passages that there are, without a deadline of its
-    own, and vectors are compared exactly: what an approximate index misses is found here. Operators
+    own. Vectors are compared exactly: what an approximate index misses is found here. Operators
     bind the vectors where words count, as in a search.
     """
     read = json.loads(asked.settings)

@@ -22,9 +22,9 @@ def is_strong_signal(
     """Return whether the best BM25 score is high and well above another document's, and five.
 
     `found` is the lexical arm's list for the query. Scores are compared as shares of `perfect`,
-    what no passage can reach; or, where the setting strong_signal has a `scale` above 0, as
-    1 / (1 + exp(-(score - center) / scale)). A strong one has at least `score`, and is `gap` above
-    the best of another document (0 where there is none): the next passage of the same one, or a
+    what no passage can reach; or, where the setting strong_signal has a `scale` above 0, as 1 / (1
+    + exp(-(score - center) / scale)). A strong one has at least `score`, and is `gap` above the
+    best of another document (0 where there is none). The next passage of the same document, or a
     copy of one, says the same answer once more. A list of those alone is asked for deeper.
     """
     signal = settings.strong_signal
@@ -133,7 +133,7 @@ def first_lists(
     fuzzy arm that finds nothing to put right gives no list: a passage cannot be missing there.
     Where it did, it has all that the lexical arm has and more, which then only breaks ties, by an
     eighth of its weight. Where the first passage's document is called as the query asks (`named`),
-    both weigh three times as much: vectors know no names, and prefer what mentions it.
+    both weigh three times as much. Vectors know no names, and prefer what mentions it.
     """
     weights, fuzzy = settings.weights, settings.fuzzy
     words = None
@@ -198,8 +198,8 @@ def variant_arms(query: str, expansion: GivenExpansion, settings: SearchSettings
 
     By the setting hyde 'query' there are none: its text takes the query's place instead. A list of
     weight 0 is not made, nor one of a way of searching whose own weight is 0. Phrases and
-    exclusions bind all lists: a variant by words that lacks one of the query's is left out, while
-    the vector arm takes them from the query.
+    exclusions bind all lists. A variant by words that lacks one of the query's is left out. The
+    vector arm takes them from the query.
     """
     if settings.hyde == "query":
         return []
@@ -253,9 +253,9 @@ class Gathered(NamedTuple):
 class ListSearch:
     """One search's way to its lists.
 
-    What models are asked for is sent first and taken when the words are done: an expansion, then
-    one call for all vectors; without an expansion the query's vector. `vector` is the caller's, or
-    None; `space` names the embedding space that is searched.
+    What models are asked for is sent first, and taken when the words are done. That is an
+    expansion, then one call for all vectors. Without an expansion it is the query's vector.
+    `vector` is the caller's, or None; `space` names the embedding space that is searched.
     """
 
     query: str

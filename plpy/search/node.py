@@ -48,8 +48,8 @@ _MAY_REPEAT = f"""
     THEN EXISTS {_OTHERS.format(collection="$2[1]")} ELSE EXISTS (
         SELECT FROM unnest($2) AS s (id)
         CROSS JOIN LATERAL {_OTHERS.format(collection="s.id")} AS r) END"""
-# OFFSET 0 keeps each row a look-up by its key: statistics that call the tables empty, as ANALYZE
-# makes them beside a long transaction, would make it a join of all rows with all.
+# OFFSET 0 keeps each row a look-up by its key. Beside a long transaction ANALYZE may call the
+# tables empty. The planner would then join all rows with all.
 _ROWS = f"""
     SELECT c.id AS chunk_id, c.content, c.text_search_config, c.start_offset, c.end_offset,
         c.start_line, c.end_line, c.pages, (d.metadata || c.metadata)::text AS metadata,

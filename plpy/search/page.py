@@ -42,8 +42,9 @@ class Fit(NamedTuple):
 def relevance_scale(query: Query, pool: Pool, log: Log) -> Scale:
     """Return the best scale that is known; none without a query's vector.
 
-    A curve of the only collection searched comes first, then that of the model, each where the
-    lists are ranked as those that it was made of; then chance; else relevance is the cosine.
+    A curve of the only collection searched comes first, then that of the model. Each counts where
+    the lists are ranked as those that it was made of. Then comes chance; else relevance is the
+    cosine.
     """
     space = query.space
     if space is None or pool.stored.vector is None:
@@ -115,7 +116,7 @@ def page_start(order: Sequence[tuple[float, int, int]], after: Cursor | None) ->
 
     `order` has (score, document id, chunk index) of all rows, best first; `after` the same three by
     name. No `after` gives 0. A row that is there is found by its document and chunk index, however
-    its score may have changed; one that is not (deleted since) stands where its score would put it.
+    its score may have changed. One that was deleted since stands where its score would put it.
     Where rows are not in order of their scores, as after MMR, such a row has no place: None.
     """
     if not after:

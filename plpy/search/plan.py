@@ -317,8 +317,8 @@ def search_plan(
 ) -> Plan:
     """Return what a search with these options (JSON) runs by; 22023 where they are wrong.
 
-    A plan follows from its arguments, so a session keeps fifty; not those of long options, which
-    seldom come again, nor of options that name what may be dropped. `reranks` in any case.
+    A plan follows from its arguments, so a session keeps fifty. Not kept are those of long options,
+    which seldom come again, nor of options that name what may be dropped. `reranks` in any case.
     """
     plans: dict[tuple[str | bool | None, ...], Plan] = db.kept("plans")
     of_state = state.of_database, state.of_profile, state.of_collection
@@ -400,9 +400,9 @@ def check_weights(settings: SearchSettings) -> None:
 def is_wanted(stage: str, settings: SearchSettings, is_given: bool) -> bool:
     """Tell whether a stage that asks models (expand, rerank) is wanted.
 
-    By the setting of its name; where that is auto, what the caller passes in is wanted, else the
-    mode decides: fast, api and tool want neither, thorough and agent both, default wants rerank,
-    and expand where there is a chat before the query.
+    The setting of its name decides. Where that is auto, what the caller passes in is wanted. Else
+    the mode decides: fast, api and tool want neither, thorough and agent both. The mode default
+    wants rerank, and expand where there is a chat before the query.
     """
     asked = settings.expand if stage == "expand" else settings.rerank
     has_more = stage == "rerank" or settings.history
@@ -419,7 +419,7 @@ def why_not(stage: str, settings: SearchSettings) -> str:
 def with_cursor_depth(settings: SearchSettings, options: Mapping[str, Json]) -> SearchSettings:
     """Return the settings with the candidate_depth that the cursor (option after) has.
 
-    A cursor leads through one order, which candidate_depth decides: that of the first page holds,
+    A cursor leads through one order, which candidate_depth decides. That of the first page holds,
     whatever is set since. 22023 for another one in the call, and for none from 1 to 10,000.
     """
     depth = settings.after.get("depth")

@@ -13,9 +13,9 @@ MOST_KNOWN = 0.5  # who misspells a word asks no less for what is there
 class Signals(NamedTuple):
     """What the lists of a search say of how well it is answered.
 
-    `first` and `second` are the two best fused scores, `cosine` the best cosine, `words` the best
-    BM25 as a share of what no passage can reach, `known` the share of the query's words, by idf,
-    that passages have, up to MOST_KNOWN.
+    `first` and `second` are the two best fused scores, and `cosine` is the best cosine. `words` is
+    the best BM25 as a share of what no passage can reach. `known` is the share of the query's
+    words, by idf, that passages have, up to MOST_KNOWN.
     """
 
     first: float
@@ -64,7 +64,7 @@ class Curve(NamedTuple):
 
     @property
     def gate(self) -> Gate:
-        """Return the gate."""
+        """Return how likely the question is one for the collection."""
         return Gate(self.gate_intercept, self.gate_cosine, self.gate_words, self.gate_known)
 
     def chances(self, scores: Sequence[float], signals: Signals) -> list[float]:
@@ -109,8 +109,8 @@ def chance_of_less(cosine: float | None, mean: float, deviation: float) -> float
 def gains(chances: Sequence[float]) -> list[float]:
     """Return the chance that a row is the first relevant one, of rows in their order.
 
-    It never rises, so that the rows of at least some gain are the first of the list: of all lists
-    that hold a relevant passage as often, the shortest.
+    It never rises, so that the rows of at least some gain are the first of the list. Of all lists
+    that hold a relevant passage as often, it is the shortest.
     """
     left, least, found = 1.0, 1.0, []
     for chance in chances:
@@ -122,8 +122,8 @@ def gains(chances: Sequence[float]) -> list[float]:
 
 # Curves that are shipped with a model, for collections that nobody has judged.
 #
-# Made by tests/benchmarks/fit_prior.py of judged sets; these numbers are all that is taken from
-# them. docs/decisions/search.md says how well they hold on sets left out.
+# tests/benchmarks/fit_prior.py made them of judged sets. These numbers are all that is taken from
+# the sets. docs/decisions/search.md says how well they hold on sets left out.
 
 # What scores depend on: a curve holds for searches that have these settings as it was made with.
 RANKED_BY = (

@@ -116,9 +116,9 @@ def _spread(best: float, other: float, whole: float) -> float:
 def _likeness(best: float, other: float, each_once: float) -> float:
     """Return in [0, 1] how far a candidate has all words of the query that the best has.
 
-    It has them where it scores about as much, if the best has more than a part of the words: half
-    of what all would give, since words count less in a long passage. The eighth power leaves alone
-    what scores less: in prose, passages that have other words.
+    It has them where it scores about as much, if the best has more than a part of the words. That
+    is half of what all would give, since words count less in a long passage. The eighth power
+    leaves alone what scores less: in prose, passages that have other words.
     """
     if min(best, other, each_once) <= 0:
         return 0.0

@@ -24,8 +24,8 @@ _RAN = (
 def told_trace(query: Query, pool: Pool, log: Log) -> str | None:
     """Return as JSON what the search did, for those who ask; None where nobody does.
 
-    `traced` rerank tells what a reranker reads, page how each row came to its place, pool how each
-    candidate did, facets a sample of what has the words as well.
+    `traced` rerank tells what a reranker reads, and page how each row came to its place. With pool
+    it tells how each candidate did, and with facets a sample of what has the words as well.
     """
     traced, request = query.request.traced, query.request
     if traced == "rerank":

@@ -2,16 +2,14 @@
 
 Filters never starve it. A walk of the index compares about ten vectors for each candidate that it
 keeps, whatever their width (tests/benchmarks/bench_vector_scan). So 'auto' compares all vectors of
-a space that has no more than that (of wide binary ones fewer), which misses nothing; of a larger
-one those that could be
-candidates, where they are few: of the searched collections, or the ones that pass the filter.
-Walking the index until `depth` of n vectors pass where m do keeps depth · n / m of them. Comparing
-takes m, which are looked for first and read one by one: four in the time in which a walk keeps one.
-So few is twice the square root of depth · n; of collections, which are read at one go, three times,
-but of binary spaces, whose walks are the cheaper ones.
-Where more pass, an iterative scan goes on until enough did, and should it give up first, all are
-compared after all.
-'index' never compares all, 'exact' always does.
+a space that has no more than that (of wide binary ones fewer), which misses nothing. Of a larger
+space it compares those that could be candidates, where they are few. Those are of the searched
+collections, or the ones that pass the filter. Walking the index until `depth` of n vectors pass
+where m do keeps depth · n / m of them. Comparing takes m, which are looked for first and read one
+by one: four in the time in which a walk keeps one. So few is twice the square root of depth · n. Of
+collections, which are read at one go, it is three times that, except of binary spaces, whose walks
+are the cheaper ones. Where more pass, an iterative scan goes on until enough did. Should it give up
+first, all are compared after all. 'index' never compares all, 'exact' always does.
 """
 
 from collections.abc import Sequence
@@ -27,7 +25,7 @@ from pgblend.plpy.lexical.forms import IGNORABLE, small, unicode_form
 from pgblend.plpy.lexical.query import binding_conditions, literal_condition
 
 COMPARED = 10  # vectors that a walk compares for each candidate that it keeps
-# Of a binary space a walk compares bits: that takes as long as so many vectors of few dimensions,
+# Of a binary space a walk compares bits. That takes as long as so many vectors of few dimensions,
 # and as half of them at so many dimensions.
 COMPARED_BITS, HALF_AT = 14, 4700
 DEFAULT_WIDTH, MOST_WIDTH = 100, 1000  # of hnsw.ef_search
@@ -56,8 +54,8 @@ FROM (
     LIMIT $4
 ) AS p
 """
-# All ties at the cut come back, to be cut by (document, chunk index); of the first, which take less
-# to sort, one more than is asked for tells whether there are any.
+# All ties at the cut come back, to be cut by (document, chunk index). The first rows take less to
+# sort: one more than is asked for tells whether there are any ties.
 _WITH_TIES = "FETCH FIRST $4 ROWS WITH TIES"
 _FIRST = "LIMIT $4"
 _STORED = "(SELECT * FROM pgblend_data.{table} AS e WHERE true{conditions})"
@@ -214,9 +212,9 @@ def vector_list(db: Database, request: VectorRequest) -> CandidateList:
 def chosen_scan(db: Database, asked: VectorSearch) -> tuple[str, Sequence[int] | None, bool]:
     """Return 'exact' where 'auto' is to compare all, and of what.
 
-    Those are the chunks that pass where few do, or, if True, the collections' own.
-    The planner's row count tells a small table; of a large one a part is counted, and of one that
-    was never analyzed (-1), or a search would change with the first autovacuum.
+    Those are the chunks that pass where few do, or, if True, the collections' own. The planner's
+    row count tells a small table. A part is counted of a large one, and of one that was never
+    analyzed (-1). Otherwise a search would change with the first autovacuum.
     """
     space, few, scan = asked.space, asked.few, asked.scan
     if scan != "auto":

@@ -1,7 +1,7 @@
 """Trips to shards: one statement each, by PL/Proxy, and what is known from earlier ones.
 
-A search goes by facts that this session learnt before, statistics above all, and has the shards
-check them on its next trip: where one has changed, Changed is raised and the search goes by the new
+A search goes by facts that this session learnt before, statistics above all. It has the shards
+check them on its next trip. Where one has changed, Changed is raised and the search goes by the new
 ones. So nothing is counted twice, and no result rests on what has changed.
 
 A trip in which a shard fails is made again, to each alone. Those that fail once more are left out:
@@ -54,8 +54,8 @@ class Spread(NamedTuple):
 def spread_of(db: Database, shards: Sequence[int], spans: Sequence[str]) -> Spread:
     """Return the spread of collections of some spans: JSON lists of buckets and how many have them.
 
-    None at all: of the whole store. A split gives shards new numbers, and never one again: so the
-    numbers of all `shards` tell which map this is, of which a session keeps what it read.
+    None at all: of the whole store. A split gives shards new numbers, and never one again. So the
+    numbers of all `shards` tell which map this is. A session keeps what it read of the map.
     """
     kept: dict[tuple[str, ...], Spread] = db.kept("shard_spreads")
     key = ",".join(map(str, shards)), *spans

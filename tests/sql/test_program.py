@@ -53,7 +53,7 @@ def test_an_open_session_goes_on_with_the_program_that_replaced_its_own(
     committed: Database, replace_program: Callable[..., None]
 ) -> None:
     assert committed.value(ASKED) == NOW
-    replace_program("def asked_of(query): return Asked(query, 'wine', 'wine', [])")
+    replace_program("def asked_of(query): return AskedWords(query, 'wine', 'wine', [])")
     assert committed.value(ASKED) == "wine"
     replace_program()
     assert committed.value(ASKED) == NOW

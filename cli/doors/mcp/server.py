@@ -263,8 +263,8 @@ async def _serve(url: str, database_url: str, scopes: Collection[str]) -> None:
 
 # `/mcp`: the server over streamable HTTP, each call with the rights of its token.
 #
-# Nothing is kept between two calls, so that any process answers any of them: no sessions, no
-# streams of the server's own, and every answer is plain JSON.
+# Nothing is kept between two calls, so that any process answers any of them. There are no sessions
+# and no streams of the server's own, and every answer is plain JSON.
 
 _RIGHTS = "pgblend.rights"
 
