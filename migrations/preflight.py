@@ -24,6 +24,8 @@ ROUTINES_PATH = (
     f" WHERE e.extname IN {EXTENSIONS} AND e.extnamespace <> 'pg_catalog'::regnamespace"
 )
 
+# By its letters and digits plain SQL makes the words that the program makes (sql/outside.plpgsql).
+_LETTERS = text("SELECT to_regcollation('pg_catalog.\"und-x-icu\"') IS NOT NULL")
 _OWNER = text("""
     SELECT quote_ident(current_user) AS name, quote_ident(b.datname) AS database,
         pg_has_role(b.datdba, 'USAGE') AS owns
@@ -68,6 +70,7 @@ def prepare_server(connection: Connection, *, has_python: bool = True) -> None:
     _check_server_version(connection.execute(_VERSION).scalar_one())
     _check_encoding(connection.execute(_ENCODING).scalar_one())
     if not has_python:
+        _check_letters(connection.execute(_LETTERS).scalar_one())
         _check_owner(connection)
     found = {row[0]: row[1:] for row in connection.execute(_EXTENSIONS, {"names": [*EXTENSIONS]})}
     for name in EXTENSIONS if has_python else EXTENSIONS[:-1]:
@@ -111,6 +114,15 @@ def _check_encoding(encoding: str) -> None:
         raise UserError(
             f"the database's encoding is {encoding}, pgblend needs UTF8",
             hint="make another database: CREATE DATABASE name ENCODING 'UTF8' TEMPLATE template0",
+        )
+
+
+def _check_letters(has_icu: bool) -> None:
+    if not has_icu:
+        raise UserError(
+            'the server has no collation "und-x-icu", by which plain SQL finds words',
+            hint="it needs a PostgreSQL with ICU, whose superuser runs: "
+            "SELECT pg_import_system_collations('pg_catalog')",
         )
 
 

@@ -147,6 +147,8 @@ def _runs(names: Collection[str]) -> dict[str, str]:
     patterns, counts = [], []
     for place, name in enumerate(names, 1):
         run, base, rate = split.RUNS[name]
+        # A blank before another one or a digit is counted by itself: longest matches would take it.
+        run = re.sub(r"^(?=\[\^\\S\\r\\n\]\?)", r"(?![^\\S\\r\\n](?:\\s|\\d|$))", run)
         run = run.replace(r"[^\S\r\n]", f"[{_IN_LINE}]").replace(r"\s", f"[{_BLANKS}]")
         patterns.append(f"({run.replace(chr(92) + 'S', f'[^{_BLANKS}]')})")
         count = f"{base}::float8 + {rate}::float8 * length(m[{place}])"

@@ -146,6 +146,9 @@ def test_wrong_places_are_refused(server: Server, new_database: Callable[..., st
         stranger = make_conninfo(admin, dbname="postgres", user="managed_owner", password="secret")
         refused = run(stranger, "migrate", "up", "--managed")
         assert "role managed_owner does not own the database postgres" in refused.stderr
+        with psycopg.connect(admin, autocommit=True) as connection:
+            connection.execute('DROP COLLATION pg_catalog."und-x-icu"')
+        assert 'no collation "und-x-icu"' in run(url, "migrate", "up", "--managed").stderr
 
 
 @pytest.mark.slow
