@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 
+RUN = Path("plpy/search/run.py")
+PRODUCT = ("sql", "plpy", "cli", "migrations")
 _NO_TEXT = re.compile(r"cl100k/9b|minilm/vocab|\.(png|svg)$")
 FLOORS = ("sql", "plpy", "cli")
 MANY_PARAMETERS = 7
@@ -29,6 +31,10 @@ def tracked(tree: Path) -> list[Path]:
 
 def lines(path: Path) -> int:
     return len(path.read_bytes().splitlines())
+
+
+def code_lines(files: list[Path]) -> int:
+    return sum(lines(path) for path in files if path.suffix in (".py", ".sql"))
 
 
 def functions(trees: list[ast.Module]) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
@@ -57,6 +63,56 @@ def rooms(tree: Path, files: list[Path]) -> dict[str, set[str]]:
     return found
 
 
+def closures(tree: ast.Module) -> int:
+    """Count the functions within functions; nested twice, one counts twice."""
+    return sum(
+        isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef)
+        for outer in functions([tree])
+        for inner in ast.walk(outer)
+        if inner is not outer
+    )
+
+
+def speak_of_shards(tree: Path, files: list[Path]) -> int:
+    """Count the files of the product outside shards' own that name them."""
+    return sum(
+        "shard" not in str(path.relative_to(tree))
+        and re.search("shard|coordinator", path.read_text(encoding="utf-8"), re.I) is not None
+        for path in files
+    )
+
+
+def circles(tree: Path, parsed: dict[Path, ast.Module]) -> int:
+    """Count the groups of files that import each other, those that wait for a call included."""
+    of = {
+        ".".join(("pgblend", *path.relative_to(tree).with_suffix("").parts)): module
+        for path, module in parsed.items()
+    }
+    imported = {
+        name: {
+            found
+            for node in ast.walk(module)
+            if isinstance(node, ast.ImportFrom) and node.module
+            for found in (node.module, *(f"{node.module}.{one.name}" for one in node.names))
+            if found in of
+        }
+        for name, module in of.items()
+    }
+
+    def reached(name: str) -> set[str]:
+        found, waiting = set[str](), [name]
+        while waiting:
+            more = imported[waiting.pop()] - found
+            found |= more
+            waiting += more
+        return found
+
+    reach = {name: reached(name) for name in of}
+    return len(
+        {frozenset(one for one in reach[name] if name in reach[one]) for name in of} - {frozenset()}
+    )
+
+
 def count(tree: Path) -> dict[str, object]:
     files = tracked(tree)
     of = {
@@ -76,8 +132,14 @@ def count(tree: Path) -> dict[str, object]:
         node.name for one in parsed.values() for node in one.body if isinstance(node, ast.ClassDef)
     )
     floors_of = rooms(tree, files)
+    plpy = [module for path, module in parsed.items() if path in of["plpy"]]
+    run = ast.parse((tree / RUN).read_text(encoding="utf-8"))
+    product = [path for path in files if path.relative_to(tree).parts[0] in PRODUCT]
+    tests = [path for path in files if path.relative_to(tree).parts[0] == "tests"]
     return {
         "lines": sum(map(lines, files)),
+        "lines of Python and SQL in the product": code_lines(product),
+        "lines of Python and SQL in tests": code_lines(tests),
         **{f"files in {f}": len(of[f]) for f in FLOORS},
         **{f"median lines in {f}": median(map(lines, of[f])) for f in FLOORS},
         "room names": len(floors_of),
@@ -89,6 +151,15 @@ def count(tree: Path) -> dict[str, object]:
             parameters(one) >= MANY_PARAMETERS and not is_command(one)
             for one in functions(list(parsed.values()))
         ),
+        "folders of sql": len({path.parent for path in of["sql"]}),
+        "closures in plpy": sum(map(closures, plpy)),
+        "lines of run.py": lines(tree / RUN),
+        "lambdas in run.py": sum(isinstance(node, ast.Lambda) for node in ast.walk(run)),
+        "loops in run.py": sum(isinstance(node, ast.For | ast.While) for node in ast.walk(run)),
+        "files that speak of shards outside their rooms": speak_of_shards(
+            tree, [*python, *of["sql"]]
+        ),
+        "circles of files": circles(tree, parsed),
     }
 
 
