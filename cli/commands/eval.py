@@ -144,18 +144,6 @@ def eval_gate(
 
 # `pgblend eval compare`: two runs of one judged set.
 
-_COMPARED_COLUMNS = (
-    "metric",
-    "mean_a",
-    "mean_b",
-    "difference",
-    "low",
-    "high",
-    "p_value",
-    "wins",
-    "losses",
-    "ties",
-)
 _QUERY_COLUMNS = ("query_key", "query", "a", "b", "difference", "explain")
 
 
@@ -203,7 +191,7 @@ def eval_compare(
         output.echo_json(result)
         return
     rows = [{"metric": name} | values for name, values in result["metrics"].items()]
-    output.echo_rows(options.rounded(rows, output_format), _COMPARED_COLUMNS, output_format)
+    output.echo_rows(options.rounded(rows, output_format), options.COMPARED_COLUMNS, output_format)
     if result["reranking"]:
         click.echo(told_verdict(result["reranking"]))
     click.echo()

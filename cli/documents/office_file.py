@@ -49,12 +49,6 @@ def open_archive(data: bytes, some_locked: bool = False) -> Iterator[zipfile.Zip
         raise BrokenArchiveError(message) from None
 
 
-def check_archive(data: bytes) -> None:
-    """Raise ParseError unless a library may be let loose on this ZIP archive."""
-    with open_archive(data):
-        pass
-
-
 def read_member(archive: zipfile.ZipFile, name: str) -> bytes:
     """Read a file of an archive; never more than its directory says."""
     try:

@@ -17,7 +17,6 @@ from pgblend.cli.embed.embedding_client import GatewayClient, GatewayUnavailable
 from pgblend.cli.embed.queue import EmbeddedTexts, store_vectors
 from pgblend.cli.embed.spaces import SpaceCounts, get_setting, read_spaces
 
-MOST_PAIRS = 5000
 _SAMPLE = 20  # texts that tell how long the others take
 
 _STATE = """

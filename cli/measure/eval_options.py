@@ -14,6 +14,19 @@ RELEVANCE = ("nDCG@5", "nDCG@10", "R@5", "R@10", "R@100", "RR@10", "AP")
 PASSAGE = ("documents@10", "duplicates@10")
 LATENCY = ("latency_p50_ms", "latency_p95_ms")
 ALL = (*RELEVANCE, *PASSAGE, *LATENCY)
+# What is told of two runs.
+COMPARED_COLUMNS = (
+    "metric",
+    "mean_a",
+    "mean_b",
+    "difference",
+    "low",
+    "high",
+    "p_value",
+    "wins",
+    "losses",
+    "ties",
+)
 
 
 def measurable(limit: int) -> tuple[str, ...]:

@@ -137,19 +137,6 @@ def eval_audit(
 
 # `pgblend eval tune`: fusion settings chosen on judged queries.
 
-_COMPARED_COLUMNS = (
-    "metric",
-    "mean_a",
-    "mean_b",
-    "difference",
-    "low",
-    "high",
-    "p_value",
-    "wins",
-    "losses",
-    "ties",
-)
-
 
 @click.command("tune")
 @click.option(
@@ -229,7 +216,7 @@ def eval_tune(
         return
     held_back = result["held_back"]
     rows = [{"tuned against": name} | held_back[name] for name in ("start", "lexical", "vector")]
-    columns = ("tuned against", *_COMPARED_COLUMNS[1:])
+    columns = ("tuned against", *options.COMPARED_COLUMNS[1:])
     output.echo_rows(options.rounded(rows, output_format), columns, output_format)
     click.echo(json.dumps(result["settings"], ensure_ascii=False))
 

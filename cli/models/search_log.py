@@ -19,7 +19,6 @@ from pgblend.cli.models.metrics import Metrics
 
 # Reading a datagram of the search log: one search, as the database tells it.
 
-MAX_BYTES = 65_507  # what UDP carries
 _MOST_RESULTS = 10
 # The names that log lines have, and what may stand there: numbers and words, no texts.
 TRACE_FIELDS = (

@@ -42,6 +42,17 @@ def test_pages_that_files_name_are_there() -> None:
     assert missing(names, _PAGE) == set()
 
 
+def test_each_line_of_what_to_open_names_a_file() -> None:
+    page = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    lines = page.partition("\n## To change X, open Y\n")[2].partition("\n## ")[0].split("\n| ")[2:]
+    assert len(lines) > 35
+    opened = [re.findall(r"`([\w./-]+/[\w.-]*)`", line) for line in lines]
+    assert all(opened)
+    assert [path for of_line in opened for path in of_line if not (ROOT / path).exists()] == []
+    # A file without its folder is found by nobody.
+    assert re.findall(r"`[\w-]+\.(?:py|sql|sh)`", "".join(lines)) == []
+
+
 def test_the_page_on_security_names_tests_that_are_there() -> None:
     """A test is named by its file alone where it is one of tests/security, as the page says."""
     page = (ROOT / "docs/security.md").read_text(encoding="utf-8")

@@ -5,6 +5,7 @@ from email.message import EmailMessage
 from email.policy import SMTP
 
 _LEVEL_MESSAGE, _LEVEL_FILE = 1, 2
+_TNEF = struct.pack("<IH", 0x223E9F78, 1)
 
 
 def mail(
@@ -25,13 +26,18 @@ def tnef(html: str, files: dict[str, bytes]) -> bytes:
     body = html.encode()
     padded = body + bytes(-len(body) % 4)
     properties = struct.pack("<IHHII", 1, 0x0102, 0x1013, 1, len(body)) + padded
-    out = struct.pack("<IH", 0x223E9F78, 1)
-    out += _attribute(_LEVEL_MESSAGE, 0x00069003, properties)
+    out = _TNEF + _attribute(_LEVEL_MESSAGE, 0x00069003, properties)
     for name, data in files.items():
         out += _attribute(_LEVEL_FILE, 0x00069002, bytes(14))
         out += _attribute(_LEVEL_FILE, 0x00018010, name.encode() + b"\0")
         out += _attribute(_LEVEL_FILE, 0x0006800F, data)
     return out
+
+
+def tnef_of_text(text: str, encoding: str, code_page: bytes) -> bytes:
+    """Write a winmail.dat whose body is text of a code page."""
+    said = _attribute(_LEVEL_MESSAGE, 0x00069007, code_page)
+    return _TNEF + said + _attribute(_LEVEL_MESSAGE, 0x0002800C, text.encode(encoding) + b"\0")
 
 
 def _attribute(level: int, name: int, data: bytes) -> bytes:

@@ -3,6 +3,7 @@
 import csv
 import io
 import zipfile
+from contextlib import nullcontext
 from email.message import EmailMessage
 
 import docx
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from pptx import Presentation
 from xlsxwriter import Workbook
 
+from pgblend.cli.documents import office_file
 from pgblend.cli.documents.chunking import split_document
 from pgblend.cli.documents.document import ParseError
 from pgblend.cli.documents.formats import media_type_of, parse_file
@@ -417,3 +419,15 @@ def test_encrypted_office_files(shared_data, name):
     data = (shared_data / "docs" / "hostile" / name).read_bytes()
     with pytest.raises(ParseError, match="encrypted with a password"):
         parse(data, name)
+
+
+def test_an_archive_has_as_many_files_as_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(office_file, "_MAX_MEMBERS", 3)
+    for count in (3, 4):
+        stream = io.BytesIO()
+        with zipfile.ZipFile(stream, "w") as archive:
+            for number in range(count):
+                archive.writestr(f"{number}.txt", "x")
+        refusal = nullcontext() if count == 3 else pytest.raises(ParseError, match="of 4 files")
+        with refusal, open_archive(stream.getvalue()) as opened:
+            assert len(opened.namelist()) == count

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import struct
 import zipfile
 from dataclasses import replace
 from email.message import EmailMessage
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from pgblend.cli.base.token_count import count_tokens
 from pgblend.cli.documents.chunking import group_messages, message_text, split_document
 from pgblend.cli.documents.document import Document, Message, ParseError
+from pgblend.cli.documents.mail_containers import read_tnef
 from pgblend.cli.documents.parse_linear import find_issues, parse_linear
 from pgblend.cli.documents.parse_mail import contents, parse_mail
 from pgblend.cli.documents.parse_mbox import parse_mbox
@@ -23,6 +25,7 @@ from pgblend.cli.documents.parse_slack import (
     parse_slack,
     plain_text,
 )
+from support.mails import tnef_of_text
 
 TIME = "2024-05-01T10:00:00+00:00"
 
@@ -525,3 +528,15 @@ def test_parts_that_are_read_later_have_places_in_the_whole_text() -> None:
         begin, end = chunk["start_offset"], chunk["end_offset"]
         assert whole[begin:end] == chunk["content"]
         assert chunk["start_line"] == whole.count("\n", 0, begin) + 1
+
+
+@pytest.mark.parametrize("secondary", [b"", struct.pack("<I", 1252)])
+def test_text_of_a_winmail_is_read_by_its_own_code_page(secondary: bytes) -> None:
+    code_page = struct.pack("<I", 1251) + secondary
+    read = read_tnef(tnef_of_text("Протокол", "cp1251", code_page))
+    assert read.texts == [("Протокол", "text/plain")]
+
+
+def test_a_code_page_that_is_cut_off_says_nothing() -> None:
+    read = read_tnef(tnef_of_text("café", "cp1252", b"\xe3\x04"))
+    assert read.texts == [("café", "text/plain")]

@@ -21,6 +21,7 @@ from pgblend.cli.documents.document import (
     storable_value,
 )
 from pgblend.cli.documents.formats import media_type_of, parse_file
+from pgblend.cli.documents.front_matter import split_front_matter
 from pgblend.cli.documents.json_records import (
     RawRecord,
     lines_of,
@@ -293,6 +294,14 @@ def test_front_matter_keeps_line_numbers():
 @pytest.mark.parametrize("top", ["---\n: [\n---\n", "---\njust text\n---\n", "---\nno end\n"])
 def test_what_is_no_front_matter_stays(top):
     assert parse_markdown(f"{top}text").text == f"{top}text"
+
+
+def test_lines_of_a_plain_text_are_front_matter_where_one_tells_its_date():
+    source = "---\npriority: high\ncreated: 2024-03-16\n---\nText\n"
+    found = {"priority": "high", "created": "2024-03-16"}
+    assert split_front_matter(source, is_plain=True)[0] == found
+    source = source.replace("created", "due")
+    assert split_front_matter(source, is_plain=True) == ({}, source, ())
 
 
 def test_markdown_without_heading_has_no_title():

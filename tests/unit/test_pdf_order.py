@@ -45,6 +45,7 @@ TITLE = [
 MIDDLE = [
     Print(60, 500, 10, "middle0 words that are set over both columns, with a caption for all of it")
 ]
+RAISED = [*MIDDLE, Print(500, 502, 10, "mark0")]
 NOTE = [
     Print(60, 200, 8, "note0 a footnote that goes over both of the columns at the foot of the page")
 ]
@@ -125,11 +126,13 @@ def order(*columns: Sequence[Print]) -> list[str]:
         (by_rows(MARGIN, WIDE), order(MARGIN, WIDE)),
         (word_by_word(by_rows(LEFT, RIGHT)), order(LEFT, RIGHT)),
         (by_rows(TABLED, RIGHT), order(TABLED, RIGHT)),
+        ([*by_rows(*UPPER), *RAISED, *LOWER[0], *LOWER[1]], order(*UPPER, RAISED, *LOWER)),
     ],
     ids=[
         *("rows", "right column first", "title last", "three columns", "caption between"),
         *("footnote first", "head last", "shuffled", "table stays", "short column"),
         *("notes of columns", "other lines", "margin", "word by word", "table in a column"),
+        "a mark above its line",
     ],
 )
 def test_columns_are_read_one_after_the_other(drawn: list[Print], read: list[str]) -> None:

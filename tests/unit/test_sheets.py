@@ -84,6 +84,7 @@ def test_excel_s_xml_of_2003_is_read_as_shown() -> None:
         *((75, "[$-407]d. mmm", "15. Mrz"), (75, "[$-de-AT]mmmm", "M\u00e4rz")),
         *((75, "[$-F800]mmmm", "March"), (75, "[$-1010410]mmmm", "marzo")),
         *((DAY, "dd.mm.yyyy", "26.11.2025"), (DAY, "d mmmm yyyy", "26 November 2025")),
+        *((DAY, "YYYY-MM-DD", "2025-11-26"), (DAY, "DDD D", "Wed 26")),
         *((DAY, "yyyy-mm-dd hh:mm:ss", "2025-11-26 15:42:12"), (DAY, "h:mm AM/PM", "3:42 PM")),
         *((0.52, "h AM/PM", "12 PM"), (0.02, "h A/P", "12 A")),
         *((1.5, "[h]:mm", "36:00"), (0.5, "mm:ss.0", "00:00.0"), (DAY, "ddd mmm yy", "Wed Nov 25")),
@@ -96,6 +97,12 @@ def test_excel_s_xml_of_2003_is_read_as_shown() -> None:
 )
 def test_numbers_are_written_as_cells_show_them(value: float, code: str, text: str) -> None:
     assert shown(value, code) == text
+
+
+@pytest.mark.parametrize(("length", "unit"), [(500, " km"), (501, "")])
+def test_a_format_may_be_of_so_many_characters(length: int, unit: str) -> None:
+    code = f'@{" " * (length - 6)}" km"'
+    assert " ".join(shown_text("five", code).split()) == f"five{unit}"
 
 
 def test_all_digits_of_a_number_are_kept() -> None:

@@ -339,3 +339,12 @@ def test_words_of_a_diagram_are_read_packed_or_not() -> None:
     for inner in (cut, large, "no base64"):
         document = parse_drawio(f"<mxfile><diagram name='A'>{inner}</diagram></mxfile>".encode())
         assert [(one.part, one.reason[:7]) for one in document.left_out] == [("A", "damaged")]
+
+
+def test_dates_of_xml_are_those_of_elements_that_are_called_so() -> None:
+    head = b"<head><title>A letter</title><created>2024-03-16</created></head>"
+    letter = parse_xml_text(b"<letter>" + head + b"<due>2030-01-01</due></letter>")
+    assert letter.metadata == {"created": "2024-03-16"}
+    items = (b"<item><pubDate>%s</pubDate></item>" % day for day in (b"2024-03-16", b"2024-05-01"))
+    feed = parse_xml_text(b"<rss><channel>" + b"".join(items) + b"</channel></rss>")
+    assert feed.metadata["date"].startswith("2024-05-01")
