@@ -110,7 +110,7 @@ def command(
       pgblend door --server db.example.com:5432 --listen 0.0.0.0:6432 --plain
     """
     from pgblend.cli.doors.wire.listener import PostgresDoor, ServerPlace
-    from pgblend.cli.doors.wire.processes import forked, wait_for
+    from pgblend.cli.doors.wire.processes import Siblings, forked, wait_for
     from pgblend.cli.doors.wire.told import answers_of
 
     if (tls_cert is None) != (tls_key is None):
@@ -129,13 +129,17 @@ def command(
     # Where processes cannot be forked off there is one.
     count = (processes or min(_cores(), _MOST_PROCESSES)) if hasattr(os, "fork") else 1
     shared = multiprocessing.get_context("fork").Semaphore(connections) if count > 1 else None
-    door = PostgresDoor(place, _own_tls(tls_cert, tls_key), connections, answers_of, shared)
+    siblings = Siblings(count) if count > 1 else None
+    own_tls = _own_tls(tls_cert, tls_key)
+    door = PostgresDoor(place, own_tls, connections, answers_of, shared, siblings)
     url = f"{'[' + listen[0] + ']' if ':' in listen[0] else listen[0]}:{listener.getsockname()[1]}"
 
     def stop(*_: object) -> None:
         listener.close()
 
-    def serve() -> None:
+    def serve(number: int = 0) -> None:
+        if siblings:
+            siblings.hear(number, door.cancel)
         door.serve(listener)
         door.close(grace_seconds)
 

@@ -146,6 +146,11 @@ class Foreseen:
         """Whether the server has other settings than the savepoint had."""
         return bool(self._set)
 
+    @property
+    def has_limit(self) -> bool:
+        """Whether the program has set how long its statements may take."""
+        return any(one.statement.startswith(_LIMIT) for one in self._set)
+
     def settings(self) -> list[Asked]:
         """Return what is to be set anew after the savepoint was gone back to."""
         self._set = [*self._wanted]

@@ -100,6 +100,18 @@ def test_prepared_statements_and_pipelines(told: dict[str, Any], client: Databas
         assert later.fetchall() == told["prepared"]
 
 
+def test_a_statement_stays_known_when_functions_are_learned(told: dict[str, Any]) -> None:
+    with door_to(told["url"]) as url, psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(SEARCH, ("wine",), prepare=True)
+        connection.execute(
+            "CREATE FUNCTION pg_temp.counts() RETURNS bigint LANGUAGE sql AS"
+            " $$ SELECT count(*) FROM blend.lexical_search('wine', 3) $$"
+        )
+        with connection.transaction():
+            found = connection.execute(SEARCH, ("wine",), prepare=True)
+            assert found.fetchall() == told["prepared"]
+
+
 def test_a_transaction_sees_what_it_wrote(told: dict[str, Any], client: Database) -> None:
     connection = client.connection
     with connection.transaction(force_rollback=True):

@@ -10,7 +10,7 @@ from typing import Any, LiteralString
 from psycopg.sql import SQL, Literal
 
 from pgblend.cli.doors.wire import messages as wire
-from pgblend.cli.doors.wire.own_statements import ServerError
+from pgblend.cli.doors.wire.own_statements import CanceledError, ServerError
 from pgblend.cli.doors.wire.prepared import Prepared, read_rows, requests_of
 from pgblend.cli.doors.wire.session import Session
 from pgblend.cli.doors.wire.telling import NEEDS_ANSWER, Told, telling
@@ -67,6 +67,8 @@ class SessionDatabase(ForeseeingDatabase):
         The role is the caller's: who may not become it has no answer (NotAllowedError).
         """
         self._told, self._writes = [], writes
+        self._ahead = iter(())  # of a call that did not come to its end
+        self._coming.clear()
         before = read_rows(self._session.ask(_BEFORE))[0] if writes else {}
         if self._path and not writes:
             self._session.post(_settings_text((*settings.items(), ("search_path", self._path))))
@@ -88,6 +90,7 @@ class SessionDatabase(ForeseeingDatabase):
             self._session.ask(SQL("SELECT {}").format(SQL(", ").join([*given])).as_string())
 
     def _rows(self, statement: str, given: list[Typed]) -> Rows:
+        self._session.check()
         asked = Asked(statement, tuple(given))
         if any(one.key == asked.key for one in self._coming) and not self._come(asked):
             self._go_back()
@@ -121,9 +124,14 @@ class SessionDatabase(ForeseeingDatabase):
             return next(self._ahead)
         except ServerError as error:
             self._coming.clear()
-            if error.is_posted and not self._writes:
-                raise NotAllowedError(error) from None
+            self._raise_what_ends_all(error)
             return None
+
+    def _raise_what_ends_all(self, error: ServerError) -> None:
+        if error.is_canceled and not self.foreseen.has_limit:
+            raise CanceledError(error.answer) from None
+        if error.is_posted and not self._writes:
+            raise NotAllowedError(error) from None
 
     def _asked_alone(self, asked: Asked) -> Rows:
         for _ in range(_MOST_ROUNDS):
@@ -152,13 +160,12 @@ class SessionDatabase(ForeseeingDatabase):
         try:
             return [*sent]
         except ServerError as error:
-            if error.is_posted and not self._writes:
-                raise NotAllowedError(error) from None
+            self._raise_what_ends_all(error)
             raise
 
     def _learns(self, asked: Asked) -> bool:
         """Have the answers made that a statement needs; say whether there are any."""
-        self._session.post(telling(self._told, gathers=True))
+        self._session.post(telling(self._told, gathers=True, written=self._session.written))
         calls = self._session.gather(requests_of(asked) + wire.message(wire.SYNC))
         self._go_back()
         told, self._told = self._told, []
@@ -166,7 +173,7 @@ class SessionDatabase(ForeseeingDatabase):
             told.append(self._answer(call))
         self._told = told
         if told:
-            self._session.post(telling(told))
+            self._session.post(telling(told, written=self._session.written))
         return bool(calls)
 
 

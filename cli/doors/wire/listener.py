@@ -12,9 +12,11 @@ from multiprocessing import synchronize
 from typing import NamedTuple
 
 from pgblend.cli.doors.wire import messages as wire
+from pgblend.cli.doors.wire.answering import Answers
 from pgblend.cli.doors.wire.link import Link
-from pgblend.cli.doors.wire.own_statements import GoneError, ServerError
-from pgblend.cli.doors.wire.session import Answers, Session
+from pgblend.cli.doors.wire.own_statements import CanceledError, GoneError, ServerError
+from pgblend.cli.doors.wire.processes import Siblings
+from pgblend.cli.doors.wire.session import Session
 
 _log = logging.getLogger(__name__)
 _START_SECONDS = 10  # for the first message, and for TLS
@@ -71,6 +73,7 @@ class PostgresDoor:
     answers: Callable[[Session], Answers | None]
     # How many sessions more there may be; processes of one door share it.
     places: "threading.Semaphore | synchronize.Semaphore | None" = None
+    siblings: Siblings | None = None  # its processes, of which each has other sessions
     _sessions: set[Session] = field(default_factory=set)
     _beginning: threading.Semaphore = field(init=False)  # as many may be about to say who they are
 
@@ -110,8 +113,10 @@ class PostgresDoor:
             if start is None:
                 return
             connection = start.connection
-            if start.number == wire.CANCEL_REQUEST:
-                self._cancel(start.message)
+            if start.number == wire.CANCEL_REQUEST and self.siblings:
+                self.siblings.tell(start.message, connection)
+            elif start.number == wire.CANCEL_REQUEST:
+                self.cancel(start.message, connection)
             elif self._places.acquire(False):
                 try:
                     self._run(connection, start.message)
@@ -120,7 +125,7 @@ class PostgresDoor:
             else:
                 hint = "Close sessions, or raise --connections of pgblend door."
                 _refuse(connection, "53300", f"the door has {self.most} sessions already", hint)
-        except (wire.BrokenProtocolError, GoneError, ServerError, OSError) as error:
+        except (wire.BrokenProtocolError, CanceledError, GoneError, ServerError, OSError) as error:
             _log.info("a session ended: %s", error)
         finally:
             connection.close()
@@ -148,11 +153,20 @@ class PostgresDoor:
             there.close()
             self._sessions.discard(session)
 
-    def _cancel(self, message: bytes) -> None:
-        """Hand a request to cancel on; the server closes the connection when it has it."""
-        with self.server.connect() as there:
-            there.sendall(message)
-            there.recv(1)
+    def cancel(self, message: bytes, connection: socket.socket) -> None:
+        """Hand a request to cancel on, where the session is one of this process.
+
+        The server closes its connection when it has it, and so does this. It forgets it where it
+        waits for the door; the session does not, unless the turn has ended meanwhile.
+        """
+        with connection:
+            for session in tuple(self._sessions):
+                if session.key and session.key == message[8:]:
+                    turn = session.turns
+                    with self.server.connect() as there:
+                        there.sendall(message)
+                        there.recv(1)
+                    session.canceled = turn
 
 
 def log_in(session: Session) -> bool:
@@ -168,7 +182,7 @@ def log_in(session: Session) -> bool:
             is_request = answer[:1] == wire.AUTHENTICATION
             client.put(wire.without_binding(answer) if is_request else answer)
             if answer[:1] == wire.PROCESS:
-                (session.announced,) = struct.unpack_from("!i", answer, 5)
+                session.key = answer[5:]
             if answer[:1] == wire.READY:
                 return True
         if server.is_gone:

@@ -69,30 +69,28 @@ class Prepared:
                 requests.append(wire.message(wire.FLUSH))
             requests.append(requests_of(one, name, known is not None))
             sent.append(_Sent(one, name, known and known.columns))
-        before = session.send(b"".join(requests) + wire.message(wire.SYNC))
-        return self._rows(session, sent, before)
+        number = session.send(b"".join(requests) + wire.message(wire.SYNC))
+        return self._rows(session, sent, number)
 
-    def _rows(self, session: Session, sent: list[_Sent], before: int) -> Iterator[Rows]:
+    def _rows(self, session: Session, sent: list[_Sent], number: int) -> Iterator[Rows]:
         parts: list[bytes] = []
         failed: ServerError | None = None
         waiting = iter(sent)
-        while True:
-            part = session.next_part()
-            kind = part[:1]
-            if kind == wire.READY and not before:
-                break
-            if kind == wire.READY:
-                before, parts = before - 1, []
-                continue
-            parts.append(part)
-            if kind == wire.ERROR and failed is None:
-                failed = ServerError(part, parts, before > 0)
-            elif kind == wire.COMPLETE and not before:
-                yield self._read(next(waiting), parts)
-                parts = []
+        try:
+            for part, is_posted in session.answer_to(number):
+                kind = part[:1]
+                if kind == wire.READY:
+                    parts = []
+                    continue
+                parts.append(part)
+                if kind == wire.ERROR and failed is None:
+                    failed = ServerError(part, parts, is_posted)
+                elif kind == wire.COMPLETE and not is_posted:
+                    yield self._read(next(waiting), parts)
+                    parts = []
+        finally:  # what was not read may be there, under its name
+            self._stale += [one.name for one in waiting if one.name and one.columns is None]
         if failed:
-            names = {one.name for one in self._known.values()}
-            self._stale += [one.name for one in sent if one.name and one.name not in names]
             raise failed
 
     def forgets(self, fields: dict[str, str]) -> bool:

@@ -1,20 +1,49 @@
 """A door in several processes: within one of them Python runs one session at a time.
 
-They share the listening socket and the count of sessions. Nothing else is shared: a request to
-cancel is the server's, whichever of them hands it on.
+They share the listening socket and the count of sessions. A request to cancel comes to any of them,
+and is handed to all.
 """
 
 import os
 import signal
+import socket
 import threading
 import traceback
 from collections.abc import Callable
+from functools import partial
+
+_LONGEST = 65_536
 
 
-def forked(count: int, serve: Callable[[], None]) -> set[int]:
+class Siblings:
+    """Processes of one door; to be made before they are forked off."""
+
+    def __init__(self, count: int) -> None:
+        pairs = [socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM) for _ in range(count)]
+        self._hearing, self._telling = zip(*pairs, strict=True)
+
+    def tell(self, message: bytes, connection: socket.socket) -> None:
+        """Hand a client's message to all of them, and the connection that it came by."""
+        for one in self._telling:
+            socket.send_fds(one, [message], [connection.fileno()])
+
+    def hear(self, place: int, take: Callable[[bytes, socket.socket], None]) -> None:
+        """Have threads take what is told to the process at a place."""
+
+        def hear() -> None:
+            while True:
+                message, given, _, _ = socket.recv_fds(self._hearing[place], _LONGEST, 1)
+                for number in given:
+                    asked = message, socket.socket(fileno=number)
+                    threading.Thread(target=take, args=asked, daemon=True).start()
+
+        threading.Thread(target=hear, daemon=True).start()
+
+
+def forked(count: int, serve: Callable[[int], None]) -> set[int]:
     """Run `serve` in so many processes, which end with this one, and return their ids."""
     ended, alive = os.pipe()  # nobody writes: the other end is open while this process lives
-    found = {_forked(serve, ended, alive) for _ in range(count)}
+    found = {_forked(partial(serve, place), ended, alive) for place in range(count)}
     os.close(ended)
     return found
 

@@ -8,12 +8,11 @@ session, tells it, and sends the turn again: the same login, transaction and rig
 import contextlib
 import socket
 from collections import deque
-from typing import Protocol
 
 from pgblend.cli.doors.wire import messages as wire
-from pgblend.cli.doors.wire.expected_calls import ExpectedCalls
+from pgblend.cli.doors.wire.answering import AnsweringSession, Answers
 from pgblend.cli.doors.wire.link import Link, Waiter
-from pgblend.cli.doors.wire.own_statements import OwnStatements, ServerError
+from pgblend.cli.doors.wire.own_statements import CanceledError, ServerError
 from pgblend.cli.doors.wire.requests import (
     bound_name,
     declares,
@@ -24,7 +23,7 @@ from pgblend.cli.doors.wire.requests import (
     takes_unnamed,
     without_savepoints,
 )
-from pgblend.cli.doors.wire.telling import FORGET, NEEDS_ANSWER, Told, telling
+from pgblend.cli.doors.wire.telling import FORGET, NEEDS_ANSWER
 from pgblend.cli.doors.wire.turn import PLAIN, Turn
 from pgblend.plpy.base.session import keep_value
 
@@ -36,40 +35,18 @@ _MAKES = frozenset(
 )
 _NOTHING = frozenset[bytes]()
 _LONGEST_ENDING = 1000  # bytes of a statement that ends a transaction
-_MOST_KEPT = 1000  # names of what was reached together
+_MOST_PREPARED = 10_000
 _MOST_AT_ONCE = 1 << 16  # bytes of an answer
 _MOST_ANSWERS = 10_000  # of one turn
 _SAVE = "SAVEPOINT pgblend_door"
-_TAKE_BACK = "ROLLBACK TO SAVEPOINT pgblend_door"
-_KEEP = "RELEASE SAVEPOINT pgblend_door"
 _BEGIN_WITHIN = (
     wire.message(wire.PARSE, b"\0BEGIN\0\0\0")
     + wire.message(wire.BIND, b"\0\0" + bytes(6))
     + wire.message(wire.EXECUTE, b"\0" + bytes(4))
 )
-_SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ"
 
 
-class Answers(Protocol):
-    """Who knows which statements reach stand-ins, and answers these."""
-
-    def reached(self, statement: bytes) -> frozenset[bytes]:
-        """Return the names in a statement that may call a stand-in."""
-
-    def learn(self) -> None:
-        """Read again what reaches stand-ins: some functions or views are new."""
-
-    def routine(self, call: str) -> str:
-        """Return the name of the routine that a call is of."""
-
-    def has_effects(self, call: str) -> bool:
-        """Whether the answer to a call is to be made in the transaction that it is told in."""
-
-    def tell(self, call: str) -> Told:
-        """Return the answer to a stand-in's call, made in the session's transaction."""
-
-
-class Session(OwnStatements):
+class Session(AnsweringSession):
     """Both links of a session after its login."""
 
     def __init__(self, client: Link, server: Link) -> None:
@@ -78,13 +55,10 @@ class Session(OwnStatements):
         self._asked: deque[bytes] = deque()
         self._whole: list[bytes] = []  # a turn that was handed on at once
         self._turn: Turn | None = None
-        self._prepared: dict[bytes, frozenset[bytes]] = {}  # what is reached, by statement's name
+        self._prepared: dict[bytes, bytes] = {}  # the texts of statements, by their names
         self._ending: set[bytes] = set()  # names of those that end a transaction
         self._unnamed = b""  # the Parse of the client's last statement without a name
         self._knows_less = False  # there are functions or views that it does not know
-        self._expected = ExpectedCalls()
-        self._asking: dict[frozenset[bytes], bool] = {}  # whether it asked for answers
-        self._kept: dict[str, Told] = {}  # answers that cursors and portals need
         self._is_ending = False
 
     def hand_on(self) -> None:
@@ -101,6 +75,7 @@ class Session(OwnStatements):
         while not (self.client.is_gone or self.server.is_gone):
             if self.client.received:
                 self._asked.extend(wire.take_messages(self.client.received))
+            self.turns += bool(self._asked and not (self._turn or self._whole))
             if self._asked and not (self._whole or self._hands_whole(answers)):
                 self._hand_requests(answers)
             takes_more = self.server.takes_more() and not self._asked
@@ -135,10 +110,7 @@ class Session(OwnStatements):
             if turn and not copies and (turn.is_asked or turn.is_synced):
                 return
             if turn is None and self._knows_less and self.state != wire.FAILED:
-                self._knows_less = False
-                answers.learn()
-                self._asking.clear()
-                self._prepared.clear()
+                turn = self._learns(answers)
             if turn is None and (
                 self._takes_savepoints_first(answers) or self._answers_ahead(answers)
             ):
@@ -151,6 +123,21 @@ class Session(OwnStatements):
             if turn is None:
                 turn = self._turn = Turn(self.state, self._ending)
             self._hand_request(turn, request, answers)
+
+    def _learns(self, answers: Answers) -> Turn | None:
+        """Have what reaches stand-ins learned; return a turn that was canceled meanwhile."""
+        turn = Turn(self.state, self._ending)
+        try:
+            answers.learn()
+            self.check()
+        except CanceledError as error:
+            turn.held, turn.skips = [error.answer], True
+            self._cancel(turn)
+            self._turn = turn
+            return turn
+        self._knows_less = False
+        self._asking.clear()
+        return None
 
     def _takes_savepoints_first(self, answers: Answers) -> bool:
         """Run the savepoints of a query by themselves: the door's own stands after them."""
@@ -171,7 +158,7 @@ class Session(OwnStatements):
 
         Of its answer only the end is looked for: that is what most statements take.
         """
-        if self._turn or self._posted or self._posting or self._knows_less:
+        if self._turn or self.is_waited_for or self._posting or self._knows_less:
             return False
         ended = False
         for request in self._asked:
@@ -232,10 +219,16 @@ class Session(OwnStatements):
         if self.state == wire.IN_TRANSACTION:
             self._save(turn)
         turn.expected = [] if turn.is_bit_by_bit else self._expected.of(turn.whole)
-        self._repeat(turn, answers)
+        if not self._sends_again(turn, answers):
+            self._end(turn, answers)
         return True
 
     def _hand_request(self, turn: Turn, request: bytes, answers: Answers) -> None:
+        if turn.skips:
+            turn.ask(request)
+            if turn.is_asked:
+                self._end(turn, answers)
+            return
         reached = self._reached(request, answers)
         turn.reached |= reached
         if (
@@ -249,10 +242,7 @@ class Session(OwnStatements):
             if self._is_unnamed_lost and turn.unnamed:
                 self._send(turn.restored())
         turn.ask(request)
-        if turn.skips:
-            if turn.is_asked:
-                self._end(turn, answers)
-        elif request[:1] == wire.FLUSH and turn.has_executed():
+        if request[:1] == wire.FLUSH and turn.has_executed():
             self._sync(turn)
         else:
             self._send(request)
@@ -279,17 +269,16 @@ class Session(OwnStatements):
             case wire.QUERY:
                 return answers.reached(statement_of(request))
             case wire.PARSE:
-                reached = answers.reached(statement_of(request))
-                name = wire.texts_of(request[5:], 1)[0]
-                self._prepared[name] = reached
+                name, text = wire.texts_of(request[5:], 2)
+                keep_value(self._prepared, name, text, _MOST_PREPARED)
                 # It is one statement, and COMMIT is short.
                 ending = len(request) < _LONGEST_ENDING and ends(request)
                 (self._ending.add if ending else self._ending.discard)(name)
                 if request[5:6] == b"\0":
                     self._unnamed, self._is_unnamed_lost = request, False
-                return reached
-            case wire.BIND:
-                return self._prepared.get(bound_name(request), _NOTHING)
+                return answers.reached(text)
+            case wire.BIND if (bound := bound_name(request)) in self._prepared:
+                return answers.reached(self._prepared[bound])
         return _NOTHING
 
     # What the server answers.
@@ -298,8 +287,10 @@ class Session(OwnStatements):
         kind, turn = part[:1], self._turn
         if kind in (wire.NOTIFICATION, wire.PARAMETER):
             self.client.put(part)
-        elif self._posted:
-            self._posted -= kind == wire.READY
+        elif self.is_waited_for:
+            self._answered += kind == wire.READY
+            if turn and kind == wire.ERROR:
+                turn.failed_before = turn.failed_before or part
         elif turn is None:
             self.client.put(part)
         elif kind == wire.READY:
@@ -310,6 +301,8 @@ class Session(OwnStatements):
 
     def _hold(self, turn: Turn, part: bytes) -> None:
         kind = part[:1]
+        if kind == wire.ERROR and turn.failed_before:  # what it says is but what follows of that
+            part = turn.failed_before
         if kind == wire.ERROR and wire.fields_of(part).get("C") == NEEDS_ANSWER:
             problem = self._problem(turn)
             if not problem:
@@ -347,12 +340,14 @@ class Session(OwnStatements):
         """End a turn whose answer is whole, or a part of it; or send it again."""
         turn.is_synced = False
         self._settle(turn)
-        if turn.need is not None:
-            self._repeat(turn, answers)
+        if turn.need is not None and self._sends_again(turn, answers):
             return
         if turn.hides_begin:
             turn.hides_begin, turn.opened = False, not turn.has_failed
-            turn.held[-3:] = turn.held[-3:] if turn.has_failed else []
+            if turn.has_failed and turn.is_executed():  # its BEGIN was canceled
+                turn.fail(turn.held[-1])
+            elif turn.opened:
+                del turn.held[-3:]
         is_failed = turn.has_failed
         self._knows_less |= any(tag in _MAKES for tag in turn.tags)
         if not turn.has_ended:
@@ -367,103 +362,3 @@ class Session(OwnStatements):
         else:
             turn.skips = is_failed
             turn.next_part()
-
-    def _put_ending(self, turn: Turn, state: bytes) -> None:
-        """Have what the door began for a turn end with it."""
-        ending = ""
-        if turn.opened and turn.is_asked and not turn.has_begun:
-            ending = "COMMIT" if state != wire.IDLE else ""
-        elif state == wire.IN_TRANSACTION:
-            if turn.is_bit_by_bit:
-                self._kept.update(turn.told)
-            forgets = bool(turn.told or (self._kept and turn.saved))
-            parts = [_KEEP] * turn.saved + [FORGET] * forgets
-            if forgets and self._kept:
-                parts.append(telling(self._kept.values(), stays=True))
-            ending = "; ".join(parts)
-        if ending:
-            self._send(wire.query(ending))
-            turn.is_ending = turn.has_ended = True
-
-    def _settle(self, turn: Turn) -> None:
-        """Wait for the answer to a turn's ending; where the turn failed, nothing was kept."""
-        if turn.is_ending:
-            turn.is_ending = False
-            try:
-                self.exchange(b"")
-            except ServerError as error:
-                if turn.need is None and not turn.has_failed:
-                    turn.hold(error.answer)
-
-    def _repeat(self, turn: Turn, answers: Answers) -> None:
-        """Have answers made by the state before the turn, tell them, and send the turn again.
-
-        What it needs is gathered by a turn that is taken back: an error may come from anybody's
-        code, and need more than one answer.
-        """
-        turn.has_ended, is_asked_for = False, turn.need is not None
-        gathered = self._gathered(turn, answers)
-        if not (turn.calls or is_asked_for):  # it was only like one that asked
-            self._take_back(turn)
-            self._send(turn.again())
-            return
-        if turn.has_escaped:
-            turn.need = None
-            turn.held = [wire.refusal("the transaction ended before it had all answers")]
-            self._end(turn, answers)
-            return
-        if not gathered and is_asked_for:
-            turn.problem = "nothing that it could answer asked for it"
-        self._begin_again(turn, _SNAPSHOT)
-        self._answer(turn, gathered, answers, writes=False)
-        if gathered and turn.is_bit_by_bit:  # what those answers ask for cannot be asked later
-            self._repeat(turn, answers)
-            return
-        self._begin_again(turn)
-        self._answer(turn, turn.calls, answers, writes=True)
-        if turn.told:
-            self.post(telling(turn.told.values(), stays=turn.is_bit_by_bit))
-        turn.hides_begin, turn.is_synced = False, not turn.is_asked
-        self._send(turn.again())
-        if turn.is_asked and turn.is_plain:
-            self._put_ending(turn, wire.IN_TRANSACTION)
-
-    def _answer(self, turn: Turn, calls: list[str], answers: Answers, *, writes: bool) -> None:
-        """Have the answers made that write, or those that do not."""
-        for call in calls:
-            if answers.has_effects(call) == writes:
-                turn.told[call] = answers.tell(call)
-
-    def _gathered(self, turn: Turn, answers: Answers) -> list[str]:
-        """Return the calls that a turn needs further answers for."""
-        if turn.expected and not turn.told:
-            turn.calls = [*turn.expected]
-            return turn.expected
-        is_first = not (turn.calls or turn.need)
-        self._begin_again(turn)
-        self.post(telling(turn.told.values(), gathers=True, stays=turn.is_bit_by_bit))
-        calls = self.gather(turn.again(gathers=True))
-        turn.has_escaped = self.state == wire.IDLE
-        gathered = [call for call in calls if call not in turn.calls]
-        turn.calls += gathered
-        if is_first and gathered and not any(map(answers.has_effects, gathered)):
-            self._expected.note(turn.whole, gathered)
-        elif {*map(answers.routine, turn.expected)} & {*map(answers.routine, gathered)}:
-            self._expected.forget(turn.whole)
-        if turn.reached:
-            keep_value(self._asking, turn.reached, bool(turn.calls), _MOST_KEPT)
-        return gathered
-
-    def _begin_again(self, turn: Turn, begin: str = "BEGIN") -> None:
-        """Take back all that was done since the turn began; be in a transaction."""
-        self._take_back(turn)
-        if not turn.saved:
-            self.post(begin)
-            turn.opened = True
-
-    def _take_back(self, turn: Turn) -> None:
-        if turn.saved:
-            self.post(_TAKE_BACK)
-        elif self.state != wire.IDLE:
-            self.post("ROLLBACK")
-            turn.opened = False

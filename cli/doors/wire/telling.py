@@ -18,6 +18,17 @@ FORGET = "SELECT " + ", ".join(
     f"pg_catalog.set_config('pgblend.told_{one}', '', true)" for one in (*_SLOTS, _BESIDE, _WRITTEN)
 )
 
+# How many rows of documents a transaction has written: planned once a session, or with each search
+# for a login that has no right to pgblend until its message takes another role.
+ROWS_WRITTEN = "pgblend._rows_written()"
+ROWS_WRITTEN_FOR_ANY = """(
+    SELECT pg_catalog.sum(pg_catalog.pg_stat_get_xact_tuples_inserted(c.oid)
+        OPERATOR(pg_catalog.+) pg_catalog.pg_stat_get_xact_tuples_updated(c.oid)
+        OPERATOR(pg_catalog.+) pg_catalog.pg_stat_get_xact_tuples_deleted(c.oid))
+    FROM pg_catalog.pg_class AS c
+    INNER JOIN pg_catalog.pg_namespace AS n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace
+    WHERE n.nspname OPERATOR(pg_catalog.=) 'pgblend_data'
+        AND c.relname OPERATOR(pg_catalog.=) ANY ('{document,chunk}'))"""
 _ANSWERS = "pg_catalog.set_config('pgblend.answers', 'on', true)"
 
 
@@ -46,11 +57,13 @@ def calls_in(answer: Iterable[bytes]) -> list[str]:
     return list(dict.fromkeys(calls))
 
 
-def telling(told: Iterable[Told], gathers: bool = False, stays: bool = False) -> str:
+def telling(
+    told: Iterable[Told], gathers: bool = False, stays: bool = False, written: str = ROWS_WRITTEN
+) -> str:
     """Return the statement that tells answers until the transaction ends.
 
     With `gathers` stand-ins say what else they need, and go on. What `stays` is for cursors, whose
-    searches are those of when they were declared.
+    searches are those of when they were declared. `written` counts what was written before.
     """
     slots: dict[str, list[str]] = defaultdict(list)
     for one in told:
@@ -63,9 +76,7 @@ def telling(told: Iterable[Told], gathers: bool = False, stays: bool = False) ->
         for name, value in settings.items()
     ]
     if not stays:
-        given.append(
-            f"pg_catalog.set_config('pgblend.told_{_WRITTEN}', pgblend._rows_written()::text, true)"
-        )
+        given.append(f"pg_catalog.set_config('pgblend.told_{_WRITTEN}', {written}::text, true)")
     # A session that a pooler may give to others says so in each transaction (_is_answered).
     return f"SELECT {', '.join([*given, _ANSWERS])}"
 

@@ -17,10 +17,10 @@ from typing import Any
 from pgblend.cli.base.revision import HOW_TO_MATCH, OTHER_PROGRAM
 from pgblend.cli.doors.wire import messages as wire
 from pgblend.cli.doors.wire.database import NotAllowedError, Plpy, SessionDatabase
-from pgblend.cli.doors.wire.own_statements import GoneError
+from pgblend.cli.doors.wire.own_statements import CanceledError, GoneError
 from pgblend.cli.doors.wire.prepared import read_rows
 from pgblend.cli.doors.wire.session import Session
-from pgblend.cli.doors.wire.telling import Told
+from pgblend.cli.doors.wire.telling import ROWS_WRITTEN_FOR_ANY, Told
 from pgblend.cli.search.outside import StatementError, literal, report_search
 from pgblend.plpy.base.session import UserError, keep_value
 from pgblend.plpy.graph.links import checked_links, link_target
@@ -74,6 +74,9 @@ def answers_of(session: Session) -> "ProgramAnswers | None":
     reaching = _reaching(session)
     if reaching is None:
         return None
+    (*_, may, _) = session.ask("SELECT pg_catalog.has_schema_privilege('pgblend', 'USAGE')")
+    if may[-1:] != b"t":
+        session.written = ROWS_WRITTEN_FOR_ANY
     stays = session.stays()
     if stays:  # else another's transaction might believe it
         session.ask("SET pgblend.answers = on")  # _is_answered
@@ -83,9 +86,9 @@ def answers_of(session: Session) -> "ProgramAnswers | None":
 def _reaching(session: Session) -> re.Pattern[bytes] | None:
     """Return what is found in a statement that may call a stand-in; None where there is none."""
     begin, end = _AROUND[session.state]
-    # Whoever set the session's search_path, operators are PostgreSQL's own.
-    path = "SET LOCAL search_path = pg_catalog, pg_temp"
-    rows = read_rows(session.ask(f"{begin}; {path}; {_NAMES}; {end}"))
+    # Whoever set the session's search_path, operators are PostgreSQL's own; no limit is for this.
+    set_ = "SET LOCAL search_path = pg_catalog, pg_temp; SET LOCAL statement_timeout = 0"
+    rows = read_rows(session.ask(f"{begin}; {set_}; {_NAMES}; {end}"))
     names = [row["name"] for row in rows if not row["text"]]
     if not names:
         return None
@@ -160,7 +163,7 @@ class ProgramAnswers:
             value = _value(db, name, arguments)
         except (UserError, StatementError) as error:
             beside["error"] = _error(error)
-        except (GoneError, NotAllowedError):
+        except (CanceledError, GoneError, NotAllowedError):
             raise
         except Exception as error:
             # Also of a call that was gathered with unknown values and is never made.

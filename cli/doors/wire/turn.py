@@ -57,6 +57,7 @@ class Turn:
     reached: frozenset[bytes] = frozenset()  # names in it that may call a stand-in
     problem: str = ""  # why it cannot be sent again
     need: bytes | None = None  # the error of a stand-in that nobody had told its answer
+    failed_before: bytes = b""  # the error of a statement of the door's before it
     expected: list[str] = field(default_factory=list)  # calls that it was begun with
     calls: list[str] = field(default_factory=list)  # of stand-ins that need an answer
     told: dict[str, Told] = field(default_factory=dict)  # their answers
@@ -64,6 +65,7 @@ class Turn:
     held: list[bytes] = field(default_factory=list)
     requests: list[bytes] = field(default_factory=list)
     unnamed: bytes = b""  # the Parse of an earlier turn that it relies on
+    _had_begun: bool = False  # in an earlier part
     _asked_size: int = 0
     _held_size: int = 0
     _shown: list[bytes] = field(default_factory=list)
@@ -76,7 +78,12 @@ class Turn:
     @property
     def has_begun(self) -> bool:
         """Whether the client began a transaction in it."""
-        return not _BEGINS.isdisjoint(self.tags)
+        return self._had_begun or not _BEGINS.isdisjoint(self.tags)
+
+    @property
+    def is_within_doors(self) -> bool:
+        """Whether it is whole, and its transaction the door's to end."""
+        return self.opened and self.is_asked and not self.has_begun
 
     @property
     def has_failed(self) -> bool:
@@ -144,6 +151,11 @@ class Turn:
         self.held.append(part)
         self._held_size += len(part)
 
+    def fail(self, error: bytes) -> None:
+        """Have its last statement end with an error: what the door does after it failed."""
+        ends = [place for place, part in enumerate(self.held) if part[:1] == wire.COMPLETE]
+        self.held[ends[-1] if ends else len(self.held) :] = [error]
+
     def shown(self) -> bytes:
         """Return what is held, since the client gets it now."""
         if any(part[:1] in _SHOWS for part in self.held):
@@ -172,7 +184,8 @@ class Turn:
         A statement with a name is there still: it is closed before it is parsed anew. What
         `gathers` brings in full what is asked for bit by bit, and ends before a COMMIT.
         """
-        self.need, self.held, self._held_size, self.tags = None, [], 0, []
+        self.need, self.failed_before = None, b""
+        self.held, self._held_size, self.tags = [], 0, []
         self._expected, self._closes, self._parses = deque(self._shown), deque(), deque()
         parts = [self.restored()] if self.unnamed else []
         for request in self._gathering() if gathers else self.requests:
@@ -217,9 +230,14 @@ class Turn:
         """Whether something of its present part is executed."""
         return any(request[:1] == wire.EXECUTE for request in self.requests)
 
+    def is_executed(self) -> bool:
+        """Whether all of its present part was executed well."""
+        return len(self.tags) == sum(one[:1] == wire.EXECUTE for one in self.requests)
+
     def next_part(self) -> None:
         """Begin with the next part: all before is answered, and in a transaction."""
         self.began = wire.IN_TRANSACTION
+        self._had_begun, self.tags = self.has_begun, []
         self.saved = self.wants_now = self.has_ended = False
         self.problem = ""
         self.calls, self.told, self.requests, self._shown = [], {}, [], []
