@@ -12,7 +12,7 @@ from pgblend.cli.search.outside import Outside, Typed
 from pgblend.plpy.base.session import Rows, keep_value
 from pgblend.plpy.search.plan import READ_STATE
 
-_STATES = set(READ_STATE.values())
+_STATES = {state for states in READ_STATE.values() for state in states.values()}
 _MOST = 50  # statements of a call
 _MOST_KEPT = 200  # courses
 _SETTING = "SELECT set_config("

@@ -80,6 +80,21 @@ COMMENT ON COLUMN pgblend_data.document_reader.role_oid IS
 COMMENT ON COLUMN pgblend_data.document_reader.made_in IS
 'Server whose numbers of roles these are; in another one, after a restore, the name alone counts.';
 
+-- Sessions keep what a role may read for as long as nothing of it changes (90_row_security.sql).
+-- Rows are added alone, so nobody waits; _note_collection_change deletes those that are many.
+CREATE TABLE pgblend_data.collection_change (
+    transaction_id xid8 NOT NULL,
+    is_of_index boolean NOT NULL
+);
+CREATE INDEX collection_change_btree ON pgblend_data.collection_change (transaction_id);
+-- For publications FOR ALL TABLES, as of collection_language. So there is no unique key either.
+ALTER TABLE pgblend_data.collection_change REPLICA IDENTITY FULL;
+COMMENT ON TABLE pgblend_data.collection_change IS
+'The last transactions that changed collections, who may read them and their documents, their '
+'languages, or their lexical index.';
+COMMENT ON COLUMN pgblend_data.collection_change.is_of_index IS
+'Whether it changed the lexical index alone.';
+
 CREATE TABLE pgblend_data.group_secret (
     secret bytea NOT NULL CONSTRAINT group_secret_pkey PRIMARY KEY
 );

@@ -83,6 +83,7 @@ CREATE POLICY document_reader_admin ON pgblend_data.document_reader FOR SELECT
 USING ((SELECT pg_has_role('pgblend_admin', 'USAGE')));
 ALTER TABLE pgblend_data.document_reader ENABLE ROW LEVEL SECURITY;
 ALTER TABLE pgblend_data.group_secret ENABLE ROW LEVEL SECURITY;
+ALTER TABLE pgblend_data.collection_change ENABLE ROW LEVEL SECURITY;
 
 -- The collections and compartments that are granted to the caller. Of a compartment the readers see
 -- its documents, where they may read its collection. Those who may write to that have grants on the
@@ -140,16 +141,23 @@ COMMENT ON COLUMN pgblend_data.readable_collection.collection_id IS
 -- Whatever else is there proves nothing, and policies ask readable_collection. It ends with the
 -- caller's last collection, so that it does not tell how many there are.
 CREATE VIEW pgblend_data.proof_occasion WITH (security_barrier = true) AS
-SELECT concat_ws(' ', pg_current_snapshot(), CASE
-    WHEN
+SELECT
+    concat_ws(
+        ' ', pg_current_snapshot(), CASE WHEN o.is_fleeting THEN statement_timestamp() END
+    ) AS occasion,
+    o.is_fleeting
+FROM (
+    SELECT
         current_setting('transaction_isolation') <> 'read committed'
         OR pg_current_xact_id_if_assigned() IS NOT NULL
-        THEN statement_timestamp()
-END) AS occasion;
+        OR pg_is_in_recovery() AS is_fleeting  -- a standby's snapshots do not tell what is in them
+) AS o;
 COMMENT ON VIEW pgblend_data.proof_occasion IS
 'When what a role may read cannot have changed.';
 COMMENT ON COLUMN pgblend_data.proof_occasion.occasion IS
 'The snapshot and, where a right may change under it, the statement of the client.';
+COMMENT ON COLUMN pgblend_data.proof_occasion.is_fleeting IS
+'Whether a right may change under the snapshot.';
 
 CREATE VIEW pgblend_data.granted_words WITH (security_barrier = true) AS
 WITH bits AS MATERIALIZED (
@@ -215,6 +223,103 @@ COMMENT ON VIEW pgblend_data.readable_words IS
 'What the setting pgblend.readable proves of the statement under way.';
 COMMENT ON COLUMN pgblend_data.readable_words.words IS
 'As readable_proof has them; NULL where nothing is proved.';
+
+-- To find it anew after each commit takes as long as a search where there are many readers, though
+-- few commits change it. So a session may keep it with its snapshot and the caller's roles, signed
+-- for that alone. It has it signed for the snapshot in force if that shows no new change of
+-- collections. Changes of their lexical indexes are told: sessions keep rows of those too.
+CREATE VIEW pgblend_data.own_roles WITH (security_barrier = true) AS
+SELECT md5(string_agg(concat_ws(' ', r.oid, r.rolname), ' ' ORDER BY r.oid)) AS digest
+FROM pg_catalog.pg_roles AS r
+WHERE pg_has_role(r.oid, 'USAGE');
+COMMENT ON VIEW pgblend_data.own_roles IS 'The roles whose rights the caller has.';
+COMMENT ON COLUMN pgblend_data.own_roles.digest IS 'Tells them by number and name.';
+
+CREATE VIEW pgblend_data.lasting_proof WITH (security_barrier = true) AS
+WITH proved AS MATERIALIZED (
+    SELECT concat(
+        left(current_setting('pgblend.readable', true), -64), ' ', pg_current_snapshot()
+    ) AS words
+    FROM pgblend_data.readable_words AS w
+    CROSS JOIN pgblend_data.proof_occasion AS o
+    WHERE w.words IS NOT NULL AND NOT o.is_fleeting
+)
+
+SELECT p.words || encode(sha256(k.secret || sha256(k.secret || convert_to(concat_ws(
+    ' ', 'lasting', p.words, r.digest,
+    md5(coalesce(left(current_setting('pgblend.groups', true), 64), '')), current_user
+), 'UTF8'))), 'hex') AS proof
+FROM pgblend_data.group_secret AS k
+CROSS JOIN proved AS p
+CROSS JOIN pgblend_data.own_roles AS r;
+COMMENT ON VIEW pgblend_data.lasting_proof IS
+'What the setting pgblend.readable proves, to be kept for the setting pgblend.lasting.';
+COMMENT ON COLUMN pgblend_data.lasting_proof.proof IS
+'The text of readable_proof, the snapshot, and a signature that no policy believes.';
+
+CREATE VIEW pgblend_data.renewed_proof WITH (security_barrier = true) AS
+WITH given AS (
+    SELECT
+        left(s.proof, -64) AS text,
+        right(s.proof, 64) AS signature
+    FROM (SELECT current_setting('pgblend.lasting', true) AS proof) AS s
+    WHERE s.proof <> ''
+),
+
+signed AS MATERIALIZED (
+    SELECT g.text
+    FROM given AS g
+    CROSS JOIN pgblend_data.group_secret AS k
+    CROSS JOIN pgblend_data.own_roles AS r
+    WHERE g.signature = encode(sha256(k.secret || sha256(k.secret || convert_to(concat_ws(
+        ' ', 'lasting', g.text, r.digest,
+        md5(coalesce(left(current_setting('pgblend.groups', true), 64), '')), current_user
+    ), 'UTF8'))), 'hex')
+),
+
+kept AS MATERIALIZED (
+    SELECT
+        concat_ws(' ', split_part(s.text, ' ', 1), split_part(s.text, ' ', 2)) AS words,
+        split_part(s.text, ' ', 3)::pg_snapshot AS snapshot
+    FROM signed AS s
+)
+
+SELECT
+    p.words || encode(sha256(k.secret || sha256(k.secret || convert_to(concat_ws(
+    ' ', p.words, o.occasion,
+    md5(coalesce(left(current_setting('pgblend.groups', true), 64), '')), current_user
+), 'UTF8'))), 'hex') AS proof,
+    c.transactions = 0 AS has_same_index
+FROM kept AS p
+CROSS JOIN LATERAL (
+    SELECT
+        count(*) AS transactions,
+        bool_and(c.is_of_index) AS is_of_index
+    FROM pgblend_data.collection_change AS c
+    WHERE
+        c.transaction_id >= pg_snapshot_xmin(p.snapshot)
+        -- Later ones are of a server that this was restored from.
+        AND c.transaction_id < pg_snapshot_xmax(pg_current_snapshot())
+        AND NOT pg_visible_in_snapshot(c.transaction_id, p.snapshot)
+) AS c
+CROSS JOIN pgblend_data.group_secret AS k
+CROSS JOIN pgblend_data.proof_occasion AS o
+WHERE
+    NOT o.is_fleeting
+    -- What another server sends is written past triggers.
+    AND NOT EXISTS (SELECT FROM pg_catalog.pg_subscription)
+    -- Another session's may be later than the snapshot in force.
+    AND pg_snapshot_xmax(p.snapshot) <= pg_snapshot_xmax(pg_current_snapshot())
+    AND NOT EXISTS (
+        SELECT FROM pg_snapshot_xip(pg_current_snapshot()) AS x (id)
+        WHERE pg_visible_in_snapshot(x.id, p.snapshot)
+    )
+    AND coalesce(c.is_of_index, true);
+COMMENT ON VIEW pgblend_data.renewed_proof IS
+'What the setting pgblend.lasting still proves, as readable_proof has it.';
+COMMENT ON COLUMN pgblend_data.renewed_proof.proof IS 'For the setting pgblend.readable.';
+COMMENT ON COLUMN pgblend_data.renewed_proof.has_same_index IS
+'Whether no lexical index changed either.';
 
 -- A function, which policies start in no time: a look into the views would be made ready for each
 -- table of each statement, though nearly all have a proof. It keeps the plans for the session.

@@ -3,10 +3,13 @@
 Who may read many compartments reads a row for each of them in several statements of a search. Their
 rows are kept with the proof of what may be read (migrations/tables/90_row_security.sql). The proof
 counts under its own snapshot alone. So while it counts, the same statements have the same rows.
+After a commit that changed no collection and no right, the proof is renewed, and rows of
+collections stay. So do those of lexical indexes, unless one changed.
 """
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
+from typing import Literal
 
 from pgblend.plpy.base.session import Database, Rows, keep_value
 
@@ -22,49 +25,76 @@ _HOLDS = f"""
         SELECT {_ASKER} AS asker,
             set_config('pgblend.readable', coalesce(
                 $2[array_position($1, {_ASKER})], ''), true) AS proof,
-            set_config('pgblend.last_search', $3, true) AS search
+            set_config('pgblend.lasting', coalesce(
+                $3[array_position($1, {_ASKER})], ''), true) AS lasting,
+            set_config('pgblend.last_search', $4, true) AS search
     )
 
-    SELECT g.asker, g.proof <> '' AS is_kept, {_IS_WHOLE} AND EXISTS (
+    SELECT g.asker, g.proof <> '' AND {_IS_WHOLE} AS is_kept, {_IS_WHOLE} AND EXISTS (
         SELECT FROM pgblend_data.readable_words AS w
-        WHERE g.proof <> '' AND g.search <> '' AND w.words IS NOT NULL OFFSET 0) AS holds
+        WHERE g.proof <> '' AND g.lasting <> '' AND g.search <> '' AND w.words IS NOT NULL OFFSET 0
+    ) AS holds
     FROM given AS g
+"""
+_RENEWED = """
+    SELECT set_config('pgblend.readable', r.proof, true) AS proof, r.has_same_index
+    FROM pgblend_data.renewed_proof AS r
 """
 # In a transaction that wrote, or keeps its snapshot, a proof counts for its statement alone.
 _LASTING = f"""
-    SELECT {_ASKER} AS asker, current_setting('pgblend.readable', true) AS proof
-    WHERE current_setting('transaction_isolation') = 'read committed'
-        AND pg_current_xact_id_if_assigned() IS NULL
-        AND current_setting('pgblend.readable', true) <> '' AND {_IS_WHOLE}
+    SELECT {_ASKER} AS asker, current_setting('pgblend.readable', true) AS proof, l.proof AS lasting
+    FROM pgblend_data.lasting_proof AS l
+    WHERE {_IS_WHOLE}
 """
 
 
 @dataclass(slots=True)
 class Unchanged:
-    """The rows of statements for one role and set of groups, by statement and values."""
+    """The rows of statements for one role and set of groups, by statement and values.
+
+    `lasting` proves that those `of_collections` and `of_index` count for later snapshots too.
+    """
 
     proof: str
+    lasting: str
     rows: dict[Hashable, Rows] = field(default_factory=dict)
+    of_collections: dict[Hashable, Rows] = field(default_factory=dict)
+    of_index: dict[Hashable, Rows] = field(default_factory=dict)
 
 
 def begin_unchanged(db: Database, search: str) -> None:
-    """Have a search use what is kept for who asks, where nothing changed; else forget all."""
+    """Have a search use what is kept for who asks, where nothing changed; else forget it."""
     kept: dict[str, Unchanged] = db.kept("unchanged")
     if not kept:
         return
     proofs = [one.proof for one in kept.values()]
-    (row,) = db.run(_HOLDS, ["text[]", "text[]", "text"], [*kept], proofs, search)
-    if row["holds"]:
-        db.kept("unchanged_now")["rows"] = kept[row["asker"]].rows
-    elif row["is_kept"]:
-        kept.clear()
+    lasting = [one.lasting for one in kept.values()]
+    types = ["text[]", "text[]", "text[]", "text"]
+    (row,) = db.run(_HOLDS, types, [*kept], proofs, lasting, search)
+    if not row["holds"] and row["is_kept"]:
+        renew_unchanged(db, kept, row["asker"])
+    if row["is_kept"] and row["asker"] in kept:
+        db.kept("unchanged_now")["kept"] = kept[row["asker"]]
+
+
+def renew_unchanged(db: Database, kept: dict[str, Unchanged], asker: str) -> None:
+    """Keep of who asks what still counts, by a proof for the snapshot in force, if anything."""
+    one = kept.pop(asker)
+    for row in db.run(_RENEWED, []):
+        if row["has_same_index"]:
+            still = one.of_collections, one.of_index
+            kept[asker] = Unchanged(row["proof"], one.lasting, {}, *still)
+            continue
+        for new in db.run(_LASTING, []):  # of this snapshot, for the index that is read now
+            kept[asker] = Unchanged(new["proof"], new["lasting"], {}, one.of_collections)
 
 
 def keep_unchanged(db: Database) -> None:
     """Keep what the rest of a search reads by run_unchanged, if its proof is a lasting one."""
     for row in () if is_unchanged(db) else db.run(_LASTING, []):
-        one = keep_value(db.kept("unchanged"), row["asker"], Unchanged(row["proof"]), _MOST_ASKERS)
-        db.kept("unchanged_now")["rows"] = one.rows
+        one = Unchanged(row["proof"], row["lasting"])
+        keep_value(db.kept("unchanged"), row["asker"], one, _MOST_ASKERS)
+        db.kept("unchanged_now")["kept"] = one
 
 
 def end_unchanged(db: Database) -> None:
@@ -74,20 +104,35 @@ def end_unchanged(db: Database) -> None:
 
 def is_unchanged(db: Database) -> bool:
     """Tell whether the search under way uses what is kept."""
-    return "rows" in db.kept("unchanged_now")
+    return "kept" in db.kept("unchanged_now")
 
 
 def run_unchanged(
-    db: Database, statement: str, types: list[str], *values: object, before: str | None = None
+    db: Database,
+    statement: str,
+    types: list[str],
+    *values: object,
+    before: str | None = None,
+    kept_as: Literal["rows", "of_collections", "of_index"] = "rows",
 ) -> Rows:
     """Return the rows of a statement that reads alone, as kept where the search uses that.
 
-    Where they are not kept, the statement `before` runs first.
+    Where they are not kept, the statement `before` runs first. What is kept as `of_collections` and
+    `of_index` is read of what _note_collection_change notes, and of nothing else.
     """
-    rows: dict[Hashable, Rows] = db.kept("unchanged_now").get("rows", {})
+    kept: Unchanged | None = db.kept("unchanged_now").get("kept")
+    if kept is None:
+        return _run(db, statement, types, values, before)
+    rows: dict[Hashable, Rows] = getattr(kept, kept_as)
     key = statement, *(tuple(value) if isinstance(value, list) else value for value in values)
     if key not in rows:
-        if before is not None:
-            db.run(before, [])
-        keep_value(rows, key, db.run(statement, types, *values), _MOST_ROWS)
+        keep_value(rows, key, _run(db, statement, types, values, before), _MOST_ROWS)
     return rows[key]
+
+
+def _run(
+    db: Database, statement: str, types: list[str], values: tuple[object, ...], before: str | None
+) -> Rows:
+    if before is not None:
+        db.run(before, [])
+    return db.run(statement, types, *values)

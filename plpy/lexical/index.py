@@ -354,7 +354,7 @@ def open_index(
     """
     cache = session_cache(db)
     cache.most_bytes = most_bytes
-    state = run_unchanged(db, _STATE, ["bigint[]"], collection_ids)[0]
+    state = run_unchanged(db, _STATE, ["bigint[]"], collection_ids, kept_as="of_index")[0]
     owner = tuple(collection_ids)
     version = tuple(zip(state["segment_ids"], state["versions"], strict=True))
     view = cache.kept_view(owner, version)

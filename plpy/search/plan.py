@@ -26,8 +26,7 @@ from pgblend.plpy.base.unchanged import is_unchanged, run_unchanged
 # $1 names of collections, or $2 their ids; neither: all that the caller may read. Documents with
 # readers of their own are left out where the session asks for what all readers have in common.
 # OFFSET 0: small tables are never analyzed, and a join would read all of pg_class.
-_STATE = """
-WITH {proof}searched AS MATERIALIZED (
+_SEARCHED = """
     SELECT
         coalesce(array_agg(c.id ORDER BY c.id) FILTER (WHERE c.is_asked), '{{}}') AS ids,
         coalesce(array_agg(c.name ORDER BY c.id) FILTER (WHERE c.is_asked AND c.is_whole), '{{}}')
@@ -43,7 +42,9 @@ WITH {proof}searched AS MATERIALIZED (
                 OR current_setting('pgblend.common_only', true) IS DISTINCT FROM 'on') AS is_asked
         FROM pgblend_data.collection AS c
         WHERE {is_proved} OFFSET 0) AS c
-),
+"""
+_STATE = """
+WITH {proof}searched AS MATERIALIZED ({searched}),
 
 whole AS MATERIALIZED (
     SELECT jsonb_object_agg(v.name, v.value) AS settings FROM {setting} AS v
@@ -105,12 +106,12 @@ _NO_VECTORS = "'{}'::text[] AS spaces, '{}'::text[] AS calibrations"
 # Whom row security binds proves first what may be read (90_row_security.sql). Others do without:
 # a proof that is not made costs a third of the statement all the same. Its bits lead to the rows of
 # collections, of which most may be others' compartments; admins read more than is granted to them.
-_PROOF = """proof AS MATERIALIZED (
+_PROVE = """proof AS MATERIALIZED (
     SELECT set_config('pgblend.readable', coalesce(
         (SELECT p.proof FROM pgblend_data.readable_proof AS p), ''), true) AS text
 ),
-
-proved AS MATERIALIZED (
+"""
+_OF_PROVED = """proved AS MATERIALIZED (
     SELECT CASE
         WHEN w.words IS NULL OR pg_has_role('pgblend_admin', 'USAGE')
             THEN ARRAY(SELECT c.id FROM pgblend_data.collection AS c)
@@ -120,30 +121,46 @@ proved AS MATERIALIZED (
             CROSS JOIN generate_series(0, 63) AS n (bit)
             WHERE b.word <> 0 AND (b.word >> n.bit) & 1 = 1)
         END AS ids
-    FROM proof AS p
+    FROM {proof} AS p
     LEFT JOIN LATERAL (
         SELECT w.words FROM pgblend_data.readable_words AS w
         WHERE p.text IS NOT NULL OFFSET 0) AS w ON true
-),
-
-"""
-_UNPROVED = {"proof": "", "after_proof": "", "is_proved": "true"}
+)"""
+_BY_PROOF = _SEARCHED.format(
+    after_proof="proved AS v\n    CROSS JOIN LATERAL ", is_proved="c.id = ANY(v.ids)"
+)
+_UNPROVED = {"proof": "", "searched": _SEARCHED.format(after_proof="", is_proved="true")}
 _PROVED = {
-    "proof": _PROOF,
-    "after_proof": "proved AS v\n    CROSS JOIN LATERAL ",
-    "is_proved": "c.id = ANY(v.ids)",
+    "proof": f"{_PROVE}\n{_OF_PROVED.format(proof='proof')},\n\n",
+    "searched": _BY_PROOF,
+}
+# Where the proof is there already, and rows that are kept as long as no collection changes.
+_FIND_SEARCHED = f"WITH {_OF_PROVED.format(proof='(SELECT 1 AS text)')}\n{_BY_PROOF}"
+_KEPT = {
+    "proof": "",
+    "searched": """
+    SELECT $6 AS ids, $7 AS names, $8 AS of_collection, $9 AS is_everywhere
+""",
 }
 # Few servers pin settings (_setting_values); to look for pins takes as long as all the rest.
 _UNPINNED, _PINNED = "pgblend_data.setting", "pgblend._setting_values"
-READ_STATE = {
-    ((binds, has_pins), has_vectors): _STATE.format(**proof, setting=setting, of_vectors=of_vectors)
-    for binds, proof in ((False, _UNPROVED), (True, _PROVED))
-    for has_pins, setting in ((False, _UNPINNED), (True, _PINNED))
-    for has_vectors, of_vectors in ((False, _NO_VECTORS), (True, _OF_VECTORS))
-}
-"""By whether row security binds the caller and settings may be pinned, and for vectors."""
 
+
+def _states(proof: Mapping[str, str]) -> dict[tuple[bool, bool], str]:
+    """Return the statements by whether settings may be pinned, and for vectors."""
+    return {
+        (has_pins, has_vectors): _STATE.format(**proof, setting=setting, of_vectors=of_vectors)
+        for has_pins, setting in ((False, _UNPINNED), (True, _PINNED))
+        for has_vectors, of_vectors in ((False, _NO_VECTORS), (True, _OF_VECTORS))
+    }
+
+
+READ_STATE = {False: _states(_UNPROVED), True: _states(_PROVED)}
+"""By whether row security binds the caller."""
+
+_OF_KEPT = _states(_KEPT)
 _TYPES = ["text[]", "bigint[]", "text", "text", "text"]
+_KEPT_TYPES = [*_TYPES, "bigint[]", "text[]", "text", "boolean"]
 
 
 class State(NamedTuple):
@@ -204,12 +221,17 @@ def read_state(
     named = collections and [name and unicodedata.normalize("NFC", name) for name in collections]
     values = named, collection_ids, profile, default, None if is_unchanged(db) else last_search
     kept = db.kept("session_state")
-    known = kept.get("known", (False, False))  # as of the search before
-    row = run_unchanged(db, READ_STATE[known, has_vectors], _TYPES, *values)[0]
-    found = row["is_bound"], row["has_pins"]
+    is_bound, has_pins = known = kept.get("known", (False, False))  # as of the search before
+    if is_unchanged(db) and is_bound:
+        (of,) = run_unchanged(db, _FIND_SEARCHED, _TYPES[:2], *values[:2], kept_as="of_collections")
+        statement = _OF_KEPT[has_pins, has_vectors]
+        row = run_unchanged(db, statement, _KEPT_TYPES, *values, *of.values())[0]
+    else:
+        row = db.run(READ_STATE[is_bound][has_pins, has_vectors], _TYPES, *values)[0]
+    is_bound, has_pins = found = row["is_bound"], row["has_pins"]
     if found != known:
         kept["known"] = found
-        row = db.run(READ_STATE[found, has_vectors], _TYPES, *values)[0]
+        row = db.run(READ_STATE[is_bound][has_pins, has_vectors], _TYPES, *values)[0]
     names = set(row["names"])
     for name in named or ():
         if name not in names:

@@ -221,3 +221,59 @@ BEGIN
     DELETE FROM pgblend_data.vocabulary AS v WHERE v.collection_id = target;
 END;
 $function$;
+
+-- _note_collection_change: trigger that notes the transaction, so that no session uses what it kept
+-- of who may read what. With an argument it changed the lexical index alone.
+-- One in a thousand leaves no note but its own: what was kept before is gone with it.
+-- Runs with its owner's rights: a note that anybody could delete would hide a change.
+CREATE OR REPLACE FUNCTION pgblend._note_collection_change()
+RETURNS trigger
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SECURITY DEFINER
+AS $function$
+DECLARE
+    clears boolean := pg_current_xact_id()::text::bigint % 1000 = 0;
+BEGIN
+    INSERT INTO pgblend_data.collection_change (transaction_id, is_of_index)
+    SELECT pg_current_xact_id(), TG_NARGS > 0 AND NOT clears
+    WHERE NOT EXISTS (
+        SELECT FROM pgblend_data.collection_change AS n
+        WHERE n.transaction_id = pg_current_xact_id() AND (TG_NARGS > 0 OR NOT n.is_of_index));
+    IF clears THEN
+        DELETE FROM pgblend_data.collection_change AS n
+        WHERE n.ctid IN (
+            SELECT o.ctid FROM pgblend_data.collection_change AS o
+            WHERE o.transaction_id <> pg_current_xact_id()
+            FOR UPDATE SKIP LOCKED);
+    END IF;
+    RETURN NULL;
+END;
+$function$;
+
+CREATE OR REPLACE TRIGGER collection_90_note_change
+AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON pgblend_data.collection
+FOR EACH STATEMENT EXECUTE FUNCTION pgblend._note_collection_change();
+CREATE OR REPLACE TRIGGER collection_grant_90_note_change
+AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON pgblend_data.collection_grant
+FOR EACH STATEMENT EXECUTE FUNCTION pgblend._note_collection_change();
+-- By row: each document that is stored tries to add its language.
+CREATE OR REPLACE TRIGGER collection_language_90_note_change
+AFTER INSERT OR UPDATE OR DELETE ON pgblend_data.collection_language
+FOR EACH ROW EXECUTE FUNCTION pgblend._note_collection_change();
+CREATE OR REPLACE TRIGGER collection_language_90_note_truncate
+AFTER TRUNCATE ON pgblend_data.collection_language
+FOR EACH STATEMENT EXECUTE FUNCTION pgblend._note_collection_change();
+CREATE OR REPLACE TRIGGER document_reader_90_note_change
+AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON pgblend_data.document_reader
+FOR EACH STATEMENT EXECUTE FUNCTION pgblend._note_collection_change();
+
+CREATE OR REPLACE TRIGGER pending_90_note_change
+AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON pgblend_data.pending
+FOR EACH STATEMENT EXECUTE FUNCTION pgblend._note_collection_change('index');
+CREATE OR REPLACE TRIGGER segment_90_note_change
+AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON pgblend_data.segment
+FOR EACH STATEMENT EXECUTE FUNCTION pgblend._note_collection_change('index');
+CREATE OR REPLACE TRIGGER tombstone_90_note_change
+AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON pgblend_data.tombstone
+FOR EACH STATEMENT EXECUTE FUNCTION pgblend._note_collection_change('index');

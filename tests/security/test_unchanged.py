@@ -114,3 +114,158 @@ def test_what_all_have_in_common_is_asked_for_itself(reader: tuple[Database, str
     assert session.column(FOUND) == []
     session.rows("RESET pgblend.common_only")
     assert session.column(FOUND) == KEYS
+
+
+# What a session keeps is signed with its snapshot: pgblend_data.lasting_proof and renewed_proof.
+KEEP = (
+    "WITH p AS MATERIALIZED (SELECT set_config('pgblend.readable', r.proof, true) AS proof"
+    " FROM pgblend_data.readable_proof AS r)"
+    " SELECT (SELECT l.proof FROM pgblend_data.lasting_proof AS l WHERE p.proof <> '') FROM p"
+)
+RENEW = (
+    "WITH p AS MATERIALIZED (SELECT set_config('pgblend.lasting', %s, true) AS proof)"
+    " SELECT (SELECT count(*) FROM pgblend_data.renewed_proof AS r WHERE p.proof <> '') FROM p"
+)
+
+
+def test_a_proof_outlasts_commits_that_change_no_right(
+    admin: Database, reader: tuple[Database, str]
+) -> None:
+    """Also one that is rolled back; one that was under way when the proof was made counts."""
+    session, _ = reader
+    with psycopg.connect(admin.url, autocommit=True) as connection:
+        other = Database(connection)
+        other.rows("BEGIN")
+        other.rows("SELECT set_document_readers('house', 'page-1.md', '{hr}')")
+        kept = session.value(KEEP)
+        admin.rows("SELECT pg_current_xact_id()")
+        admin.rows("SELECT set_setting('k1', '1.3')")
+        admin.rows("SELECT lexical_seal('house')")
+        assert session.value(RENEW, kept) == 1
+        other.rows("ROLLBACK")
+        assert session.value(RENEW, kept) == 1
+        other.rows("BEGIN")
+        other.rows("SELECT set_document_readers('house', 'page-1.md', '{hr}')")
+        kept = session.value(KEEP)
+        assert session.value(RENEW, kept) == 1
+        other.rows("COMMIT")
+        assert session.value(RENEW, kept) == 0
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "SELECT set_document_readers('house', 'page-1.md', '{new}')",
+        "SELECT add_collection('another')",
+        "SELECT revoke_collection('house', current_user)",
+        "SELECT set_collection_settings('house', '{\"k1\": 1.3}')",
+        "DELETE FROM pgblend_data.document_reader WHERE reader = 'g1'",
+        "TRUNCATE pgblend_data.collection_language",
+    ],
+)
+def test_a_change_ends_what_was_kept(
+    admin: Database, reader: tuple[Database, str], change: str
+) -> None:
+    session, _ = reader
+    role = session.value("SELECT current_user")
+    kept = session.value(KEEP)
+    admin.rows("BEGIN")
+    admin.rows(change.replace("current_user", f"'{role}'"))
+    assert session.value(RENEW, kept) == 1
+    admin.rows("COMMIT")
+    assert session.value(RENEW, kept) == 0
+
+
+def test_what_was_kept_counts_for_its_session_s_snapshots_alone(
+    admin: Database, reader: tuple[Database, str]
+) -> None:
+    """Not where the transaction wrote or keeps its snapshot, nor as a proof itself, nor altered."""
+    session, held = reader
+    kept = session.value(KEEP)
+    words = kept.split(" ")[0]
+    for forged in (kept.replace(words, "{-1}"), kept[:-1] + "g", kept[:-64], "1 2 3"):
+        assert session.value(RENEW, forged) == 0
+    for begin in ("BEGIN ISOLATION LEVEL REPEATABLE READ", "BEGIN; SELECT pg_current_xact_id()"):
+        session.rows(begin)
+        assert session.value(RENEW, kept) == 0
+        assert session.value(KEEP) is None
+        session.rows("ROLLBACK")
+    session.rows("SELECT set_config('pgblend.readable', %s, false)", kept)
+    assert session.value("SELECT words FROM pgblend_data.readable_words") is None
+    session.rows("RESET pgblend.readable")
+    session.rows("RESET pgblend.groups")
+    assert session.value(RENEW, kept) == 0
+    session.rows("SELECT set_config('pgblend.groups', %s, false)", held)
+    assert session.value(RENEW, kept) == 1
+    staff = f"staff_{os.getpid()}"
+    admin.rows(f"CREATE ROLE {staff}")
+    try:
+        admin.rows(f'GRANT {staff} TO "{session.value("SELECT current_user")}"')
+        assert session.value(RENEW, kept) == 0
+    finally:
+        admin.rows(f"DROP ROLE {staff}")
+    assert session.value(RENEW, kept) == 1
+
+
+def test_of_many_changes_the_last_is_noted(admin: Database, reader: tuple[Database, str]) -> None:
+    """Who kept something before finds it gone, also by a change of an index."""
+    session, _ = reader
+    kept = session.value(KEEP)
+    admin.rows("TRUNCATE pgblend_data.collection_change")
+    assert session.value(RENEW, kept) == 1
+    admin.rows("INSERT INTO pgblend_data.collection_change SELECT '0', true")
+    ahead = admin.value("SELECT 999 - pg_current_xact_id()::text::bigint % 1000")
+    for _ in range(ahead):
+        admin.rows("SELECT pg_current_xact_id()")
+    assert session.value(RENEW, kept) == 1
+    admin.rows("DELETE FROM pgblend_data.pending")
+    found = admin.rows(
+        "SELECT transaction_id::text, is_of_index FROM pgblend_data.collection_change"
+    )
+    assert [(int(number) % 1000, is_of_index) for number, is_of_index in found] == [(0, False)]
+    assert session.value(RENEW, kept) == 0
+
+
+SAME_INDEX = RENEW.replace("count(*)", "has_same_index")
+
+
+def test_a_change_of_an_index_is_told(admin: Database, reader: tuple[Database, str]) -> None:
+    """It ends what is kept of indexes, and not what is kept of rights."""
+    session, _ = reader
+    kept = session.value(KEEP)
+    admin.rows("SELECT set_setting('k1', '1.3')")
+    assert session.value(SAME_INDEX, kept) is True
+    for change in (
+        "SELECT ingest_document('house', 'page-4.md', 'New zirconium.')",
+        "SELECT delete_document('house', 'page-5.md')",
+        "SELECT lexical_seal('house')",
+    ):
+        kept = session.value(KEEP)
+        assert session.value(SAME_INDEX, kept) is True
+        admin.rows(change)
+        assert session.value(SAME_INDEX, kept) is False
+    assert session.column(FOUND) == [key for key in KEYS if key != "page-5.md"]
+
+
+def test_searches_between_commits_find_what_was_stored(
+    admin: Database, reader: tuple[Database, str]
+) -> None:
+    """Whether others change rights, an index or neither, a search sees it as it is."""
+    session, _ = reader
+    left = set(KEYS)
+    for place in range(0, 12, 3):
+        admin.rows("SELECT pg_current_xact_id()")
+        assert set(session.column(FOUND)) == left
+        admin.rows("SELECT delete_document('house', %s)", f"page-{place}.md")
+        left.remove(f"page-{place}.md")
+        assert set(session.column(FOUND)) == left
+        admin.rows("SELECT set_document_readers('house', %s, '{hr}')", f"page-{place + 1}.md")
+        left.remove(f"page-{place + 1}.md")
+        assert [set(session.column(FOUND)) ^ left for _ in range(2)] == [set()] * 2
+        admin.rows("SELECT lexical_seal('house')")
+        assert set(session.column(FOUND)) == left
+        text = f"More zirconium, for {place}."
+        query = "SELECT ingest_document('house', %s, %s, readers => '{g2}')"
+        admin.rows(query, f"more-{place}.md", text)
+        left.add(f"more-{place}.md")
+        assert [set(session.column(FOUND)) ^ left for _ in range(2)] == [set()] * 2
