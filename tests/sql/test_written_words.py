@@ -12,8 +12,6 @@ import pytest
 
 from support.database import Database
 
-pytestmark = pytest.mark.extended
-
 DATA = Path(__file__).parent / "data"
 SETS = {
     name: json.loads((DATA / f"written_{name}.json").read_text()) for name in ("words", "names")
