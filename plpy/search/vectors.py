@@ -7,9 +7,10 @@ space it compares those that could be candidates, where they are few. Those are 
 collections, or the ones that pass the filter. Walking the index until `depth` of n vectors pass
 where m do keeps depth · n / m of them. Comparing takes m, which are looked for first and read one
 by one: four in the time in which a walk keeps one. So few is twice the square root of depth · n. Of
-collections, which are read at one go, it is three times that, except of binary spaces, whose walks
-are the cheaper ones. Where more pass, an iterative scan goes on until enough did. Should it give up
-first, all are compared after all. 'index' never compares all, 'exact' always does.
+collections, which are read at one go, it is three times that root, and half as many of binary
+spaces, whose walks are the cheaper ones. Where more pass, an iterative scan goes on until enough
+did. Should it give up first, all are compared after all. 'index' never compares all, 'exact' always
+does.
 """
 
 from collections.abc import Sequence
@@ -135,7 +136,7 @@ class VectorSearch(VectorRequest):
     @property
     def few_of_collections(self) -> int:
         """Return how many of some collections' own are compared."""
-        return self.few if self.space.storage == "binary" else self.few * 3 // 2
+        return self.few * 3 // (4 if self.space.storage == "binary" else 2)
 
     @property
     def rescored(self) -> int:
