@@ -21,7 +21,7 @@ from pgblend.plpy.base.ports import (
 )
 from pgblend.plpy.base.session import Database, Rows
 from pgblend.plpy.base.unchanged import is_unchanged, run_unchanged
-from pgblend.plpy.lexical.conditions import CandidateFilter, Ids, candidate_filter
+from pgblend.plpy.lexical.candidate_filter import CandidateFilter, Ids, candidate_filter
 from pgblend.plpy.lexical.documents import (
     DocumentRows,
     TermWeights,

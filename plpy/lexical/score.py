@@ -9,8 +9,8 @@ import numpy as np
 
 from pgblend.plpy.base.ports import Formula, Operand
 from pgblend.plpy.base.session import Database
+from pgblend.plpy.lexical.candidate_filter import CandidateFilter
 from pgblend.plpy.lexical.chunk_rows import ChunkRows, Floats, Integers, Pair, find_rows
-from pgblend.plpy.lexical.conditions import CandidateFilter
 from pgblend.plpy.lexical.documents import document_places
 from pgblend.plpy.lexical.index import IndexView, Live, Norms, OpenIndex, view_rows
 from pgblend.plpy.lexical.pending import Pending, pending_postings

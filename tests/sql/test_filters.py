@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pgblend.plpy.lexical.conditions import CandidateFilter, candidate_filter
+from pgblend.plpy.lexical.candidate_filter import CandidateFilter, candidate_filter
 from support.database import Database
 from support.filter_model import Passage, passes
 from support.served_database import ServedDatabase
