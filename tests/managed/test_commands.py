@@ -66,10 +66,27 @@ space switch second
 space drop default --yes
 eval run --set ships --json
 eval run --set ships --arm lexical --json
+eval gate --set ships --min ndcg@10=0.1
+eval audit -c ships --json
+calibrate -c ships --json
+space tune --json
 config set rrf_k 70
 profile set mine --from balanced --setting rrf_k=20
 reindex --json
 reindex --rebuild -c docs --json
+document set-metadata undo.md {{"a":1}} -c docs
+document reset-metadata undo.md -c docs
+document rights undo.md -c docs --json
+collection grant docs pgblend_reader
+collection revoke docs pgblend_reader
+graph mentions -c docs
+graph show undo.md -c docs
+worker status --json
+worker retry
+config get rrf_k
+config reset rrf_k
+profile show mine --json
+profile drop mine
 forget deploy.md -c docs --yes --json
 table detach tickets --yes
 collection remove empty --yes
