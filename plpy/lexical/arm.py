@@ -28,7 +28,7 @@ from pgblend.plpy.lexical.corrections import (
     most_of_guesses,
     told_corrections,
 )
-from pgblend.plpy.lexical.failures import Deadline, arm_deadline
+from pgblend.plpy.lexical.deadline import Deadline, arm_deadline
 from pgblend.plpy.lexical.query import asked_of
 from pgblend.plpy.lexical.question_words import question_words
 from pgblend.plpy.lexical.spellings import is_letter_name, other_spellings, rare_spellings

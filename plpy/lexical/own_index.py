@@ -22,6 +22,7 @@ from pgblend.plpy.base.ports import (
 from pgblend.plpy.base.session import Database, Rows
 from pgblend.plpy.base.unchanged import is_unchanged, run_unchanged
 from pgblend.plpy.lexical.candidate_filter import CandidateFilter, Ids, candidate_filter
+from pgblend.plpy.lexical.deadline import Deadline
 from pgblend.plpy.lexical.documents import (
     DocumentRows,
     TermWeights,
@@ -30,7 +31,7 @@ from pgblend.plpy.lexical.documents import (
     joined_rows,
     score_documents,
 )
-from pgblend.plpy.lexical.failures import Deadline, check_index
+from pgblend.plpy.lexical.failures import check_index
 from pgblend.plpy.lexical.index import OpenIndex, open_index
 from pgblend.plpy.lexical.pending import pending_postings
 from pgblend.plpy.lexical.postings import view_postings

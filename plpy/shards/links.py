@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Any
 
 from pgblend.plpy.base.session import Database, Row, UserError
-from pgblend.plpy.graph.links import meant_by
+from pgblend.plpy.graph.link_targets import meant_by
 from pgblend.plpy.graph.mentions import (
     common_names,
     documents_named,

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from psycopg.types.json import Jsonb
 
-from pgblend.plpy.graph.links import link_target, resolve_link
+from pgblend.plpy.graph.link_targets import link_target, resolve_link
 from pgblend.plpy.graph.mentions import (
     MOST_NAMESAKES,
     NameFinder,
