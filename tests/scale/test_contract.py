@@ -105,8 +105,8 @@ def test_store_tables_are_all_but_the_front(db: Database) -> None:
     """A new table is one or the other: this list says which are the coordinator's own."""
     front = {
         *("access_token", "alembic_version", "attached_table", "calibration", "click"),
-        *("collection", "collection_grant", "document_reader", "embedding_allowance"),
-        *("embedding_space", "group_secret"),
+        *("collection", "collection_change", "collection_grant", "document_reader"),
+        *("embedding_allowance", "embedding_space", "group_secret"),
         *("embedding_worker", "evaluation_result", "evaluation_run", "experiment"),
         *("index_secret", "judged_query", "judged_set", "judgement"),
         *("model_answer", "model_call", "profile", "search_log", "setting"),
