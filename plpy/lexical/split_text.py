@@ -36,6 +36,7 @@ RUNS = {
 # Most runs are words of ASCII, which the others' patterns would be tried on first.
 WORD = RUNS["ascii"][0] + r"(?![A-Za-z\u00c0-\u024f\u1e00-\u1eff])"
 RUN = re.compile("|".join([WORD, *(pattern for pattern, _, _ in RUNS.values())]))
+LONGEST_KEPT, MOST_KEPT = 40, 20_000
 
 
 class _Tokens(dict[str, int]):
@@ -52,7 +53,6 @@ class _Tokens(dict[str, int]):
         return tokens
 
 
-LONGEST_KEPT, MOST_KEPT = 40, 20_000
 _TOKENS = _Tokens()
 
 
