@@ -20,6 +20,18 @@ from pgblend.cli.operate import doctor_checks, doctor_models, doctor_objects
 from pgblend.cli.operate.doctor_checks import Check, certificates, run
 
 
+# Of the server, not of the connection: on a managed one that ends at this process's own door.
+_WHERE: LiteralString = """
+    SELECT pg_catalog.format(
+        '%s at %s:%s, database %s',
+        current_user,
+        coalesce(pg_catalog.host(pg_catalog.inet_server_addr()), 'local socket'),
+        pg_catalog.current_setting('port'),
+        pg_catalog.current_database()
+    )
+"""
+
+
 def run_checks(url: str) -> list[Check]:
     """Check everything; what cannot be reached ends the list, with what to do about it."""
     here = [extras(), *certificates()]
@@ -28,9 +40,7 @@ def run_checks(url: str) -> list[Check]:
     except UserError as error:
         return [*here, Check("connection", "problem", error.message, error.hint)]
     with connection:
-        info = connection.info
-        found = f"{info.user} at {info.host or 'local socket'}:{info.port}, database {info.dbname}"
-        checks = [*here, Check("connection", "ok", found)]
+        checks = [*here, Check("connection", "ok", fetch_value(connection, _WHERE))]
         checks += run(doctor_checks.SERVER_CHECKS, connection)
         revision = find_revision(connection)
         if revision is not None and revision not in known_revisions():

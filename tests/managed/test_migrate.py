@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 from conftest import Server
 from psycopg import sql
-from psycopg.conninfo import make_conninfo
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from pgblend.cli.base.database import connect
 from pgblend.cli.main import cli
@@ -91,6 +91,9 @@ def test_an_owner_without_rights_has_all_but_the_program(
         checks = run(url, "doctor").stdout
         assert "runs in clients; this one has the program of the routines" in checks
         assert "problem" not in checks
+        # The server's own place, not that of the door through which it is asked.
+        port = conninfo_to_dict(url)["port"]
+        assert f"connection: managed_owner at 127.0.0.1:{port}, database " in checks
         as_of_another_pgblend(url)
         other = run(url, "search", "x")
         assert (other.exit_code, OTHER in other.stderr) == (1, True), other.output
