@@ -19,7 +19,6 @@ from pgblend.cli.base.revision import SERVES_OUTSIDE, known_revisions, unknown_r
 from pgblend.cli.operate import doctor_checks, doctor_models, doctor_objects
 from pgblend.cli.operate.doctor_checks import Check, certificates, run
 
-
 # Of the server, not of the connection: on a managed one that ends at this process's own door.
 _WHERE: LiteralString = """
     SELECT pg_catalog.format(

@@ -101,7 +101,7 @@ def count_positions(positions: bytes, own_position: int) -> tuple[bytes, int, in
     Positions ascend after their number.
     """
     found = struct.unpack_from(f">{len(positions) // 2 - 1}H", positions, 2)
-    if max(found, default=0) < 1 << PLACE_BITS:
+    if not max(found, default=0) >> PLACE_BITS:
         repeated = bisect_right(found, own_position) if own_position else 0
         own = len(found) - repeated
         return bytes((0, 0, min(own, MOST), 0, 0, min(repeated, MOST))), own, repeated

@@ -18,6 +18,8 @@ from pgblend.plpy.search.choose import (
     near_duplicates,
 )
 from pgblend.plpy.search.pool import Ranking
+from pgblend.plpy.search.refine import is_enough
+from pgblend.plpy.search.relevance import Curve, Scale
 from pgblend.plpy.search.run import refine
 from support.arm_lists import never, passage, pool_of, query_of, settings_of
 from support.database import Database
@@ -199,6 +201,25 @@ def test_a_choice_looks_as_far_down_as_it_must() -> None:
     assert (last.looked_at, last.best, last.distinct) == (5, [4, 3, 2, 1], [4, 3, 2, 1])
     assert list(last.dropped) == [0]
     assert chosen(2, min_score=0.5).dropped[3]["reason"] == "min_score"
+
+
+@pytest.mark.parametrize(
+    ("dropped", "enough"),
+    [({}, False), ({1: "dedup"}, False), ({1: "page"}, True), ({1: "dedup", 2: "page"}, True)],
+)
+def test_nothing_good_follows_what_is_not_where_relevances_fall_with_scores(
+    dropped: dict[int, str], enough: bool
+) -> None:
+    pool = pool_of(
+        POOL,
+        never,
+        scale=Scale("calibrated", curve=Curve(*[0.0] * 9)),
+        needed=3,
+        looked_at=3,
+        best=[4],
+        dropped={item: {"stage": stage} for item, stage in dropped.items()},
+    )
+    assert is_enough(query_of(settings_of(SETTINGS)), pool) is enough
 
 
 def test_relevances_are_asked_for_what_is_distinct() -> None:

@@ -77,6 +77,13 @@ def test_operators_are_bounded(library: Database, function: str, kind: str) -> N
     assert cost_ms(library, search, operators(200)[kind]) < MOST_MS
 
 
+def test_each_or_is_an_operator(library: Database) -> None:
+    """A query may have 200 operators."""
+    search = "SELECT source_key FROM lexical_search(%s)"
+    assert library.column(search, " or ".join(["fox"] * 201)) == ["one", "two"]
+    assert library.error(search, " or ".join(["fox"] * 202)).sqlstate == "22023"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", operators(1))
 def test_time_grows_with_operators(

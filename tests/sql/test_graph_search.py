@@ -278,6 +278,19 @@ def test_its_options(words: Database, graph: dict[str, Any], keys: list[str]) ->
     assert sorted(row[0] for row in hybrid(words, asked)) == sorted(keys)
 
 
+def test_it_starts_at_the_best_alone(words: Database) -> None:
+    join(words, "other", "far")
+    for seeds, keys in [(1, {"film", "jane", "other"}), (2, {"film", "jane", "other", "far"})]:
+        rows = hybrid(words, {"graph": {"weight": 1, "seeds": seeds}})
+        assert {row[0] for row in rows} == keys
+
+
+def test_a_sum_starts_at_all(words: Database) -> None:
+    join(words, "other", "far")
+    rows = hybrid(words, {"graph": {"weight": 1, "seeds": 1, "combine": "sum"}})
+    assert {row[0] for row in rows} == {"film", "jane", "other", "far"}
+
+
 def test_by_ranks_it_adds_its_share(words: Database) -> None:
     options = {
         "fusion": "rrf",

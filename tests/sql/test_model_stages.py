@@ -109,7 +109,8 @@ def test_a_strong_signal_skips_the_expansion(db: Database, model_provider: Model
 
 ANSWER = "brass turbine bearing grease weekly"
 AGAIN = "grease the brass turbine bearing weekly"
-NEAR = f"{ANSWER} or when the crew hears it after a night shift"
+AFTER = "or when the crew hears it after a night shift"
+NEAR = f"{ANSWER} {AFTER}"
 RIVAL = "weekly turbine grease: brass bearing"
 SIGNALS = {
     "alone": ({"a": [ANSWER]}, {}, True),
@@ -118,6 +119,11 @@ SIGNALS = {
     "a copy under another key": ({"a": [ANSWER], "b": [ANSWER]}, {}, True),
     "a copy of all passages": ({"a": [ANSWER, AGAIN], "b": [ANSWER, AGAIN]}, {}, True),
     "a near copy": ({"a": [NEAR], "b": [f"{NEAR} now"]}, {"dedup": "near"}, True),
+    "a near copy and a rival": (
+        {"a": [NEAR], "b": [f"{NEAR} now"], "c": [f"{RIVAL} {AFTER}"]},
+        {"dedup": "near"},
+        False,
+    ),
     "what is told apart": ({"a": [NEAR], "b": [f"{NEAR} now"]}, {}, False),
     "a document that fills the list": ({"a": [ANSWER] * 5}, {"candidate_depth": 2}, True),
     "a rival below the list": ({"a": [ANSWER] * 5, "b": [RIVAL]}, {"candidate_depth": 2}, False),

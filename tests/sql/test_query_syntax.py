@@ -96,6 +96,16 @@ def test_a_phrase_that_no_passage_has_is_searched_as_words(
     assert any("phrases" in warning for warning in db.warnings()) == bool(expected)
 
 
+@pytest.mark.parametrize(
+    ("query", "expected"), [("lands -A380", {"tons"}), ('lands "A380"', {"plane"})]
+)
+def test_a_spelling_that_loses_its_stop_word_is_no_name(
+    db: Database, query: str, expected: set[str]
+) -> None:
+    add_documents(db, "animals", [("plane", "", "The A380 lands"), ("tons", "", "380 tons land")])
+    assert set(db.column("SELECT source_key FROM lexical_search(%s)", query)) == expected
+
+
 def test_pages_of_a_phrase_stay_pages(db: Database) -> None:
     found = "SELECT source_key, degraded FROM lexical_search('\"red fox\"', 1, options => %s)"
     assert db.rows(found, '{"offset": 1}') == []

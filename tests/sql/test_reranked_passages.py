@@ -57,6 +57,15 @@ def test_a_perfect_reranker_puts_any_of_the_first_passages_first(
         assert sum(relevance is not None for _, relevance in rows) == READ
 
 
+def test_a_reranker_reads_whole_words(book: Database) -> None:
+    chunks = json.dumps([{"content": "harbour, " * 600}])
+    with book.connection.transaction(force_rollback=True):
+        book.rows("SELECT ingest_document('c', 'log', '', chunks => %s::jsonb)", chunks)
+        passages = book.column("SELECT passage FROM rerank_candidates('harbour')")
+    (longest,) = [one for one in passages if one.startswith("harbour,")]
+    assert longest == " ".join(["harbour,"] * 444)  # 3,995 characters of 4,000
+
+
 @pytest.mark.parametrize("profile", ["gno", "gno_epic"])
 def test_their_sources_read_one_passage_of_each_document(book: Database, profile: str) -> None:
     assert len(candidates(book, profile)) == 2

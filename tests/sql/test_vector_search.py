@@ -139,7 +139,9 @@ def test_ties_go_by_document(db: Database, scan: str) -> None:
     keys = [f"{9 - i}" for i in range(9)]
     add_documents(db, "c", [(key, "", key) for key in keys])
     add_space(db, "s", 2)
-    add_vectors(db, {key: [1.0, 1.0] for key in keys})
+    add_vectors(db, {keys[0]: [1.0, 0.5]})
+    for key in reversed(keys[1:]):  # the order of rows is none
+        add_vectors(db, {key: [1.0, 1.0]})
     for depth in range(1, 9):
         options = f'{{"vector_scan": "{scan}", "candidate_depth": {depth}}}'
         assert search(db, options) == keys[:depth]

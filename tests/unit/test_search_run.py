@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from pgblend.plpy.base.session import UserError
+from pgblend.plpy.search.bridge import BridgedNode
 from pgblend.plpy.search.call import search
 from pgblend.plpy.search.node import StoreNode
 from pgblend.plpy.search.query import Tries
@@ -413,6 +414,24 @@ def test_a_space_that_was_dropped_meanwhile(held: Answer) -> None:
     with pytest.raises(UserError, match="was dropped meanwhile") as failed:
         found({"LIMIT 0": held})
     assert failed.value.sqlstate == "40001"
+
+
+def test_a_space_that_still_answers_for_another_was_dropped_meanwhile() -> None:
+    newer = {**SPACE, "name": "newer", "table_name": "embedding_newer", "bridged_from": "space"}
+    (row,) = state()["searched AS MATERIALIZED"]()
+    held = {"is_waiting": True, "has_vectors": True}
+    db = FakeDatabase(
+        {
+            "searched AS MATERIALIZED": lambda *_: [
+                row | {"spaces": [json.dumps(newer), json.dumps({**SPACE, "is_active": False})]}
+            ],
+            "embedding_newer": lambda *_: [{**HELD, **held}],
+            "embedding_space": lambda *_: [{**HELD, **held, "table_id": 2}],
+            **ANSWERS,
+        }
+    )
+    with pytest.raises(UserError, match='"newer" was dropped meanwhile'):
+        search(db, asked(), BridgedNode(db))
 
 
 @pytest.mark.parametrize(

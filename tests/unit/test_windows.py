@@ -33,6 +33,13 @@ def test_windows_change_no_chunk_of_prose(narrow, monkeypatch):
     assert windowed == [chunk for chunk, _ in split_windows(text, SIZES)]
 
 
+def test_a_first_window_with_little_before_what_is_split_again(narrow, monkeypatch):
+    monkeypatch.setattr(chunking, "_CONTEXT_CHARACTERS", 2900)
+    text = prose(100)
+    chunks = [chunk for chunk, _ in split_windows(text, SIZES)]
+    assert_all_of(text, chunks)
+
+
 def test_windows_keep_lines_of_code_whole(narrow):
     source = "\n".join(f"    call_{n}(with_some, arguments_{n})" for n in range(2000))
     chunks = split_document(Document(text=source, kind="code", whole_lines=True), SIZES)
@@ -57,10 +64,15 @@ def test_any_windows_keep_every_word_once_and_in_order(text, window, context):
         chunks = [chunk for chunk, _ in split_windows(text, ChunkSettings(8, 2, 1))]
     finally:
         chunking.WINDOW_CHARACTERS, chunking._CONTEXT_CHARACTERS = before
+    assert_all_of(text, chunks)
+    assert all(chunk["token_count"] <= 8 for chunk in chunks)
+
+
+def assert_all_of(text, chunks):
+    """Every word is there once and in order, and places and lines are those of the text."""
     own = "".join(chunk["content"][chunk["own_start"] :] for chunk in chunks)
     assert "".join(own.split()) == "".join(text.split())
     for chunk in chunks:
         assert text[chunk["start_offset"] : chunk["end_offset"]] == chunk["content"]
         assert chunk["start_line"] == text.count("\n", 0, chunk["start_offset"]) + 1
         assert chunk["end_line"] == text.count("\n", 0, chunk["end_offset"]) + 1
-        assert chunk["token_count"] <= 8
