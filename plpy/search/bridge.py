@@ -88,13 +88,6 @@ class BridgedNode(StoreNode):
             held.is_waiting and older.is_waiting,
         )
 
-    def may_stand_in(self, query: str, collection_ids: Sequence[int], space: Space) -> bool:
-        """Tell whether vectors of either may stand in for words that are nowhere."""
-        may = super().may_stand_in(query, collection_ids, space)
-        return may or (
-            self._answers(space.name) and super().may_stand_in(query, collection_ids, self.older)
-        )
-
     def nearest(self, request: VectorRequest) -> CandidateList:
         """Return the passages nearest to a vector, of both spaces as one list."""
         newer = vector_list(self.db, request)

@@ -2,9 +2,10 @@
 
 from dataclasses import replace
 
+from pgblend.plpy.base.ports import Space
 from pgblend.plpy.base.session import Database
 from pgblend.plpy.base.unchanged import end_unchanged
-from pgblend.plpy.lexical.query import plain_quotes, without_phrases
+from pgblend.plpy.lexical.query import binding_conditions, plain_quotes, without_phrases
 from pgblend.plpy.search.begin import begin, look_for_vectors
 from pgblend.plpy.search.log import Log
 from pgblend.plpy.search.pool import Pool, empty_pool
@@ -76,6 +77,14 @@ def by_words_of_phrases(query: Query, pool: Pool, store: StorePort, log: Log) ->
     return words
 
 
+def may_stand_in(query: Query, store: StorePort, log: Log, space: Space) -> bool:
+    """Tell whether vectors may stand in for words that are nowhere: nothing else must hold."""
+    ids = query.collection_ids
+    if binding_conditions(log.db, query.text, lambda: store.configurations(ids)):
+        return False
+    return store.hold(space, ids, True).has_vectors
+
+
 def with_fallback(query: Query, pool: Pool, store: StorePort, log: Log) -> tuple[Query, Pool]:
     """Return the nearest by vectors for words alone that are nowhere; else what was found."""
     settings, is_by_words = query.settings, query.plan.only_arm == "lexical"
@@ -84,7 +93,7 @@ def with_fallback(query: Query, pool: Pool, store: StorePort, log: Log) -> tuple
     query = query.with_spaces(log.db)
     store.note_spaces(query.state.spaces)
     space = query.state.space(settings.space)
-    if space is None or not store.may_stand_in(query.text, query.collection_ids, space):
+    if space is None or not may_stand_in(query, store, log, space):
         return query, pool
     before, stages = list(log.degraded), list(log.stages)
     query = look_for_vectors(query, store, log, is_required=False).by_vector()

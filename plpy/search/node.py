@@ -114,9 +114,6 @@ _IS_NAMED = """
         SELECT FROM pgblend_data.chunk AS c
         WHERE c.id = $1 AND c.lexemes @@ pgblend._lexeme_tsquery($2)) AS found"""
 _AROUND = "SELECT pgblend._chunks_around($1, $2)::text AS chunks"
-_HAS_VECTORS = (
-    "SELECT EXISTS (SELECT FROM pgblend_data.{table} AS e WHERE e.collection_id = ANY($1)) AS found"
-)
 
 
 class StoreNode:
@@ -271,22 +268,12 @@ class StoreNode:
         found: bool = self.db.run(_IS_NAMED, ["bigint", "text[]"], chunk_id, names)[0]["found"]
         return found
 
-    def may_stand_in(self, query: str, collection_ids: Sequence[int], space: Space) -> bool:
-        """Tell whether vectors may stand in for words that are nowhere."""
-        from pgblend.plpy.lexical.query import binding_conditions  # of few searches
-
-        ids, statement = collection_ids, _HAS_VECTORS.format(table=space.table_name)
-        if binding_conditions(self.db, query, lambda: used_configs(self.db, ids)):
-            return False
-        found: bool = self.db.run(statement, ["bigint[]"], ids)[0]["found"]
-        return found
+    def configurations(self, collection_ids: Sequence[int]) -> list[str]:
+        """Return the text search configurations in use."""
+        return used_configs(self.db, collection_ids)
 
     def highlight(self, highlights: "Highlights") -> None:
         """Do nothing: snippets are made of a page alone."""
-
-    def snippets(self, highlights: "Highlights") -> Mapping[int, str]:
-        """Return none."""
-        return {}
 
     def around(self, chunk_ids: Sequence[int], sizes: Mapping[str, float]) -> Rows:
         """Return passages and those around them in their documents."""

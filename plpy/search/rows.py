@@ -59,7 +59,7 @@ def page_rows(query: Query, pool: Pool, store: StorePort, log: Log) -> list[Row]
     texts = pool.stored.texts(chunk_ids)
     shown = [texts.get(chunk_id) for chunk_id in chunk_ids]
     there = [text for text in shown if text is not None]
-    snippets = shown_snippets(log.db, store, pool.highlights, there) if pool.highlights else {}
+    snippets = shown_snippets(log.db, pool.highlights, there) if pool.highlights else {}
     details = page_details(query, pool, shown, store.spaces(chunk_ids))
     rows = [
         Row(

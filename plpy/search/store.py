@@ -66,14 +66,11 @@ class StorePort(PassagePort, Protocol):
     def is_named(self, query: str, chunk_id: int) -> bool:
         """Tell whether a passage's document is called as the query asks."""
 
-    def may_stand_in(self, query: str, collection_ids: Sequence[int], space: Space) -> bool:
-        """Tell whether vectors may stand in for words that are nowhere."""
+    def configurations(self, collection_ids: Sequence[int]) -> list[str]:
+        """Return the text search configurations in use."""
 
     def highlight(self, highlights: "Highlights") -> None:
-        """Hear what snippets mark, so that they can come with passages."""
-
-    def snippets(self, highlights: "Highlights") -> Mapping[int, str]:
-        """Return by chunk id the snippets that came with passages, with these marks."""
+        """Hear what snippets mark: those that come with passages are noted there."""
 
     def around(self, chunk_ids: Sequence[int], sizes: Mapping[str, float]) -> Rows:
         """Return passages and those around them in their documents (_chunks_around)."""
@@ -86,6 +83,7 @@ class Highlights:
     """What snippets of one search mark: its query, and what the fuzzy arm took for its words.
 
     `meanings` has what the query looks for in each configuration, where a list by words knows it.
+    `ready` are the snippets that came with passages, by chunk id.
     """
 
     def __init__(self, query: str | None, lists: Sequence[ArmList]) -> None:
@@ -94,6 +92,7 @@ class Highlights:
         self.query = query
         self.meanings = lexical.meanings if lexical else {}
         self.known: dict[tuple[str, tuple[str, ...]], Sought] = {}
+        self.ready: dict[int, str] = {}
         self.notes = {}
         if fuzzy:
             notes = map(fuzzy.notes.get, count(1))
@@ -113,12 +112,11 @@ class Highlights:
 
 
 def shown_snippets(
-    db: Database, store: StorePort, highlights: Highlights, passages: Sequence[Passage]
+    db: Database, highlights: Highlights, passages: Sequence[Passage]
 ) -> Mapping[int, str]:
-    """Return the snippets of passages by chunk id; those that the store made are taken."""
-    ready = store.snippets(highlights)
-    rest = [one for one in passages if one.chunk_id not in ready]
-    return {**ready, **made_snippets(db, rest, list(map(highlights.sought, rest)))}
+    """Return the snippets of passages by chunk id; those that came with passages are taken."""
+    rest = [one for one in passages if one.chunk_id not in highlights.ready]
+    return {**highlights.ready, **made_snippets(db, rest, list(map(highlights.sought, rest)))}
 
 
 def made_snippets(

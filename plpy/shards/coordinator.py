@@ -30,7 +30,6 @@ from pgblend.plpy.base.ports import (
     VectorsRequest,
 )
 from pgblend.plpy.base.session import Database, Rows
-from pgblend.plpy.lexical.query import binding_conditions
 from pgblend.plpy.shards.merged_lists import cut_short, merged_lists, share_of
 from pgblend.plpy.shards.trips import Call, Trips
 from pgblend.plpy.shards.wire import Step, unpacked, unpacked_list
@@ -63,7 +62,6 @@ class ShardStore:
         self.compared: set[int] = set()  # with the vector
         self.cosines_read: dict[int, float | None] = {}
         self.highlights: Highlights | None = None
-        self.marked: dict[int, str] = {}  # snippets with these
         self.named_query: str | None = None  # of the list that is asked for next
         self.named: dict[tuple[str, int], bool] = {}
 
@@ -235,13 +233,6 @@ class ShardStore:
         answers = self.trips.ask({self.place[chunk_id]: [("is_named", query, chunk_id)]})
         return any(chain(*answers.values()))
 
-    def may_stand_in(self, query: str, collection_ids: Sequence[int], space: Space) -> bool:
-        """Tell whether vectors may stand in for words that are nowhere."""
-        if not self.hold(space, collection_ids, True).has_vectors:
-            return False
-        configs = self.configurations
-        return not binding_conditions(self.db, query, lambda: configs(collection_ids))
-
     # Passages
 
     def owned(self, ids: Iterable[int], place: Mapping[int, int]) -> dict[int, list[int]]:
@@ -287,16 +278,13 @@ class ShardStore:
             for row in found["passages"]:
                 row[-1] = self.hashes.get(row[0]) in repeated  # may_repeat
                 self.read[row[0]] = Passage(*row)
-            self.marked.update(found.get("snippets", ()))
+            if marks is not None:
+                marks.ready.update(found["snippets"])
             self.cosines_read.update(found.get("cosines", ()))
 
     def highlight(self, highlights: "Highlights") -> None:
         """Have snippets with these marks come with passages."""
-        self.highlights, self.marked = highlights, {}
-
-    def snippets(self, highlights: "Highlights") -> Mapping[int, str]:
-        """Return the snippets with these marks that came with passages."""
-        return self.marked if highlights is self.highlights else {}
+        self.highlights = highlights
 
     def repeated(self) -> set[int | None]:
         """Return what the texts of several candidates have in common, and None: who knows?"""

@@ -97,7 +97,8 @@ def test_a_phrase_that_no_passage_has_is_searched_as_words(
 
 
 @pytest.mark.parametrize(
-    ("query", "expected"), [("lands -A380", {"tons"}), ('lands "A380"', {"plane"})]
+    ("query", "expected"),
+    [("lands -A380", {"tons"}), ('lands "A380"', {"plane"}), ("A380", {"plane"})],
 )
 def test_a_spelling_that_loses_its_stop_word_is_no_name(
     db: Database, query: str, expected: set[str]

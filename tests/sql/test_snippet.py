@@ -55,6 +55,12 @@ def test_a_long_text_is_cut_around_the_words(db: Database) -> None:
     assert snippet(db, content, "the") == " ".join(["before"] * 35)
 
 
+def test_a_whole_phrase_is_shown(db: Database) -> None:
+    content = "a fox and a red hen " + "before " * 100 + "the red fox"
+    shown = "before the <mark>red</mark> <mark>fox</mark>"
+    assert snippet(db, content, '"red fox"').endswith(shown)
+
+
 def test_no_notices(db: Database) -> None:
     db.rows(
         "SELECT (pgblend._snippets(ARRAY[%s], ARRAY[%s]::text[], '{english}'))[1]",

@@ -11,7 +11,13 @@ from pgblend.plpy.base.settings import Layers
 from pgblend.plpy.models.expansion import expanded_query
 from pgblend.plpy.models.outcome import Outcome
 from pgblend.plpy.search.candidates import ArmList
-from pgblend.plpy.search.lists import Gathered, ListSearch, first_lists, gathered_lists
+from pgblend.plpy.search.lists import (
+    Gathered,
+    ListSearch,
+    bound_by_exact_words,
+    first_lists,
+    gathered_lists,
+)
 from pgblend.plpy.search.plan import Plan
 from support.arm_lists import settings_of
 from support.raw_server import http_answer
@@ -116,6 +122,18 @@ def test_a_fuzzy_arm_that_puts_nothing_right_gives_no_list() -> None:
     (words,) = first_lists("wine", settings, empty, log)
     assert (words.arm, words.weight) == ("lexical", 1)
     assert log.told() == [("lexical", 1), ("fuzzy", 0)]
+
+
+@pytest.mark.parametrize(("asked", "bound"), [(1, [9.0, 3.0]), (2, [3.0, 2.0])])
+def test_a_corrected_word_gives_no_more_than_the_best_has_unless_most_are_misspelt(
+    asked: int, bound: list[float]
+) -> None:
+    words = ArmList("lexical", "lexical", 1, CandidateList([1], [1], [0], [2.0]), asked=asked)
+    rows = CandidateList([2, 1], [2, 1], [0, 0], [9.0, 3.0], [0, 0])
+    notes = {rank: {"corrections": {"wien": ["wine"]}} for rank in (1, 2)}
+    corrected = ArmList("fuzzy", "fuzzy", 1, rows, notes)
+    bound_by_exact_words(corrected, words)
+    assert corrected.found.scores == bound
 
 
 def gather(

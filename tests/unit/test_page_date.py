@@ -35,6 +35,7 @@ def day(content: bytes, media_type: str) -> str | None:
         ('<meta name="citation_publication_date" content="2024/3/5">', ""),
         ('<meta http-equiv="last-modified" content="Tue, 05 Mar 2024 08:00:00 GMT">', ""),
         ('<meta name="date" content="soon"><meta name="lastmod" content="2024-03-05">', ""),
+        ('<meta name="date" content="2024-03-05"><meta name="date" content="2025-01-01">', ""),
         (
             '<meta property="article:modified_time" content="2025-01-01">'
             '<meta property="article:published_time" content="2024-03-05">',

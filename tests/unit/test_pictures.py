@@ -296,6 +296,20 @@ def test_chapters_without_a_title_and_drawings_among_them_are_read() -> None:
     assert parse_epub(book).text.split() == ["The", "weir.", "The", "map", "North"]
 
 
+def test_pages_of_a_book_are_read_once_whatever_its_list_lacks() -> None:
+    page = 'media-type="application/xhtml+xml"'
+    container = '<c><rootfile full-path="o.opf"/></c>'
+    pages = {"1.xhtml": "<p>one</p>", "2.xhtml": "<p>two</p>", "a.txt": "no page"}
+    listed = f'<p><item id="1" href="1.xhtml" {page}/><itemref idref="1"/>'
+    broken = parse_epub(archive({"META-INF/container.xml": container, "o.opf": listed, **pages}))
+    assert broken.text == "one\n\ntwo"
+    assert [each.part for each in broken.left_out] == ["o.opf"]
+    stands_in = f'<item id="2" href="2.xhtml" {page}/><item id="1" href="1.xhtml" {page}/>'
+    drawn = '<item id="3" href="a.xyz" media-type="a/b" fallback="2"/><itemref idref="3"/>'
+    whole = {"META-INF/container.xml": container, "o.opf": f"<p>{stands_in}{drawn}</p>", **pages}
+    assert parse_epub(archive(whole)).text == "two\n\none"
+
+
 ODT_NAMES = (
     'xmlns:o="urn:oasis:names:tc:opendocument:xmlns:office:1.0"'
     ' xmlns:t="urn:oasis:names:tc:opendocument:xmlns:text:1.0"'

@@ -59,6 +59,9 @@ def test_a_synonym_weighs_what_it_stands_for_at_most() -> None:
     rare = StandIn("tv", ("tv",), "telly", ("telly",), 1.0)
     assert stand_in_weights([rare], ["tv"], idf) == {"telly": 2.0}
     assert stand_in_weights([rare._replace(weight=0.5)], ["tv"], idf) == {"telly": 1.0}
+    known = StandIn("telly", ("telly",), "tv", ("tv",), 1.0)
+    assert stand_in_weights([known], ["telly"], idf) == {"tv": 2.0}
+    assert stand_in_weights([known._replace(is_same=True)], ["telly"], idf) == {"tv": 9.0}
     common = StandIn("telly", ("telly",), "tv set", ("tv", "set"), 1.0)
     assert stand_in_weights([common], ["telly"], idf) == {"tv": 2.0, "set": 1.0}
     assert stand_in_weights([common], ["telly", "set"], idf) == {"tv": 2.0}

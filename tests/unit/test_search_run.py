@@ -253,7 +253,7 @@ def test_vectors_of_the_gateway(embedding: list[Any], degraded: list[str]) -> No
 
 def test_words_that_found_nothing_are_left_to_the_vectors() -> None:
     nowhere: Any = {
-        "ANY($1)) AS found": lambda _: [{"found": True}],
+        "LIMIT 1": lambda *_: [{**HELD, "has_vectors": True}],
         "_request_model(": lambda *_: [{"sent": '{"problem": "no gateway", "hint": "Start one."}'}],
     }
     db, page = found(nowhere, "zzz", only_arm="lexical", vector=None)
@@ -274,7 +274,7 @@ def test_nearest_by_vectors_say_so() -> None:
         def abandon(self) -> None: ...
 
     nowhere: Any = {
-        "ANY($1)) AS found": lambda _: [{"found": True}],
+        "LIMIT 1": lambda *_: [{**HELD, "has_vectors": True}],
         "_request_model(": lambda *_: [{"sent": '{"call": "1"}'}],
         "FROM pgblend_data.chunk AS c WHERE c.collection_id": lambda _: [{"found": True}],
     }
@@ -293,7 +293,7 @@ def test_nearest_by_vectors_say_so() -> None:
 def test_vectors_do_not_always_stand_in(space: Any, words_bind: bool) -> None:
     operands = [{"place": 0, "operand": "'zzz'"}] if words_bind else []
     nowhere: Any = {
-        "ANY($1)) AS found": lambda _: [{"found": True}],
+        "LIMIT 1": lambda *_: [{**HELD, "has_vectors": True}],
         "_query_operands(": lambda *_: operands,
         "_query_condition(": lambda *_: [{"condition": "!'zzz'"}],
         "_documents_decide(": lambda *_: [{"documents_decide": False, "documents_read": 0}],
@@ -405,6 +405,14 @@ def test_what_a_search_is_without_is_named() -> None:
     thorough = found(no_models, mode="thorough")[1]
     assert [note.partition(":")[0] for note in thorough.degraded] == ["expand", "rerank"]
     assert thorough.details[0]["not_run"].keys() == {"expand", "rerank"}
+
+
+@pytest.mark.parametrize("behind", [None, 0, 5])
+def test_a_standby_that_is_behind_is_named(behind: int | None) -> None:
+    _, page = found({"pg_wal_lsn_diff": lambda _: [{"behind": behind}]}, wait_for="0/1")
+    told = [note for note in page.degraded if note.startswith("replica: ")]
+    assert len(told) == bool(behind)
+    assert all("this standby is 5 bytes of the log behind 0/1" in note for note in told)
 
 
 @pytest.mark.parametrize(

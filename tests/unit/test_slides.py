@@ -97,10 +97,14 @@ def test_what_is_written_of_a_picture_is_read_and_what_is_hidden_told() -> None:
         picture.format('hidden="1" descr="switched off"'),
     )
     hidden = slide(shape("Of a hidden slide")).replace("<p:sld ", '<p:sld show="0" ')
-    document = parse_slides(deck([slide(*shapes), hidden]))
-    assert document.text.split("\n\n") == ["A weir with two gates", "Of a hidden slide"]
+    also = hidden.replace('"0"', '"false"').replace("a hidden", "another")
+    shown = hidden.replace('"0"', '"true"').replace("a hidden", "a shown")
+    document = parse_slides(deck([slide(*shapes), hidden, also, shown]))
+    assert document.text.split("\n\n") == [
+        *("A weir with two gates", "Of a hidden slide", "Of another slide", "Of a shown slide"),
+    ]
     assert [each.part for each in document.left_out] == ["slide 1: hidden shapes"]
-    assert document.warnings == ("hidden slides are read as well: 2",)
+    assert document.warnings == ("hidden slides are read as well: 2, 3",)
 
 
 def test_a_formula_on_a_slide_is_read_in_one_line() -> None:

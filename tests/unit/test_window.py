@@ -43,6 +43,8 @@ def test_a_whole_phrase_decides_among_equals() -> None:
     hits = [(0, 3, 0), (10, 14, 1), (100, 103, 0), (104, 108, 1)]
     assert best_span(hits, [], MOST) == (0, 14)
     assert best_span(hits, [(100, 108, 0)], MOST) == (100, 108)
+    again = [*hits, (200, 203, 0), (204, 208, 1)]
+    assert best_span(again, [(100, 108, 0), (200, 208, 0)], MOST) == (100, 108)
 
 
 @given(texts, st.data())
@@ -66,3 +68,12 @@ def test_a_window_at_the_end_shows_all_the_rest() -> None:
     first = PASSAGE.index("last")
     begin, end = cut_window(PASSAGE, first, first + len("last"), 31)
     assert PASSAGE[begin:end] == "more. Four is the last of all."
+    rest = len(PASSAGE) - first
+    assert cut_window(PASSAGE, first, first + len("last"), rest) == (first, len(PASSAGE))
+
+
+def test_a_text_without_a_stop_is_cut_between_words() -> None:
+    numbers = "ONE TWO THREE FOUR FIVE SIX SEVEN EIGHT NINE TEN"
+    first = numbers.index("FIVE")
+    begin, end = cut_window(numbers, first, first + len("FIVE"), 14)
+    assert numbers[begin:end] == "FOUR FIVE SIX"

@@ -67,6 +67,16 @@ def test_numbers_are_those_that_word_makes() -> None:
     ]
 
 
+def test_a_level_begins_anew_after_the_one_that_it_names() -> None:
+    kind = '<w:numFmt w:val="lowerLetter"/>'
+    numbers = numbering(number(1)).replace(kind, f'{kind}<w:lvlRestart w:val="1"/>')
+    rows = [("A", 0), ("B", 1), ("c", 2), ("D", 1), ("e", 2), ("F", 0), ("g", 2)]
+    body = "".join(listed(text, level) for text, level in rows)
+    assert lines(read(body, numbering=numbers)) == [
+        *("1 A", "1.1 B", "(a) c", "1.2 D", "(b) e", "2 F", "(a) g"),
+    ]
+
+
 def test_headings_have_numbers_by_their_styles() -> None:
     style = (
         '<w:style w:styleId="H{0}"><w:name w:val="heading {0}"/>'
