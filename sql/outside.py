@@ -97,9 +97,11 @@ class Routine(NamedTuple):
         elif self.is_set:
             row = f"json_populate_record(NULL::{self.returns}, r)"
             yield f"RETURN QUERY SELECT p.* FROM json_array_elements(told) AS r, {row} AS p;"
-        elif self.outputs:
-            for place, one in enumerate(self.outputs):
-                yield f'"{one.name}" := (told ->> {place})::{one.type};'
+        elif self.outputs:  # told is long, and read once
+            texts = (f"t.texts[{n}]::{one.type}" for n, one in enumerate(self.outputs, 1))
+            names = (f'"{one.name}"' for one in self.outputs)
+            yield f"SELECT {', '.join(texts)} INTO {', '.join(names)}"
+            yield "FROM (SELECT ARRAY(SELECT json_array_elements_text(told))) AS t (texts);"
         elif self.returns == "void":
             yield "RETURN;"
         else:

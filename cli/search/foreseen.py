@@ -116,9 +116,9 @@ class Foreseen:
             self._wanted.append(asked)
         return found
 
-    def along(self, asked: Asked) -> list[Asked]:
-        """Return what is to be sent after the first statement that was not sent ahead."""
-        along = [one for one in self._expected if one.key != asked.key]
+    def along(self, asked: Asked | None = None) -> list[Asked]:
+        """Return what is to be sent at first, or with the first statement that is asked."""
+        along = [one for one in self._expected if asked is None or one.key != asked.key]
         self._expected = []
         return along
 

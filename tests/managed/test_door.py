@@ -1,5 +1,6 @@
 """SQL clients of a server without PL/Python: the same statements through the door, equal rows."""
 
+import hashlib
 import json
 import ssl
 import subprocess
@@ -601,6 +602,36 @@ def test_documents_show_to_their_readers(client: Database) -> None:
         client.rows("SELECT set_config('pgblend.groups', '', false)")
         client.rows("SELECT remove_collection('house')")
         client.rows("DROP ROLE managed_eve")
+
+
+def test_a_session_whose_role_may_no_longer_search_goes_on_as_inside(
+    told: dict[str, Any], client: Database
+) -> None:
+    client.rows("CREATE ROLE lesser; GRANT lesser TO current_user; SET ROLE lesser")
+    try:
+        assert client.value("SELECT 'hybrid_search'") == "hybrid_search"
+        with client.connection.transaction():
+            assert client.value("SELECT 'hybrid_search' || 1") == "hybrid_search1"
+        with pytest.raises(psycopg.errors.InsufficientPrivilege, match="function lexical_search"):
+            client.rows(LEXICAL, "wine")
+    finally:
+        client.rows("RESET ROLE; DROP ROLE lesser")
+    assert client.connection.execute(SEARCH, ("wine",)).fetchall() == told["prepared"]
+
+
+def test_a_document_s_text_is_no_answer(told: dict[str, Any], client: Database) -> None:
+    search = "SELECT content FROM lexical_search('quokka', 1)"
+    with psycopg.connect(told["url"]) as plain:
+        plain.execute("SET search_path = blend, public; SET pgblend.answers = on")
+        with pytest.raises(psycopg.Error, match="no PL/Python") as needs:
+            plain.execute(search)
+    digest = hashlib.md5(str(needs.value.diag.message_detail).encode()).hexdigest()
+    text = f"""quokka $pgblend$, true); \\ ' "
+{digest} ["{{}}", null, null]
+$pgblend"""
+    with client.connection.transaction(force_rollback=True):
+        client.rows("SELECT ingest_document('books', 'marks', %s)", text)
+        assert client.value(search) == text
 
 
 def test_documents_are_stored_sealed_and_linked(told: dict[str, Any], tmp_path: Path) -> None:

@@ -96,15 +96,14 @@ class SessionDatabase(ForeseeingDatabase):
             self._go_back()
         if (known := self.foreseen.take(asked)) is not None:
             return known
-        if along := self.foreseen.along(asked):
-            self._ahead = self._prepared.send(self._session, [asked, *along], ahead=True)
+        return self._asked_alone(asked)
+
+    def send_ahead(self) -> None:
+        """Have the server begin with what a call will ask, before the program does."""
+        if along := self.foreseen.along():
+            self._ahead = self._prepared.send(self._session, along, ahead=True)
             self._coming.extend(along)
             self.foreseen.sent(along)
-            if (found := self._next()) is not None:
-                self.foreseen.ran(asked)
-                return found
-            self._go_back()
-        return self._asked_alone(asked)
 
     def _come(self, wanted: Asked | None = None) -> bool:
         """Wait for what was sent ahead, or so far as to one statement; False where it failed."""

@@ -123,6 +123,7 @@ class OwnStatements:
         """Send what ends with the server being ready; return its number, for the answer."""
         self._is_unnamed_lost = True
         self._send(requests)
+        self.server.flush()  # it works meanwhile
         self._sent += 1
         return self._sent
 

@@ -3,6 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterable
+from secrets import token_hex
 from typing import NamedTuple
 
 from pgblend.cli.doors.wire import messages as wire
@@ -40,10 +41,10 @@ class Told(NamedTuple):
     beside: str | None
 
     @property
-    def members(self) -> dict[str, str]:
-        """What it is in each parameter that tells it."""
+    def lines(self) -> dict[str, str]:
+        """What it is in each parameter that tells it: JSON is written without line breaks."""
         found = {self.digest[0]: self.value, _BESIDE: self.beside}
-        return {slot: f'"{self.digest}": {text}' for slot, text in found.items() if text}
+        return {slot: f"\n{self.digest} {text}" for slot, text in found.items() if text}
 
 
 def calls_in(answer: Iterable[bytes]) -> list[str]:
@@ -65,14 +66,14 @@ def telling(
     With `gathers` stand-ins say what else they need, and go on. What `stays` is for cursors, whose
     searches are those of when they were declared. `written` counts what was written before.
     """
-    slots: dict[str, list[str]] = defaultdict(list)
+    settings: dict[str, str] = defaultdict(str)
     for one in told:
-        for slot, member in one.members.items():
-            slots[slot].append(member)
-    settings = {slot: "{" + ", ".join(members) + "}" for slot, members in slots.items()}
-    settings |= {"gathers": "on"} if gathers else {}
-    given = [
-        f"pg_catalog.set_config('pgblend.told_{name}', {_quoted(value)}, true)"
+        for slot, line in one.lines.items():
+            settings[slot] += line
+    if gathers:
+        settings["gathers"] = "on"
+    given = [  # what is told is long, and not to be sent back
+        f"pg_catalog.set_config('pgblend.told_{name}', {_quoted(value)}, true) IS NULL"
         for name, value in settings.items()
     ]
     if not stays:
@@ -82,5 +83,8 @@ def telling(
 
 
 def _quoted(text: str) -> str:
-    """Return a text as a literal, whatever standard_conforming_strings is."""
-    return "E'" + text.replace("\\", "\\\\").replace("'", "''") + "'"
+    """Return a text as a literal without escapes, which what is told is full of."""
+    mark = "$pgblend$"
+    while (text + mark).find(mark) < len(text):
+        mark = f"$pgblend_{token_hex(8)}$"
+    return f"{mark}{text}{mark}"

@@ -150,6 +150,7 @@ class ProgramAnswers:
                 self._db.begun(given, writes),
                 self._db.foreseen.call("" if writes else name, arguments),
             ):
+                self._db.send_ahead()
                 return self._answer(call)
         except NotAllowedError as error:
             return _entry(call, None, {"error": _error(error.problem)})
