@@ -1,17 +1,22 @@
 """A cancel through a door, at any moment: rows or 57014, and a session that goes on as inside."""
 
 import random
+import socket
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import psycopg
 import pytest
+from psycopg import generators, waiting
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import ExecStatus, TransactionStatus
 
 from pgblend.cli.base.database import connect
+from pgblend.cli.doors.wire import messages as wire
 from support.database import Database
 from support.door import door_process
 from support.outside import WAIT, fill_library, take_python_away
@@ -242,6 +247,71 @@ def test_a_pipeline(door: str, kept: Callable[[], list[str]], begins: bool) -> N
             expected += found
             assert connection.execute("SELECT 1").fetchone() == (1,)
     assert kept() == sorted(expected)
+
+
+@contextmanager
+def slow_begin(url: str) -> Iterator[str]:
+    """A relay to the server, where a door's BEGIN takes its time and answers come one by one."""
+    given = conninfo_to_dict(url)
+    begin, slow = (
+        wire.message(wire.PARSE, b"\0" + statement + b"\0\0\0")
+        for statement in (b"BEGIN", b"SELECT pg_catalog.pg_sleep(60)")
+    )
+
+    def answer(there: socket.socket, connection: socket.socket) -> None:
+        came = bytearray()
+        with suppress(OSError):
+            while data := there.recv(1 << 16):
+                came += data
+                for part in wire.take_messages(came):
+                    connection.sendall(part)
+                    time.sleep(0.02)
+        with suppress(OSError):
+            connection.shutdown(socket.SHUT_RDWR)
+
+    def hand_on(connection: socket.socket) -> None:
+        place = str(given["host"]), int(given["port"] or 0)
+        with connection, socket.create_connection(place) as there:
+            threading.Thread(target=answer, args=(there, connection), daemon=True).start()
+            while data := connection.recv(1 << 16):
+                there.sendall(data.replace(begin, slow))
+
+    def listen() -> None:
+        with suppress(OSError):
+            while True:
+                threading.Thread(target=hand_on, args=(listener.accept()[0],), daemon=True).start()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=listen, daemon=True).start()
+        yield make_conninfo(url, host="127.0.0.1", port=listener.getsockname()[1])
+
+
+def test_a_cancel_after_what_was_asked_is_told_with_the_next_sync(managed: str) -> None:
+    with (
+        slow_begin(managed) as relay,
+        door_process(relay) as (door, _),
+        psycopg.connect(door, autocommit=True) as connection,
+    ):
+        asked = connection.pgconn
+
+        def found() -> ExecStatus | None:
+            result = waiting.wait(generators.fetch(asked), asked.socket)
+            return result and ExecStatus(result.status)
+
+        threading.Timer(1, connection.cancel_safe).start()
+        asked.enter_pipeline_mode()
+        asked.send_query_params(b"SELECT 1", None)
+        asked.send_flush_request()
+        asked.flush()
+        assert [found(), found()] == [ExecStatus.TUPLES_OK, None]
+        time.sleep(0.5)  # in it the BEGIN fails
+        asked.consume_input()
+        assert not asked.is_busy()  # it reads what comes, and waits for nothing
+        asked.pipeline_sync()
+        failed = [found(), found(), found()]  # as a COMMIT that fails
+        assert failed == [ExecStatus.FATAL_ERROR, None, ExecStatus.PIPELINE_SYNC]
+        asked.exit_pipeline_mode()
+        assert connection.execute("SELECT 2").fetchone() == (2,)
 
 
 @pytest.mark.parametrize("begins", ["SELECT 1", "BEGIN"])

@@ -338,22 +338,22 @@ class Session(AnsweringSession):
 
     def _end(self, turn: Turn, answers: Answers) -> None:
         """End a turn whose answer is whole, or a part of it; or send it again."""
-        turn.is_synced = False
+        turn.is_synced = is_late = False
         self._settle(turn)
         if turn.need is not None and self._sends_again(turn, answers):
             return
         if turn.hides_begin:
-            turn.hides_begin, turn.opened = False, not turn.has_failed
-            if turn.has_failed and turn.is_executed():  # its BEGIN was canceled
-                turn.fail(turn.held[-1])
-            elif turn.opened:
-                del turn.held[-3:]
+            turn.hides_begin = False
+            if canceled := [part for part in turn.begun if part[:1] == wire.ERROR]:
+                is_late = not turn.fail(*canceled)
+            turn.opened = not turn.has_failed
         is_failed = turn.has_failed
         self._knows_less |= any(tag in _MAKES for tag in turn.tags)
         if not turn.has_ended:
             self._put_ending(turn, self.state)
             self._settle(turn)
-        self.client.put(turn.shown())
+        if turn.is_asked or not is_late:  # who waits for nothing takes no error
+            self.client.put(turn.shown())
         if turn.is_asked:
             self.client.put(wire.ready(self.state))
             self._turn = None

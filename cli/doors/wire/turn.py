@@ -32,6 +32,9 @@ _LASTS = _ENDS | {b"CALL", b"DO", b"PREPARE", b"DEALLOCATE", b"DEALLOCATE ALL", 
 PLAIN = frozenset(
     (wire.QUERY, wire.PARSE, wire.BIND, wire.DESCRIBE, wire.EXECUTE, wire.CLOSE, wire.SYNC)
 )
+# To each of these messages there is one answer of these kinds.
+_OWING = frozenset((wire.PARSE, wire.BIND, wire.DESCRIBE, wire.EXECUTE, wire.CLOSE))
+_OWED = frozenset((b"1", b"2", b"3", b"T", b"n", b"C", b"I", b"s"))
 _IN_TRANSACTION_ALREADY = "25001"
 
 
@@ -48,7 +51,7 @@ class Turn:
     wants_now: bool = False  # the client sent Flush, and waits for what there is
     is_copying: bool = False
     has_copied: bool = False
-    hides_begin: bool = False  # the last of its answer is that of the door's BEGIN
+    hides_begin: bool = False  # a BEGIN of the door's comes last
     has_escaped: bool = False  # what was to be taken back ended its transaction
     skips: bool = False  # it failed, and the client's Sync is still to come
     is_ending: bool = False  # its COMMIT or the like is sent, and not answered
@@ -63,9 +66,11 @@ class Turn:
     told: dict[str, Told] = field(default_factory=dict)  # their answers
     tags: list[bytes] = field(default_factory=list)  # of its statements that ended well
     held: list[bytes] = field(default_factory=list)
+    begun: list[bytes] = field(default_factory=list)  # the answer to the door's BEGIN
     requests: list[bytes] = field(default_factory=list)
     unnamed: bytes = b""  # the Parse of an earlier turn that it relies on
     _had_begun: bool = False  # in an earlier part
+    _owed: int = 0  # answers to its messages
     _asked_size: int = 0
     _held_size: int = 0
     _shown: list[bytes] = field(default_factory=list)
@@ -117,6 +122,7 @@ class Turn:
         """Keep a request."""
         kind = request[:1]
         self.count += 1
+        self._owed += kind in _OWING
         if kind == wire.PARSE:
             self._parses.append(False)
         self.is_asked = kind in (wire.QUERY, wire.SYNC, wire.CALL)
@@ -131,12 +137,16 @@ class Turn:
     def hold(self, part: bytes) -> None:
         """Keep a part of the answer, unless the client has it."""
         kind = part[:1]
+        if self.hides_begin and not self._owed:
+            self.begun.append(part)
+            return
         if kind == wire.NOTICE and self._is_known(part):
             return
         if kind == wire.CLOSED and self._closes and self._closes.popleft():
             return
         if kind == wire.PARSED and self._parses and self._parses.popleft():
             return
+        self._owed -= kind in _OWED
         if kind == wire.COMPLETE:
             tag = part[5:-1]
             self.tags.append(tag)
@@ -151,10 +161,14 @@ class Turn:
         self.held.append(part)
         self._held_size += len(part)
 
-    def fail(self, error: bytes) -> None:
-        """Have its last statement end with an error: what the door does after it failed."""
+    def fail(self, error: bytes) -> bool:
+        """Have its last statement end with an error: what the door does after it failed.
+
+        False where the client has that statement's end already.
+        """
         ends = [place for place, part in enumerate(self.held) if part[:1] == wire.COMPLETE]
         self.held[ends[-1] if ends else len(self.held) :] = [error]
+        return bool(ends)
 
     def shown(self) -> bytes:
         """Return what is held, since the client gets it now."""
@@ -230,10 +244,6 @@ class Turn:
         """Whether something of its present part is executed."""
         return any(request[:1] == wire.EXECUTE for request in self.requests)
 
-    def is_executed(self) -> bool:
-        """Whether all of its present part was executed well."""
-        return len(self.tags) == sum(one[:1] == wire.EXECUTE for one in self.requests)
-
     def next_part(self) -> None:
         """Begin with the next part: all before is answered, and in a transaction."""
         self.began = wire.IN_TRANSACTION
@@ -241,7 +251,7 @@ class Turn:
         self.saved = self.wants_now = self.has_ended = False
         self.problem = ""
         self.calls, self.told, self.requests, self._shown = [], {}, [], []
-        self.expected = []
+        self.expected, self.begun, self._owed = [], [], 0
         self.unnamed = b""
 
     def _is_known(self, notice: bytes) -> bool:
