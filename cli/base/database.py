@@ -1,6 +1,6 @@
 """The way to PostgreSQL: which server, a ready connection, and errors that people can act on.
 
-All commands connect here. Beside it cli/doors/connection_pool.py asks without blocking, and
+All commands connect here. Beside it cli/doors/connection_pool.py asks without blocking. Then
 cli/integrations is for programs that have connections of their own.
 """
 
@@ -262,10 +262,10 @@ def connect(
 ) -> Connection:
     """Open a connection on which pgblend's routines and the vector type are known.
 
-    It is in autocommit mode: a single call is its own transaction and none stays open while a
+    It is in autocommit mode. A single call is its own transaction, and none stays open while a
     model is waited for; `with connection.transaction():` joins what belongs together. (SQLAlchemy
-    needs `autocommit=False`: its commit and rollback do nothing otherwise.) `check` refuses
-    servers that pgblend cannot run on, and databases without its schema or at another revision.
+    needs `autocommit=False`: its commit and rollback do nothing otherwise.) `check` refuses servers
+    that pgblend cannot run on, and databases without its schema or at another revision.
     """
     connection = taken_session(url)
     if connection is None:
@@ -457,7 +457,7 @@ def _open(url: str, application_name: str) -> Connection:
     """Connect, with a time limit of our own where the URL sets none.
 
     Where the program runs outside the server, the connection goes through this process's own door.
-    Nothing is prepared by name: code of an attached table's owner, run in a superuser's session,
+    Nothing is prepared by name. Code of an attached table's owner, run in a superuser's session,
     could prepare something else under that name.
     """
     settings: dict[str, str | int] = {"application_name": application_name}

@@ -1,4 +1,4 @@
-"""The templates of a page: a text of a user's stays a text, and a name that is missing an error."""
+"""The templates of a page: a user's text stays a text, and a name that is missing is an error."""
 
 from importlib.resources import files
 from typing import TYPE_CHECKING

@@ -1,7 +1,7 @@
 """Waiting until a standby has replayed what a search asks for (the option wait_for).
 
-A search cannot wait itself: its snapshot is taken before. So who asks waits, with no snapshot
-open, and the search says how far behind the standby is where that was in vain.
+A search cannot wait itself: its snapshot is taken before. So who asks waits, with no snapshot open.
+The search says how far behind the standby is where that was in vain.
 """
 
 import asyncio

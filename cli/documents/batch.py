@@ -62,7 +62,8 @@ class Batch:
         self._spool.close()
 
 
-# What a parsing process is at: a note that its run reads when it waits for long, or after a death.
+# What a parsing process is at. It is a note that its run reads when it waits for long, or after a
+# death.
 #
 # A message for each document would wake the run each time.
 
@@ -74,7 +75,7 @@ _LONGEST_LABEL = 10_000
 class Position:
     """The place of a file in its task, the seconds of the processor that what is read may take.
 
-    `name` is the label in UTF-8; nobody but who needs it decodes it, since it may be read while it
+    `name` is the label in UTF-8. Nobody but who needs it decodes it, since it may be read while it
     is written.
     """
 

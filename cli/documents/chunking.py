@@ -39,7 +39,7 @@ def group_messages(
 
     Consecutive messages of one context share a chunk up to `chunk_size` tokens. One that is larger
     has chunks of its own, with overlap. A chunk's metadata name its authors, and of each message
-    id, author, time and url; what the messages' own metadata say is collected.
+    id, author, time and url. What the messages' own metadata say is collected.
     """
     chunks: list[dict[str, Any]] = []
     group: list[Message] = []
@@ -193,7 +193,7 @@ _TOGETHER = 4
 def code_bounds(document: Document, limit: int) -> list[int]:
     """Return where parts of code begin and end, each of whole functions and classes.
 
-    What is larger than a quarter of `limit` tokens is cut at what is within it; smaller neighbours
+    What is larger than a quarter of `limit` tokens is cut at what is within it. Smaller neighbours
     are put together up to that.
     """
     limit //= _TOGETHER

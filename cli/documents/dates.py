@@ -12,8 +12,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from pgblend.cli.documents.date_names import month_number
 from pgblend.cli.documents.document import Document
 
-# Metadata that tell a document's date, the first that there is: of mail and front matter, then a
-# document's own properties. Written small, without hyphens and blanks.
+# Metadata that tell a document's date, the first that there is. Those are of mail and front matter,
+# then a document's own properties. Written small, without hyphens and blanks.
 _KEYS = (
     *("date", "datum", "dato", "dátum", "fecha", "data", "tarih", "päivämäärä", "дата", "日期"),
     *("日付", "날짜", "ημερομηνία", "תאריך", "تاريخ", "التاريخ", "published", "publishedat"),
@@ -114,8 +114,9 @@ def _known(values: Iterable[Any]) -> Iterator[datetime]:
 def moment_of(value: Any) -> datetime | None:
     """Return the moment that a value tells; None for what tells none, or not which day it is.
 
-    It is of ISO 8601, mail, PDF, EXIF or Org, a day as people write it in some twenty languages, or
-    seconds or milliseconds since 1970. In UTC without a zone. Of 3/4/2024 nobody knows the month.
+    It is of ISO 8601, mail, PDF, EXIF or Org, or a day as people write it in some twenty languages.
+    Or it is seconds or milliseconds since 1970. In UTC without a zone. Of 3/4/2024 nobody knows the
+    month.
     """
     text = " ".join(str(value).split()) if value else ""
     if not re.search(r"\d", text) or len(text) > 100:
@@ -190,7 +191,7 @@ def _mail(text: str) -> datetime | None:
     return parsedate_to_datetime(plain) if parsedate_tz(plain) else None
 
 
-# A day as people write it, at the start of a text; what comes after it is a time of that day.
+# A day as people write it, at the start of a text. What comes after it is a time of that day.
 _ORDINAL = r"(?P<day>\d{1,2})(?:\.|st|nd|rd|th|er|º)?"
 _MONTH = r"(?P<month>[^\W\d_]+)\.?"
 _WRITTEN = tuple(

@@ -115,8 +115,8 @@ def _plausibility(sample: str, languages: list[str]) -> float:
 def _naturalness(sample: str) -> float:
     """Return from 0 to 1 how far what is not ASCII looks like letters of words.
 
-    Scripts do not mix within a word, a capital does not follow a small letter, and Latin words
-    have few letters with marks side by side.
+    Scripts do not mix within a word, a capital does not follow a small letter. Latin words have few
+    letters with marks side by side.
     """
     others = [letter for letter in sample if letter > "\x7f"]
     if not others:

@@ -51,7 +51,7 @@ CONFIGURATIONS: Mapping[str, str] = {
     "yi": "yiddish",
 }
 WITHOUT_STEMMER = "simple"
-# Languages without a stemmer have the names that create_hunspell_config is told; any other language
+# Languages without a stemmer have the names that create_hunspell_config is told. Any other language
 # of a dictionary has its ISO code for a name.
 WITH_DICTIONARY: Mapping[str, str] = {
     "bg": "bulgarian",
@@ -117,8 +117,8 @@ def detect_configuration(text: str, available: Collection[str]) -> str | None:
     """Return the configuration for a text's language, None where the text is too short to tell.
 
     `available` are the server's configurations. A language whose script tells it has one of its own
-    (zh), and so has one of which a Hunspell dictionary was taken. What the server lacks is indexed
-    as it is written (simple).
+    (zh). So has one of which a Hunspell dictionary was taken. What the server lacks is indexed as
+    it is written (simple).
     """
     told_by_script = script_language(text)
     if told_by_script in available:

@@ -70,8 +70,8 @@ class LineText:
         )
 
 
-# reStructuredText: as it is written, with its headings and what the fields below its title say,
-# and the files told that it takes in.
+# reStructuredText: as it is written, with its headings and what the fields below its title say. The
+# files are told that it takes in.
 
 _LINE = re.compile(r"([!-/:-@\[-`{-~])\1+")
 _INCLUDED = re.compile(r"^\s*\.\. (?:include|literalinclude)::\s*(\S+)|^\s+:file:\s+(\S+)")

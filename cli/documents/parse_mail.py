@@ -59,7 +59,8 @@ _LONGEST_NAME = 200
 _MOST_DEPTH = 50
 # A plain part that has fewer of the words of the HTML part says less than that.
 _COVERED = 0.85
-# An HTML part that lacks so many of the words of the plain one, and those of an advice, is no copy.
+# An HTML part is no copy that lacks so many of the words of the plain one. Nor is one that lacks
+# those of an advice.
 _LACKED = 1 / 3
 _LEAST_OWN_WORDS = 40
 _WORD = re.compile(r"\w{4,}")
@@ -505,7 +506,7 @@ def mail_time(message: EmailMessage) -> str:
 
 
 # Zones differ by a day at most, and servers try for some days to deliver. What is older may have
-# been moved from another mailbox, unless there was no mail yet: clocks are reset to 1970 or 1980.
+# been moved from another mailbox, unless there was no mail yet. Clocks are reset to 1970 or 1980.
 _AHEAD, _LATE = timedelta(days=1), timedelta(days=30)
 _RESET = datetime(1990, 1, 1, tzinfo=UTC)
 

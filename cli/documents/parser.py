@@ -1,7 +1,7 @@
 """The process that reads and splits files for a run: `python -m pgblend.cli.documents.parser`.
 
-Parsers see whatever somebody put into a folder, so they run here, with limits of time and memory,
-and without a connection to the database. The run sends files; it gets the hash of each document,
+Parsers see whatever somebody put into a folder. So they run here, with limits of time and memory,
+and without a connection to the database. The run sends files. It gets the hash of each document,
 says which of them it wants, and gets their chunks.
 """
 
@@ -184,8 +184,8 @@ class ParserWorker:
     def _succeeds(self, stage: Callable[[Incoming], None], wanted: Incoming) -> bool:
         """Take a document through a stage; one that fails is dropped, and reported.
 
-        All documents of a group go through a stage before the next one: its code and its model
-        stay in the processor's caches.
+        All documents of a group go through a stage before the next one. Its code and its model stay
+        in the processor's caches.
         """
         candidate = wanted.candidate
         self._begin(wanted.place, candidate.label, candidate.size)

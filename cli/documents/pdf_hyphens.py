@@ -27,7 +27,7 @@ def joined(lines: Sequence[str], hyphened: frozenset[str] = frozenset()) -> str:
 def own_hyphens(pages: Iterable[Sequence[str]]) -> frozenset[str]:
     """Return the words that lines end within and whose hyphen is their own, as the text tells.
 
-    It has them so elsewhere, and not more often without; or they have another hyphen, and the parts
+    It has them so elsewhere, and not more often without. Or they have another hyphen, and the parts
     beside this one are words of it. `haupt- oder` are two words, unless the text has one of them.
     The pages are gone through twice.
     """

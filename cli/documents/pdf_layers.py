@@ -49,7 +49,7 @@ class PdfLayers:
         """Take out of a page what a reader does not see; layers with words are told.
 
         The library does not say which layers are off. So a page is drawn with a thing on its layer
-        and without the layer: where both differ, the layer is off.
+        and without the layer. Where both differ, the layer is off.
         """
         tries = 0
         for thing in list(page.get_objects(max_depth=_MOST_DEPTH)):

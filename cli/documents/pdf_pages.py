@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from pgblend.cli.documents.pdf_hyphens import with_whole_ends
 
-# Lines at the edge of a page: of so many the first and the last, in so much of its height.
+# Lines at the edge of a page. They are of so many the first and the last, in so much of its height.
 _LINES = 3
 _EDGE = 0.15
 _LEAST_PAGES = 3

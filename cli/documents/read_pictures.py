@@ -42,7 +42,7 @@ class PictureReader:
     def add_texts(self, document: Document) -> Document:
         """Return the document with the texts of its pictures where they belong.
 
-        A document that is nothing but pictures fails with the first one that cannot be read; of
+        A document that is nothing but pictures fails with the first one that cannot be read. Of
         others a warning names the pages. Pages without text are named as well. What could not be
         read is counted in the metadata, and read by a later run that can.
         """

@@ -26,9 +26,9 @@ _OWNING_GROUP, _GROUP, _MASK = 4, 8, 16
 class ReaderRules:
     """Tells who may read each file of a run; the nearest that names readers counts.
 
-    That is FILE.readers, then the `.readers` of the folder and of those above it up to the base of
-    keys. Last come the run's own `names`, or with `source` POSIX the rights of the file and its
-    folders.
+    That is FILE.readers. Then come the `.readers` of the folder and of those above it, up to the
+    base of keys. Last come the run's own `names`, or with `source` POSIX the rights of the file and
+    its folders.
     """
 
     def __init__(

@@ -74,9 +74,9 @@ class Candidate:
     """One document to be: `content_hash` tells whether it changed, `parse` reads it.
 
     One that `grows` gets the messages that it lacks; the others are replaced. What earlier versions
-    read of the same bytes has one of `earlier_hashes`. `file` is the path that the key is made of,
-    "" where a record or conversation names itself, whichever export it is in. `readers` may read
-    the document; None: nobody says who.
+    read of the same bytes has one of `earlier_hashes`. `file` is the path that the key is made of.
+    It is "" where a record or conversation names itself, whichever export it is in. `readers` may
+    read the document; None: nobody says who.
     """
 
     source_key: str

@@ -32,7 +32,7 @@ def open_file(path: Path, roots: Sequence[Path] | None = None) -> BinaryIO:
     """Open a regular file for reading; OSError for what is none.
 
     With `roots` (see real_paths) also for one that is below none of them. Whoever may write there
-    can put a link in the place of a file or folder at any time: none is followed while opening.
+    can put a link in the place of a file or folder at any time. None is followed while opening.
     """
     if roots is None:
         descriptor = os.open(path, _FILE_FLAGS)

@@ -65,7 +65,7 @@ class TableRows:
     ) -> None:
         """Add a row, each cell on one line; the first rows of one cell are titles.
 
-        Others of one cell name those after them, as `group` does, which is the cell of an earlier
+        Others of one cell name those after them, as `group` does. That is the cell of an earlier
         row that stands beside this one too.
         """
         label = next((cell for cell in cells[:2] if cell and not is_amount(cell)), "")
@@ -120,7 +120,7 @@ def _header_rows(rows: Sequence[Sequence[str]]) -> int:
     """Count the first rows that name columns: no amounts, and more than one only by blank corners.
 
     A second row names columns as well where its own first cell, or that of the row before, is
-    empty: groups of columns, units.
+    empty. These are groups of columns, units.
     """
     count = 0
     for cells in rows[:_MOST_HEADER_ROWS]:

@@ -131,8 +131,8 @@ def piece_tokens(
     # Other text may stand around the content than where its tokens were counted.
     alone = {0: 0, len(starts) - 1: 0}
     if own_start in starts[1:]:
-        # A token may lie across this cut: both sides are counted alone, and one more for a text
-        # that takes more tokens as a whole.
+        # A token may lie across this cut: both sides are counted alone. One more is counted for a
+        # text that takes more tokens as a whole.
         own = starts.index(own_start)
         alone |= {own - 1: 0, own: 1}
     for piece, more in alone.items():

@@ -140,7 +140,7 @@ async def _pieces(response: httpx.Response) -> AsyncIterator[tuple[str, str | No
 
 
 # A setting that is changed tells a second later whether models are asked and where the program
-# runs, and at once all else.
+# runs. At once it tells all else.
 _PLAN_SECONDS = 1.0
 _MOST_PLANS = 1000
 Rows = list[dict[str, Any]]

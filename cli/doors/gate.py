@@ -114,7 +114,7 @@ class Admitted:
 class TokenGate:
     """Looks tokens up, and counts by address who has none that is good.
 
-    A token that was good before is looked up whatever else comes from its address: many callers
+    A token that was good before is looked up whatever else comes from its address. Many callers
     share that of a proxy.
     """
 

@@ -127,8 +127,8 @@ def make_link(
 def new_halves() -> tuple[str, str]:
     """Return a cookie and a key, which are a token together.
 
-    A cookie is sent to every port of a host, and a key can be read by scripts of the page. Neither
-    is worth anything without the other.
+    A cookie is sent to every port of a host. A key can be read by scripts of the page. Neither is
+    worth anything without the other.
     """
     return secrets.token_urlsafe(_BYTES), secrets.token_urlsafe(_BYTES)
 

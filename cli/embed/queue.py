@@ -255,7 +255,7 @@ def embed_batch(
 
     Before that, tokens that were only estimated are counted.
 
-    Where the model embeds nothing any more, its error is raised after what is done was stored and
+    Where the model embeds nothing any more, its error is raised. First what is done is stored and
     the rest given back.
     """
     texts = queue.claim(space, batch_size, collection_id)

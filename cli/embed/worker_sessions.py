@@ -103,9 +103,10 @@ _MAY_SETTLE = """
         pg_catalog.to_regprocedure('pgblend._settle_waiting(integer)'), 'EXECUTE')
 """
 _SETTLE = "SELECT s.* FROM pgblend._settle_waiting(100) AS s"
-# What gives way takes nothing before there is a passage (so that the first space is made for the
-# model that is named until then), while an ingest runs, and in what came within two seconds. An
-# ingest that was silent for a minute, such as `pgblend sync` between two changes, is none.
+# What gives way takes nothing while an ingest runs, and nothing of what came within two seconds.
+# Nor does it before there is a passage. So the first space is made for the model that is named
+# until then. An ingest that was silent for a minute, such as `pgblend sync` between two changes, is
+# none.
 _WAITS = """
     SELECT NOT EXISTS (SELECT FROM pgblend_data.chunk)
         OR EXISTS (

@@ -101,9 +101,9 @@ def extract_entities(
     """Ask the model about every text of a collection that it was not asked about yet.
 
     `shards` have the passages: those of a coordinator, or the one node. Answers are kept by the
-    text's hash and the version of model and prompt, so that only new text costs anything. A text
-    with which the model fails is told, and asked about again in the next run; after five in a row
-    the rest is left. GatewayUnavailableError where the gateway is gone.
+    text's hash and the version of model and prompt. So only new text costs anything. A text with
+    which the model fails is told, and asked about again in the next run. After five in a row the
+    rest is left. GatewayUnavailableError where the gateway is gone.
     """
     done = Extraction()
     version = f"{model} {hashlib.sha256((_PROMPT + json.dumps(_SCHEMA)).encode()).hexdigest()[:12]}"

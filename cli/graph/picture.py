@@ -72,7 +72,7 @@ _LEGEND_LINE = 22
 def draw(neighbourhood: Neighbourhood) -> str:
     """Return the picture as SVG: the node in the middle, the others on rings by their distance.
 
-    Arrows run from source to target, their colour says the type; who points at a node or an edge
+    Arrows run from source to target, their colour says the type. Who points at a node or an edge
     sees its whole name.
     """
     widths = {node.name: 10 + _LETTER_WIDTH * len(_label(node)) for node in neighbourhood.nodes}

@@ -85,9 +85,9 @@ class PgblendRetriever(BaseRetriever):
 class PgblendVectorStore(BasePydanticVectorStore):
     """A collection whose documents are LlamaIndex' nodes, each one passage; made where it is not.
 
-    The nodes' vectors go into the embedding space `space`: the active one by default, made for
-    their size where there is none. The query mode says what searches: "default" and "mmr" vectors,
-    "text_search" and "sparse" words, "hybrid" both, where `alpha` is the vectors' part.
+    The nodes' vectors go into the embedding space `space`. It is the active one by default, made
+    for their size where there is none. The query mode says what searches: "default" and "mmr"
+    vectors, "text_search" and "sparse" words, "hybrid" both, where `alpha` is the vectors' part.
     """
 
     stores_text: bool = True

@@ -25,7 +25,7 @@ def is_tuned_on(key: str, share: float, seed: int) -> bool:
 
 
 # Words first, as the search has them. The fuzzy arm, which runs only where a word is misspelt, is
-# left out; the runs that confirm a choice have it.
+# left out. The runs that confirm a choice have it.
 ARMS = ("lexical", "vector")
 _QUERIES = """
     SELECT q.id, q.key, q.query, q.embedding,

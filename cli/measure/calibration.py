@@ -145,8 +145,8 @@ def calibration_error(curve: Curve, searches: Sequence[JudgedSearch]) -> tuple[f
 def coverage_thresholds(curve: Curve, searches: Sequence[JudgedSearch]) -> list[float | None]:
     """Return the gain at which lists end, by COVERAGES; None where no list is long enough.
 
-    Split-conformal (Vovk 2005): of n searches that the curve was not fitted on, a list must reach
-    the first relevant row of all but (n + 1) · (1 - coverage).
+    Split-conformal (Vovk 2005): there are n searches that the curve was not fitted on. A list must
+    reach the first relevant row of all but (n + 1) · (1 - coverage).
     """
     reached = sorted(first_gain(curve, one) for one in searches)
     thresholds: list[float | None] = []

@@ -46,9 +46,9 @@ def reranking_verdict(
     """Return what reranking does, where two compared runs differ in nothing else.
 
     None where both or neither reranked, and where arms, settings, models or limits differ as well.
-    {set, profile, model, verdict, metric, difference, low, high, p_value, ms}: with reranking less
-    without it. The verdict is gains, loses or none, where it may be chance (p above .05); ms is the
-    difference of median times.
+    Else {set, profile, model, verdict, metric, difference, low, high, p_value, ms}: with reranking
+    less without it. The verdict is gains, loses or none, where it may be chance (p above .05); ms
+    is the difference of median times.
     """
     models = [run["versions"].get("rerank_model") for run in (a, b)]
     if sum(model is not None for model in models) != 1 or METRIC not in metrics:
@@ -123,7 +123,7 @@ class Paired:
 def compare_paired(a: Sequence[float], b: Sequence[float]) -> Paired:
     """Compare two runs' values of one metric, query by query.
 
-    The randomisation test swaps a query's two values at random: how often is the mean difference
+    The randomisation test swaps a query's two values at random. How often is the mean difference
     then at least as large? (Smucker, Allan and Carterette 2007.) No queries are a ValueError.
     """
     first, second = np.asarray(a, dtype=float), np.asarray(b, dtype=float)

@@ -165,8 +165,10 @@ def _difference(
 
 
 def rehearse(connection: Connection, name: str, collection: str, replace: bool) -> None:
-    """Make the collection and the set, and take both back: a wrong name or a missing right is
-    found before anything is stored."""
+    """Make the collection and the set, and take both back.
+
+    A wrong name or a missing right is found before anything is stored.
+    """
     with connection.transaction(force_rollback=True):
         found = connection.execute(
             "SELECT FROM blend.collections WHERE name = %s", [collection]
@@ -290,8 +292,8 @@ def _store(connection: Connection, collection: str, batch: Sequence[JudgedDocume
 
 
 BATCH = 200
-# A set whose documents are nearly all in one language is indexed in that one: of short texts a
-# few are always taken for another.
+# A set whose documents are nearly all in one language is indexed in that one. Of short texts a few
+# are always taken for another.
 _LANGUAGE_SAMPLE = 200
 _ONE_LANGUAGE = 0.9
 

@@ -53,7 +53,8 @@ class Verdict:
     """What clicks say of a document for a query.
 
     `looks` are how often it was looked at, as far as one can tell. `grade` is 1 where it is opened
-    more often than the average row that is looked at, 0 where less often, None without a verdict.
+    more often than the average row that is looked at. It is 0 where less often, None without a
+    verdict.
     """
 
     query: str
@@ -66,8 +67,8 @@ class Verdict:
 def propensities(rows: Sequence[Shown]) -> list[Propensity]:
     """Return how often each rank is looked at, the first one being 1.
 
-    Only documents that one query showed at several ranks tell (Agarwal et al. 2019): expectation
-    maximisation over these (Wang et al. 2018), where what is assumed counts as 50 rows.
+    Only documents that one query showed at several ranks tell (Agarwal et al. 2019). It is
+    expectation maximisation over these (Wang et al. 2018), where what is assumed counts as 50 rows.
     """
     ranks: dict[tuple[str, str], set[int]] = {}
     for row in rows:

@@ -48,7 +48,7 @@ class TuneRequest:
 def tune(connection: Connection, request: TuneRequest, start_bar: StartBar) -> dict[str, Any]:
     """Choose settings on one part of the queries; return how they do on the other.
 
-    The arms' candidates are fetched once and fused anew in each trial; what is reported comes from
+    The arms' candidates are fetched once and fused anew in each trial. What is reported comes from
     real searches, for queries that no trial has seen.
     """
     start = fetch_value(connection, _IN_FORCE, {"profile": request.profile})

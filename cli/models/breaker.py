@@ -26,8 +26,8 @@ _FAILURES = {
 class Breaker:
     """One model's breaker; for the event loop only.
 
-    It opens after `failures` calls in a row have failed. After `seconds` one call is let through:
-    a success closes it, a failure opens it for twice as long as before, five minutes at most.
+    It opens after `failures` calls in a row have failed. After `seconds` one call is let through. A
+    success closes it, a failure opens it for twice as long as before, five minutes at most.
     """
 
     def __init__(

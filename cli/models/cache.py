@@ -13,8 +13,8 @@ _ENTRY_OVERHEAD_BYTES = 250  # key, value object and their places in the table
 class MemoryCache:
     """Maps the digest of a question to bytes; for the event loop only, so without a lock.
 
-    Only who knows the whole question can compute its digest, so nobody is given an answer that
-    was made of texts they do not have themselves.
+    Only who knows the whole question can compute its digest. So nobody is given an answer that was
+    made of texts they do not have themselves.
     """
 
     def __init__(self, max_bytes: int) -> None:

@@ -131,7 +131,7 @@ class Embedder:
         model = request.model
         provider = await self.providers.provider_of(model)
         litellm = await self.providers.load()
-        # litellm drops `dimensions` from OpenAI-compatible models that it does not know; for those
+        # litellm drops `dimensions` from OpenAI-compatible models that it does not know. For those
         # it knows, it is right about who takes it.
         is_own = provider in self.providers.servers
         passed = is_own or (provider == "openai" and not knows_model(litellm, model))

@@ -1,7 +1,7 @@
 """Reading the fields of a call: a JSON Schema holds them before any model is touched.
 
-Beside JSON Schema's own keywords a schema may have `codes`: those of an error by the keyword that
-failed, "" for all others. An error is told at the innermost place that has them.
+Beside JSON Schema's own keywords a schema may have `codes`. They are those of an error by the
+keyword that failed, "" for all others. An error is told at the innermost place that has them.
 """
 
 import json

@@ -16,8 +16,8 @@ from pgblend.cli.base.http_client import ask_unpacked, bounded
 def bound_providers() -> None:
     """Let every HTTP client of litellm stop reading at the limit, and follow nothing.
 
-    litellm makes clients in many places, has no setting for this, and takes httpx's own transport
-    where a proxy is set: they share these classes.
+    The library makes clients in many places, and has no setting for this. It takes httpx's own
+    transport where a proxy is set. They share these classes.
     """
     from litellm.llms.custom_httpx.aiohttp_transport import LiteLLMAiohttpTransport
 

@@ -28,7 +28,7 @@ def own_servers(environment: Mapping[str, str]) -> dict[str, OwnServer]:
     """Return the servers in PGBLEND_MODEL_SERVER_<NAME>, and their keys in …_<NAME>_KEY.
 
     By the name that comes before a model's: in lower case, with hyphens. UserError where a value is
-    no address, a key has no server, or the name is that of models inside the gateway.
+    no address or a key has no server. So it is where the name is that of models inside the gateway.
     """
     given = {
         variable.removeprefix(_PREFIX): value.strip()

@@ -30,8 +30,8 @@ from pgblend.plpy.models.outcome import is_numbered, mask_secrets, numbered_vect
 
 # What litellm raises, turned into errors that say what to do and give no secret away.
 #
-# litellm's types alone do not tell. An unreachable host, a missing key and an answer that is not
-# JSON all arrive as InternalServerError. So the status, the answer's headers and the causes are
+# The types of litellm alone do not tell. An unreachable host, a missing key and an answer that is
+# not JSON all arrive as InternalServerError. So the status, the answer's headers and the causes are
 # read too.
 
 _MAX_MESSAGE = 300

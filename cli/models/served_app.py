@@ -33,8 +33,8 @@ def listen_tcp(host: str, port: int) -> socket.socket:
         )[0]
     except OSError:
         raise UserError(f"--host {host!r} is no address of this machine") from None
-    # asyncio turns Nagle's algorithm off only where the protocol is given; with it on, every
-    # answer waits 40 ms for the client's delayed acknowledgement.
+    # asyncio turns Nagle's algorithm off only where the protocol is given. With it on, every answer
+    # waits 40 ms for the client's delayed acknowledgement.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -183,8 +183,8 @@ def serve(
     log_path = path.with_name(f"{path.name}{LOG_SUFFIX}") if path else None
     with _removed_at_end(ready_file), _removed_at_end(path), _removed_at_end(log_path):
         server = _Server(config, service, service.url(listener), ready_file)
-        # uvicorn raises the signal again after a graceful end, when this handler is back in force;
-        # without it that would kill. Before uvicorn's own handler is there, it ends the start.
+        # uvicorn raises the signal again after a graceful end, when this handler is back in force.
+        # Without it that would kill. Before uvicorn's own handler is there, it ends the start.
         signal.signal(signal.SIGTERM, lambda *_: setattr(server, "should_exit", True))
         server.run(sockets=[listener])
 

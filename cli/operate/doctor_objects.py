@@ -44,8 +44,9 @@ _MAY_PARSE = """
     WHERE p.proname = '_chunk_lexemes'
         AND p.pronamespace = pg_catalog.to_regnamespace('pgblend')
 """
-# The first passages of documents, whose words no others before them change: of the oldest, which
-# older rules made, and the newest. What rules change has digits, signs, capitals within words.
+# The first passages of documents, whose words no others before them change. They are of the oldest,
+# which older rules made, and the newest. What rules change has digits, signs, capitals within
+# words.
 _OTHER_WORDS = """
     SELECT n.name
     FROM pgblend_data.collection AS n
@@ -318,8 +319,9 @@ def attached_tables(connection: Connection) -> Iterator[Check]:
 def writable_schemas(connection: Connection) -> Iterator[Check]:
     """Check that others cannot make objects in our schemas and those that our routines look into.
 
-    A search calls routines of that path by the rights of whoever searches, and triggers on attached
-    tables by their owner's. What fits better there than pg_catalog's own is called in its place.
+    A search calls routines of that path by the rights of whoever searches. It calls triggers on
+    attached tables by their owner's. What fits better there than pg_catalog's own is called in its
+    place.
     """
     rows = fetch_rows(connection, _WRITABLE_SCHEMAS)
     if rows:

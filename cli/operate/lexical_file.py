@@ -1,12 +1,14 @@
 """A lexical index in a file: the sealed segments of one collection.
 
-The file is a ZIP archive, whose checksums tell a damaged one. format.json says what it is;
-segment.copy, posting.copy and chunk.copy are rows in COPY's binary format: columns of
-pgblend_data.segment and pgblend_data.posting, and for each sealed chunk its id and the md5 of its
-text search configuration and lexemes. What fits format 4 and the chunks of the database loads.
+The file is a ZIP archive, whose checksums tell a damaged one. Its format.json says what it is. Then
+segment.copy, posting.copy and chunk.copy are rows in COPY's binary format. The first two are
+columns of pgblend_data.segment and pgblend_data.posting. The third has for each sealed chunk its id
+and the md5 of its text search configuration and lexemes. What fits format 4 and the chunks of the
+database loads.
 
-A coordinator's file has these rows of each shard, in a folder of the shard's number, and names the
-numbers in format.json. Shards that came of a split have new ones, so a file of before is refused.
+A coordinator's file has these rows of each shard, in a folder of the shard's number. Its
+format.json names the numbers. Shards that came of a split have new ones, so a file of before is
+refused.
 """
 
 import json

@@ -1,6 +1,6 @@
 """The models of a search asked from here, so that the database calls none.
 
-What is to be asked is one thing (model_steps), who asks is another: the command line in turn
+What is to be asked is one thing (model_steps), who asks is another. It is the command line in turn
 (ask_models), `pgblend serve` with others at the same time.
 """
 

@@ -1,6 +1,6 @@
 """The program's Database over a connection of this process, as the caller's role.
 
-All that a transaction needs travels with its BEGIN, and nothing stays behind it: a pooler may hand
+All that a transaction needs travels with its BEGIN, and nothing stays behind it. A pooler may hand
 each transaction to another session. What is called over it: `calls_outside`.
 """
 

@@ -24,7 +24,7 @@ from pgblend.cli.search.explain_trace import (
 
 # Geometry of the time axis: a row for each stage, a bar for when it ran.
 #
-# Above a stage's own bar runs a thinner one while a model was at work for it: what ran side by side
+# Above a stage's own bar runs a thinner one while a model was at work for it. What ran side by side
 # stands above each other.
 
 _MOST_TICKS = 6
@@ -144,9 +144,9 @@ def _ticks(total: float, length: float) -> Iterator[float]:
 
 # Geometry of the picture of movement: a column for each list, a line for each result.
 #
-# Ranks on the page stand one row apart, so that the last column lines up with a list of the
-# results. Ranks above and below it are drawn closer together (by their logarithm), and lists that
-# lack a result send its line along the bottom.
+# Ranks on the page stand one row apart. So the last column lines up with a list of the results.
+# Ranks above and below it are drawn closer together (by their logarithm). Lists that lack a result
+# send its line along the bottom.
 
 MOST_LINES = 50
 _ZONE_GAP = 26.0

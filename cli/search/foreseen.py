@@ -1,7 +1,7 @@
 """What a routine will ask, by what it asked before: statements that then travel together.
 
 What did not depend on answers is sent ahead, in the order of the last call. The program takes an
-answer only for the very statement and values that it asks, so a wrong guess costs time alone.
+answer only for the very statement and values that it asks. So a wrong guess costs time alone.
 """
 
 from collections.abc import Iterable, Iterator, MutableMapping, Sequence

@@ -171,8 +171,8 @@ SETTINGS = {
 _MODEL_REQUEST = "SELECT pgblend._model_request($1, $2, $3, $4)::text AS request"
 _MODEL_TYPES = ["text", "jsonb", "text", "integer"]
 # Code of others that the caller's statements run could prepare something else under a name of this
-# process, which would run as the next caller. SQL alone can tell it: what the protocol prepared is
-# not from_sql.
+# process. It would run as the next caller. SQL alone can tell it: what the protocol prepared is not
+# from_sql.
 UNTOUCHED: LiteralString = """
     SELECT (pg_catalog.concat('somebody prepared in SQL what pgblend named ', p.name))
         ::pg_catalog.int4

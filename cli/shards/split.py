@@ -30,7 +30,7 @@ _BATCH = 200
 _SNAPSHOT = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 _MARKERS = "SELECT m.document_id, m.marker FROM pgblend._document_markers(%s::smallint[]) AS m"
 _COPIED = "SELECT c.document_id, c.marker FROM pgblend_data.shard_copy AS c ORDER BY c.document_id"
-# Whole rows of documents, in the order of their keys; what belongs to a worker or says where a link
+# Whole rows of documents, in the order of their keys. What belongs to a worker or says where a link
 # leads is found anew.
 _TABLES = """
     SELECT quote_ident(t.name) AS name, t.key,

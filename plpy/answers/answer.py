@@ -40,17 +40,17 @@ def check_answer(
 
     `parts` have citation (number) and text. A sentence is kept where it cites a passage that is
     there. Every quotation in it must stand word for word in a passage that it cites (see
-    find_quotation), and so must every figure. Each address and each piece of code (between
-    backticks or fences, or an option of a command) must stand there whole. Beside that, a quotation
-    of at least 6 letters and digits must stand there, or half of its longer words; addresses alone
-    are no sentence. Everything else is dropped, with the reason: "no citation", "no such passage",
-    "only an address", "quotation not found", "address not found", "code not found", "figure not
-    found", "words not found".
+    find_quotation). So must every figure. Each address and each piece of code (between backticks or
+    fences, or an option of a command) must stand there whole. Beside that, a quotation of at least
+    6 letters and digits must stand there, or half of its longer words. Addresses alone are no
+    sentence. Everything else is dropped, with the reason: "no citation", "no such passage", "only
+    an address", "quotation not found", "address not found", "code not found", "figure not found",
+    "words not found".
 
-    Returns answer, the kept sentences with [n] behind them, None where none is left. abstained: the
-    model found no answer, or nothing is left. sentences have text, citations, quotations, kept and
-    reason, a quotation citation, text and lines (within the passage, or None). kept, dropped,
-    quotations and quotations_found say how many.
+    Returns answer, the kept sentences with [n] behind them, None where none is left. `abstained`
+    says that the model found no answer, or nothing is left. `sentences` have text, citations,
+    quotations, kept and reason. A quotation has citation, text and lines (within the passage, or
+    None). `kept`, dropped, quotations and quotations_found say how many.
     """
     texts = {part["citation"]: str(part["text"]) for part in parts}
     sentences = [] if is_abstention(answer) else answer_sentences(answer, questions)

@@ -15,8 +15,8 @@ from pgblend.plpy.lexical.split_text import text_pieces
 def chunk_join(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> tuple[int, str] | None:
     """Return where `later` goes on after the end of `earlier`, and what stands between them.
 
-    Both are chunks of one document in its order, with content, chunk_index, own_start,
-    start_offset, end_offset, start_line, end_line; offsets and lines may be None. The first value
+    Both are chunks of one document in its order. They have content, chunk_index, own_start,
+    start_offset, end_offset, start_line, end_line. Offsets and lines may be None. The first value
     is the character of later's content from which on nothing repeats `earlier`. The second is the
     white space between, made up from their lines where no chunk has it. None where text is missing
     between them.
@@ -104,10 +104,10 @@ CAUTION = 1.25
 def measured_chunk(chunk: Mapping[str, Any]) -> dict[str, Any]:
     """Return the chunk with what a budget needs to know of it.
 
-    `starts` are the offsets of its pieces and its end, `sums` the tokens before each of them,
-    `whole` those of all of it. `own` is the piece where its own text begins. `is_counted` tells
+    `starts` are the offsets of its pieces and its end, `sums` the tokens before each of them.
+    `whole` are those of all of it. `own` is the piece where its own text begins. `is_counted` tells
     whether these are counts. Without piece_tokens, or with those of another text, they are
-    estimates from token_count: a quarter higher, in proportion to the characters.
+    estimates from token_count. They are a quarter higher, in proportion to the characters.
     """
     content = chunk["content"]
     starts = text_pieces(content, chunk["own_start"])
@@ -338,12 +338,12 @@ def assemble_context(
     `hits`, best first, have chunk_id; `chunks` are theirs and those around them, with document_id,
     chunk_index, kind and what measured_chunk and chunk_join read. `budget` has max_tokens,
     max_file_tokens and max_part_tokens (None: no limit), reserve_tokens and context_chars (before,
-    after). Reserves, by kind, are kept for passages of that kind, and given to the others once all
-    hits had their chance. `overheads` are the tokens that a part of a document takes beside its
+    after). Reserves, by kind, are kept for passages of that kind. They are given to the others once
+    all hits had their chance. `overheads` are the tokens that a part of a document takes beside its
     text.
 
     A hit whose text is there already, as a whole or within what was taken, is dropped. One that
-    does not fit is left out; without reserves, and when they have been given away, it is cut at its
+    does not fit is left out. Without reserves, and when they have been given away, it is cut at its
     end instead. Returns `parts`: of each run its document_id, tokens, fragments (as context_runs
     gives them) and `hits` (places in `hits`); `taken`: of each hit "whole", "cut", "duplicate" or
     None; `considered`: tokens of the hits that were taken or dropped, and `repeated`: how many of

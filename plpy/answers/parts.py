@@ -19,9 +19,9 @@ def context_parts(
 
     `order`: score (then structure: signature, code, doc, metadata), structure (then score), or
     document: each file in its own order, the best first. Ties go by document and place. A part has
-    citation, document_id, collection, uri, title, source_key, chunk_ids, spans, pages, kind, text,
-    context, tokens, is_cut, score, relevance, arm and reason. Context is what table rows are to be
-    read with, where the text lacks it, else "". Spans are [first line, last line], none where
+    citation, document_id, collection, uri, title, source_key, chunk_ids. It has spans, pages, kind,
+    text, context, tokens, is_cut, score, relevance, arm and reason. Context is what table rows are
+    to be read with, where the text lacks it, else "". Spans are [first line, last line], none where
     lines are not known. Kind is that of its best passage, arm the one that ranked it best. Tokens
     include one for what divides it from the next. What answers sub-questions has them in answers.
     """

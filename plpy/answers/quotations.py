@@ -121,7 +121,7 @@ LONGEST_QUOTATION = 300
 def best_quotation(query: str, text: str) -> tuple[str, int, int] | None:
     """Return a sentence of the text, its first and last line (from 0); None for a blank text.
 
-    It is the first of those with the most different words of the query, of which five letters
+    It is the first of those with the most different words of the query. Of a word five letters
     count, in lower case. It has at most 300 characters and is cut between words.
     """
     asked = {word[:5] for word in WORD.findall(normalized_words(query).casefold())}
@@ -195,9 +195,9 @@ def answer_sentences(answer: str, questions: int = 0) -> list[dict[str, Any]]:
     `citations` are the passage numbers, each once; `quotations` are (passage number, words), and
     (None, words) for quotation marks in the sentence itself; `line` counts the answer's lines, and
     `is_code` tells one between fences. A citation belongs to the sentence that it stands in or
-    right behind. What looks like one but is not, such as one that was cut off, stays text. Of a
-    question of so many parts, `question` is the number that the line, or one above it, begins with
-    (#1:), None without one.
+    right behind. What looks like one but is not, such as one that was cut off, stays text. In a
+    question of so many parts, a line may begin with a number (#1:). `question` is that of the line
+    or of one above it. It is None without one.
     """
     cited: list[str] = []
 

@@ -150,11 +150,11 @@ def context_document(request: Mapping[str, Any]) -> dict[str, Any]:
     settings. Hits, best first, have chunk_id, score, relevance, arms, document_id, collection, uri,
     title and source_key. Settings are max_tokens, max_file_tokens, max_part_tokens, reserve_tokens,
     context_chars and context_order. `questions`, where it has them, are what the query was split
-    into. Of stats, tokens are those of the whole text, never too few
-    where chunks were counted at ingest; estimated_tokens are those of chunks that were not.
-    passages are hits that are in, left_out and duplicates hits that are not. duplication_ratio has
-    tokens of hits that were there already over those of all that were looked at. coverage has parts
-    and tokens by kind. max_tokens, parts and files are there as well.
+    into. Of stats, tokens are those of the whole text, never too few where chunks were counted at
+    ingest. `estimated_tokens` are those of chunks that were not. `passages` are hits that are in,
+    `left_out` and `duplicates` hits that are not. `duplication_ratio` has tokens of hits that were
+    there already over those of all. `coverage` has parts and tokens by kind. `max_tokens`, parts
+    and files are there as well.
     """
     described = ("collection", "uri", "title", "source_key")
     documents = {

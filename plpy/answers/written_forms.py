@@ -145,7 +145,7 @@ ESCAPED = re.compile(r"\\(?=[!-/:-@\[-`{-~])")
 def read_forms(text: str, *, is_quotation: bool = False) -> Iterator[str]:
     """Yield a text as it is read, then without pictures, without references as well, and as it is.
 
-    In all but the last its Markdown and HTML are shown: words of links stay and their addresses go,
+    In all but the last its Markdown and HTML are shown. Words of links stay and their addresses go,
     and so do numbers of lists. A quotation keeps these, for it may begin with a day or a year, and
     its references.
     """
@@ -299,9 +299,9 @@ def without_code(text: str) -> str:
 
 
 def stands_whole(piece: str, text: str, *, is_code: bool = False) -> bool:
-    """Tell whether an address or code stands in a text as it is, and is no part of a longer one.
+    """Tell whether a text has an address or code as it is, not as a part of a longer one.
 
-    Case counts in code. White space, kinds of dashes and quotation marks do not, nor does a slash
+    Case counts in code. White space, kinds of dashes and quotation marks do not. Nor does a slash
     at the end of a word or an address.
     """
     sought, told = (normalized_words(each).translate(PLAIN) for each in (piece, text))

@@ -31,8 +31,8 @@ class Counts(NamedTuple):
     """Exact integers over visible, live chunks (or documents): those of two nodes add up.
 
     `total_length` is in lexeme occurrences; `df` says how many have each lexeme. Where the lexemes
-    are of several configurations, `language_n` and `language_df` say the same of the chunks of each
-    lexeme's own one. Else they are empty.
+    are of several configurations, `language_n` and `language_df` say the same of chunks of each
+    one's own. Else they are empty.
     """
 
     n: int
@@ -134,9 +134,9 @@ class SimilarRequest(NamedTuple):
 class SimilarLexeme(NamedTuple):
     """A lexeme of the vocabulary that the one at a `place` of the request may stand for.
 
-    It was found by edits of the word. Where these found nothing for this word it `is_alike`: found
-    by trigrams, with the `likeness` by which the nodes' lists are cut. `cost` is that of the edits,
-    infinite where it is too high.
+    It was found by edits of the word. Where these found nothing for this word it `is_alike`. It is
+    found by trigrams, with the `likeness` by which the nodes' lists are cut. `cost` is that of the
+    edits, infinite where it is too high.
     """
 
     place: int

@@ -122,7 +122,7 @@ def compiled(text: str) -> bytes:
     """Return the code of the modules of a program's text by name, marshalled.
 
     In the text a line of MARK and a name begins each module. The code of each is marshalled and
-    compressed by itself: most of the time of loading goes by the size of what is read.
+    compressed by itself. Most of the time of loading goes by the size of what is read.
     """
     parts = f"\n{text}".split(f"\n{MARK}")[1:]
     sources = dict(part.partition("\n")[::2] for part in parts)

@@ -119,8 +119,8 @@ class Database(Protocol):
     def send_model(self, task: str, question: str, space: str | None, ms: int) -> Mapping[str, Any]:
         """Send a question, as JSON, to the model gateway.
 
-        {"call": key} has an object under that key of what is kept as "calls": its `answer` waits,
-        its `abandon` does not. {"problem", "hint"} says why nothing was sent.
+        {"call": key} has an object under that key of what is kept as "calls". Its `answer` waits,
+        its `abandon` does not. Else {"problem", "hint"} says why nothing was sent.
         """
 
     def run_within(self, ms: float, statement: str, types: list[str], *values: object) -> Rows:

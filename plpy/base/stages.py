@@ -33,9 +33,9 @@ class Stage:
 class StageLog:
     """The stages of a search in their order.
 
-    A stage that is done has taken the time since the one before, and its `start_ms` is when that
-    was, counted from `origin`; `clock` gives seconds. What a session does once is the stage
-    warm_up, which goes first. It has the time before the log of its first search, and so many
+    A stage that is done has taken the time since the one before. Its `start_ms` is when that was,
+    counted from `origin`; `clock` gives seconds. What a session does once is the stage warm_up,
+    which goes first. It has the time before the log of its first search. Then it has so many
     seconds of a stage's time as `warm` is given.
     """
 

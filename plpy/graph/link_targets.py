@@ -54,7 +54,7 @@ def resolve_link(
     that name. It lies below the folders written; else its own name comes before an alias, and that
     before a title. Then one written alike counts, then the nearest in folders, then the shortest
     path. Folders that no document of the name is in are passed over where one document only has the
-    name: it was moved. Does not depend on the candidates' order.
+    name. It was moved. Does not depend on the candidates' order.
     """
     fitting = [
         candidate

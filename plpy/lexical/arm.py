@@ -54,9 +54,9 @@ class ListScope(NamedTuple):
     """What all lists of one search have in common.
 
     `deadline` is that of the whole search, on the monotonic clock. Unless `checks_index` is false,
-    a collection without a lexical index is an error, and so are, if `strict`, collections without
+    a collection without a lexical index is an error. So are, if `strict`, collections without
     chunks. `corrects_all`: the fuzzy list is made though no word is unknown. `fuses`: there may be
-    other lists, and fusion with these has to know how much of a query's words passages have.
+    other lists. Fusion with these has to know how much of a query's words passages have.
     """
 
     collection_ids: Sequence[int]
@@ -382,10 +382,10 @@ def has_every_word(terms: QueryTerms, counts: Counts) -> bool:
 def words_asked(terms: QueryTerms, counts: Counts) -> int:
     """Return how many words a query asks for, in the language in which they are most.
 
-    An identifier that passages have ("=…") outweighs its own words: words as written count then.
-    So they do where more than one is a stop word: that is a sentence, whose meaning counts. A
-    single word of which passages may have only a part (topic of topic1, whose parts are searched as
-    well) counts as two, since not every candidate has it.
+    An identifier that passages have ("=…") outweighs its own words: words as written count then. So
+    they do where more than one is a stop word: that is a sentence, whose meaning counts. A single
+    word of which passages may have only a part (topic of topic1, whose parts are searched as well)
+    counts as two. Not every candidate has it.
     """
     written = len(asked_of(terms.query).words.split())
     df = dict(zip(zip(terms.configs, terms.lexemes, strict=True), own_df(counts), strict=True))

@@ -39,9 +39,10 @@ def document_places(view: IndexView, pending: Pending | None) -> tuple[Integers,
 class DocumentRows:
     """The rows of a view and, after them, those of pending chunks.
 
-    By row there are the place of its document in `ids`, and whether it is `alive`: not deleted,
-    and of the configuration asked for. Of each term `postings` has the rows and codes, which are
-    places in `counts`: occurrences in title, headings and body, the chunk's own and repeated ones.
+    By row there are the place of its document in `ids`, and whether it is `alive`. That is, not
+    deleted, and of the configuration asked for. Of each term `postings` has the rows and codes,
+    which are places in `counts`. These are occurrences in title, headings and body, the chunk's own
+    and repeated ones.
     """
 
     rows: ChunkRows | SealedRows

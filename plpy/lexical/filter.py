@@ -23,10 +23,10 @@ def compile_filter(
 ) -> tuple[str, list[str]]:
     """Return an SQL condition on document d and chunk c, and the texts it compares with.
 
-    The texts, and nothing of the filter is in the condition itself, are the elements of the
-    statement's parameter number `parameter`, of type text[]. The condition is true where the
-    filter holds, else false or NULL. Metadata are the document's, and unless `by_document`
-    those of the chunk over them.
+    The texts are the elements of the statement's parameter number `parameter`, of type text[].
+    Nothing of the filter is in the condition itself. The condition is true where the filter holds,
+    else false or NULL. Metadata are the document's, and unless `by_document` those of the chunk
+    over them.
     """
     compiler = Compiler(parameter, by_document)
     return compiler.condition(tree), compiler.operands
@@ -279,8 +279,8 @@ def filter_alternatives(
 
     `keys` are the top-level metadata keys that it looks at. Whatever passes contains (@>) one of
     the `alternatives`, JSON objects; None where there is no such list. `singles` are their entries
-    as objects of one key each. Where a chunk's metadata lie over its document's, what passes has an
-    alternative in the document's or one of these in the chunk's.
+    as objects of one key each. A chunk's metadata may lie over its document's. What passes then has
+    an alternative in the document's or one of these in the chunk's.
     """
     alternatives = alternatives_of(tree)
     if alternatives is None:

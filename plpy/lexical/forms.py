@@ -12,8 +12,8 @@ from itertools import pairwise
 
 # Numbers and units that people write in several ways, in one form.
 #
-# 1,250 is 1250 and, in languages with a decimal comma, 1.250 too, and 3,5 is 3.5. 10GB and 10 GB
-# are 10, GB and 10GB.
+# So 1,250 is 1250. In languages with a decimal comma 1.250 is that too, and 3,5 is 3.5. Both 10GB
+# and 10 GB are 10, GB and 10GB.
 
 # ruff: noqa: RUF001 - signs that look like others are what this is about
 
@@ -189,7 +189,7 @@ _HUMPS = (*_CASE_CHANGES, b"a0", b"A0")
 _GROUPED = (b"0,0", b"0.0", b"0'0", b"0_0", b"0 0", b"0?0")
 # Digits after a letter that may be a version, with a dot or after that letter alone, or an hour.
 _VERSION = rb"0(?<=[aA]0)(?:(?=0*\.0)|(?<![aA0_]..)|(?<=0A0))"
-# Where the case changes within a word or a version follows, and all that is not its own form in
+# Where the case changes within a word or a version follows. Then all that is not its own form in
 # any language. Each begins with a sign of its own, since that is found soonest.
 _INNER_PARTS = (rb"A(?:(?<=aA)|(?<=0A)(?=a)|(?<=AA)(?=aa))", _VERSION)
 _OF_DIGITS = (rb",(?<=0,)(?=0)", rb"'(?<=0')(?=0)", rb"_(?<=0_)(?=0)")
@@ -461,11 +461,11 @@ def identifiers(text: str, with_parts: bool) -> list[str]:
     """Return the distinct identifiers of `text`, case-folded, in byte order.
 
     An identifier joins its parts with `_ . / \\ : @ # + ~ -` (ERR-1042, foo.bar_baz(), /etc/fstab,
-    v1.2.3), letters by & (AT&T), changes its case between words (CamelCase), is called (run()) or
-    is like C++. Ordinary compounds (well-known, and/or, 3.14, e.g., mRNA) are none. `with_parts`
-    adds what can be looked for on its own: names in a path or a dotted name that are identifiers
-    themselves. So is an option of a command, with its dashes (--force, -x), and a number with its
-    sign (-40), and a picture (an emoji).
+    v1.2.3), letters by & (AT&T). Or it changes its case between words (CamelCase), is called
+    (run()) or is like C++. Ordinary compounds (well-known, and/or, 3.14, e.g., mRNA) are none.
+    `with_parts` adds what can be looked for on its own. These are names in a path or a dotted name
+    that are identifiers themselves. An option of a command is one, with its dashes (--force, -x).
+    So are a number with its sign (-40), and a picture (an emoji).
     """
     text = unicode_form(text)
     found = set(pictures(text))

@@ -73,7 +73,7 @@ def heading_words(title: str, heading: str, text: str, own_headings: str) -> tup
     A word of a heading within counts twice more at level 3 or below, 3 times at 2, 4 times at 1.
     With the text itself that is 3 to 5. So no text's short last passage has a word before a
     heading's. One that is the title counts as such already, so TITLE times less. A heading that the
-    text begins with is within it, not above. Whoever writes chunks says what headings are, so one
+    text begins with is within it, not above. Whoever writes chunks says what headings are. So one
     counts only where it stands in the text, each behind the one before.
     """
     if not own_headings:

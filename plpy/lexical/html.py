@@ -55,7 +55,7 @@ def _title_text(title: str) -> str:
 def visible_text(html: str) -> str:
     """Return what of a piece of HTML is seen: no scripts, styles, comments and hidden elements.
 
-    Blocks stand apart by a blank line, items of lists begin with a dash, cells of a row stand
+    Blocks stand apart by a blank line, items of lists begin with a dash. Cells of a row stand
     beside each other. Entities are what they stand for; pictures are their alternative text.
     """
     reader = _Reader()

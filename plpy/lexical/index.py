@@ -72,10 +72,11 @@ class IndexView:
     Segments lie by text search configuration, then id. `bounds` are (first row, after the last) of
     each, `directories` its (terms, where the postings of each start, and the last ends): all terms
     where they are few, else one in `every`. `ranges` are the rows of each configuration;
-    `frequencies` has for each code, of `code_type`, the occurrences in title, headings and body:
-    the chunk's own, then those that repeat the chunk before. `alive` takes no memory where all are.
+    `frequencies` has for each code, of `code_type`, the occurrences in title, headings and body.
+    They are the chunk's own, then those that repeat the chunk before. `alive` takes no memory where
+    all are.
 
-    Segments never change but for deletions, so a session can keep views, and in them what it
+    Segments never change but for deletions. So a session can keep views, and in them what it
     derived: see the functions that fill these.
     """
 
@@ -133,7 +134,7 @@ def view_rows(view: IndexView, chunk_ids: Integers) -> Integers:
     """Return the rows of the view that hold these chunks (sorted ids), ascending.
 
     Ids that the view does not have are left out. Each segment's ids are sorted, and most segments
-    cover a range of their own: each is only asked for the ids within it.
+    cover a range of their own. Each is only asked for the ids within it.
     """
     parts: list[Integers] = [np.empty(0, np.intp)]
     ids = view.rows.chunk_ids
@@ -325,7 +326,8 @@ class OpenIndex:
 
 
 # Ids and versions of segments; ids of deleted chunks (8 bytes each); pending chunks with the
-# transactions that added them (12 bytes each), NULL for none. The collection of each segment.
+# transactions that added them (12 bytes each). NULL stands for none. The collection of each
+# segment.
 _STATE = """
     SELECT s.segment_ids, s.versions, (
         SELECT string_agg(int8send(b.chunk_id), '')

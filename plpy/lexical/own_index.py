@@ -202,8 +202,8 @@ class Node:
     ) -> list[Hit]:
         """Return the best documents of one part, each with its best chunk that passes the filter.
 
-        Phrases, exclusions and filters are checked on the best documents, at each turn four times
-        as many, until enough pass or none are left.
+        Phrases, exclusions and filters are checked on the best documents. At each turn it is four
+        times as many, until enough pass or none are left.
         """
         checked = candidate_filter(self.db, request.collection_ids, request.filter, None)
         found = joined_rows(self.db, opened, part.config, term_ids(part.lexemes))

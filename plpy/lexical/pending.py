@@ -53,7 +53,7 @@ MOST_PLACES = 1000  # terms
 def unpack_pending(columns: Row) -> Source | None:
     """Return pending chunks as a source of postings, None where there are none.
 
-    `columns` has, each as bytes with big-endian entries in the order of chunk ids: chunk_ids and
+    `columns` are bytes with big-endian entries in the order of chunk ids. They are chunk_ids and
     document_ids (int64), chunk_indexes, lengths, own_lengths and record_counts (int32), and records
     (14 bytes a lexeme, see pack_lexemes).
     """
@@ -134,8 +134,8 @@ class PendingCache:
     def update(self, db: Database, listed: bytes | None) -> tuple[Pending | None, bool]:
         """Return the pending chunks that `listed` names, and whether any had to be read.
 
-        `listed` has 12 bytes a chunk: its id (big-endian int64) and the transaction that added it,
-        since an id may be given anew. None where there are none.
+        `listed` has 12 bytes a chunk: its id (big-endian int64) and the transaction that added it.
+        An id may be given anew. None where there are none.
         """
         if not listed:
             self.empty_lists += 1

@@ -172,9 +172,9 @@ class LookedFor(NamedTuple):
 class PlacedPage:
     """The form of a page of texts, which lines part: `text`, and where its words stand on the page.
 
-    What may not be its own form, which is little, is brought into its form as one text. Where it is
-    told what is looked for, words with parts and numbers that have nothing of it are left as they
-    are. So are dots, which are blanks in the page as it stands as well. Where no order counts
+    What may not be its own form, which is little, is brought into its form as one text. It may be
+    told what is looked for. Words with parts and numbers that have nothing of it are then left as
+    they are. So are dots, which are blanks in the page as it stands as well. Where no order counts
     (`parts_apart`), `parts` has where parts of words stand that have no other form.
     """
 

@@ -175,8 +175,8 @@ def read_directory(db: Database, view: IndexView, segment: int, block: int, row:
 def term_spans(directories: Sequence[Pair], terms: Sequence[int]) -> list[Span]:
     """Return (place of the term, place of the segment, first posting, after the last), in order.
 
-    A directory has a segment's terms, ascending, and where the postings of each start, with the
-    end of the last at its end. Terms that a segment does not have are left out.
+    A directory has a segment's terms, ascending, and where the postings of each start. At its end
+    is the end of the last. Terms that a segment does not have are left out.
     """
     wanted = np.array(terms, np.int64)
     spans = []

@@ -229,9 +229,9 @@ def parsed(db: Database, asked: AskedWords, words: Row) -> Parsed:
     query, each is a lexeme of its own ("=…") beside its words. It is no more frequent than any of
     them. So this many times its idf (and a tenth, for long passages) outweighs them all, however
     often they are repeated. Names of documents ("==…") come far before all of these, so that fusion
-    keeps them first. They are the identifiers, and the query as a whole beside them or where it is
-    one word with signs (fake-memo). Options of commands ("=--force", "=-x") and pictures weigh as
-    words do. So does an excluded word as an option: what has it as it stands is meant.
+    keeps them first. They are the identifiers. So is the query as a whole beside them or where it
+    is one word with signs (fake-memo). Options of commands ("=--force", "=-x") and pictures weigh
+    as words do. So does an excluded word as an option: what has it as it stands is meant.
     """
     counts = zip(words["lexemes"], words["counts"], strict=True)
     boosts = {lexeme: 11.0 * count / (10 + count) for lexeme, count in counts}

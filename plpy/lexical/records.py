@@ -29,7 +29,8 @@ PLACE_BITS = 14  # a position is a weight, and below it a place
 IDENTIFIER = ord("=")
 IDENTIFIER_COUNTS = bytes((0, 0, 255, 0, 0, 0))
 # A lexeme in the binary form, and after a byte of 0 how many positions it has (two bytes), and
-# these: most often one, at most 256. A compiled pattern takes half the time of a loop in Python.
+# these. Most often it is one, at most 256. A compiled pattern takes half the time of a loop in
+# Python.
 POSITIONS = b"|".join(
     rb"\x%02x\x%02x.{%d}" % (*divmod(count, 256), 2 * count) for count in (*range(1, 257), 0)
 )
@@ -69,11 +70,11 @@ def pack_lexemes(
     """Return one record of 14 bytes for each lexeme (read_lexemes), and their chunk's lengths.
 
     A record is the term id (8 bytes: BLAKE2b of the lexeme) and how often the lexeme stands in the
-    title, heading and body (a byte each; a tsvector keeps at most 255 positions): first at
-    positions after `own_position`, which are the chunk's own, then at those up to it, which repeat
-    the chunk before. An identifier or a name, which begins with "=", counts as if it stood 255
-    times in the body: neither its repetition nor the passage's length matters. `known` remembers
-    term ids between calls.
+    title, heading and body (a byte each; a tsvector keeps at most 255 positions). It says so first
+    of the positions after `own_position`, which are the chunk's own. Then come those up to it,
+    which repeat the chunk before. An identifier or a name, which begins with "=", counts as if it
+    stood 255 times in the body. Neither its repetition nor the passage's length matters. `known`
+    remembers term ids between calls.
     """
     last_repeated = ONE + own_position.to_bytes(2, "big")
     parts: list[bytes] = []
@@ -150,8 +151,9 @@ _SETTLED = """
         AND k.collection_id = ANY($1)
     FOR KEY SHARE SKIP LOCKED
 """
-# Each word is looked up by the index whatever the statistics say, which call the table empty where
-# ANALYZE saw none of what this transaction wrote: as a scalar subquery, of which no join is made.
+# Each word is looked up by the index whatever the statistics say. They call the table empty where
+# ANALYZE saw none of what this transaction wrote. It is a scalar subquery, of which no join is
+# made.
 _WORDS = """
     INSERT INTO pgblend_data.vocabulary (collection_id, text_search_config, lexeme)
     SELECT $1, $2, w.lexeme
@@ -194,8 +196,8 @@ def add_words(db: Database, words: Words) -> None:
     """Put words into the vocabulary that it lacks.
 
     Two transactions may add the same one, which does no harm: without a unique key nobody waits for
-    somebody else's. While the vocabulary is made anew (its row is locked), or where the transaction
-    does not see what others commit, all are added, since those that are seen may be going.
+    somebody else's. All are added while the vocabulary is made anew (its row is locked), or where
+    the transaction does not see what others commit. Those that are seen may be going.
     """
     collections = list({collection_id for collection_id, _ in words})
     settled = {row["collection_id"] for row in db.run(_SETTLED, ["bigint[]"], collections)}

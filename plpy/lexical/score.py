@@ -92,8 +92,8 @@ def largest(values: Floats, count: int, slack: float) -> Integers:
 def kth_of_blocks(values: Floats, k: int) -> float:
     """Return a lower bound of the k-th largest value: the k-th largest of the maxima of blocks.
 
-    Of B blocks, block i has the places i, i + B, i + 2 · B… Neighbours, which are often alike, are
-    never in the same one.
+    Of B blocks, block i has the places i, i + B, i + 2 · B and so on. Neighbours, which are often
+    alike, are never in the same one.
     """
     blocks = FEW_BLOCKS if k * 4 <= FEW_BLOCKS else MANY_BLOCKS
     height = len(values) // blocks
@@ -113,8 +113,8 @@ def added_up(
 ) -> Integers | None:
     """Add up in `sums`, rarest terms first; return the rows that count, None for all.
 
-    Once no row without one of the first terms can reach the best `depth`, the common ones are only
-    looked up for the rows that still can.
+    At some place no row without one of the first terms can reach the best `depth`. From there
+    common ones are only looked up for the rows that still can.
     """
     candidates: Integers | None = None
     by_count = sorted(range(len(weights)), key=lambda term: len(postings[term].rows))
@@ -266,7 +266,7 @@ def passing_best(
     alone that have one of the ids there.
 
     Candidates are checked a part at a time: about as many as the share that passed calls for. To
-    check all that are needed takes depth / share steps; to look up all that pass takes share · n of
+    check all that are needed takes depth / share steps. To look up all that pass takes share · n of
     n chunks. Where few pass, the look-up is faster, if an index finds them or few documents are
     read for it. Then these are looked up, once, and scored alone.
     """
@@ -305,7 +305,7 @@ class Scoring(NamedTuple):
     """BM25 of the chunks of one text search configuration that have any of some terms.
 
     score = Σ idf · tf · (k1 + 1) / (tf + k1 · (1 - b + b · length / average length)), summed in the
-    order of the terms; the field weights make tf of the occurrences in title, headings and body.
+    order of the terms. The field weights make tf of the occurrences in title, headings and body.
     `check` is called between steps.
     """
 
@@ -334,7 +334,7 @@ class Scoring(NamedTuple):
         """Return the best chunks of those that pass, all where `checked` is None.
 
         What passes has an alternative of `operands`. Chunks that lack the words of each are not
-        checked, where these leave out most: of a rare phrase, ever more would be.
+        checked, where these leave out most. Of a rare phrase, ever more would be.
         """
         if checked is None:
             return self.best(depth)

@@ -193,7 +193,7 @@ class Source:
     """Rows with their postings, to be merged into a segment.
 
     `alive` has one entry a row. A posting has its term, its row (ordinal) and six counts in one
-    number (frequency): the first count is the highest byte of 48 bits.
+    number (frequency). The first count is the highest byte of 48 bits.
     """
 
     rows: ChunkRows

@@ -32,8 +32,8 @@ _SIGNS = bytes([*range(48), *range(58, 65), *range(91, 97), *range(123, 128)])
 _BLANKS = bytes.maketrans(
     _SIGNS + b"ABCDEFGHJKLMNOPQRSTUVWXYZ", b" " * len(_SIGNS) + b"abcdefghjklmnopqrstuvwxyz"
 )
-# What may be of no word: signs, but not the marks that Hindi has within words, which are many,
-# and raised and circled numbers.
+# What may be of no word: signs, and raised and circled numbers. The marks of Hindi within words,
+# which are many, are none.
 _SIGN = r"[^\w\u0300-\u036f\u0900-\u0963]"
 _NUMBER = r"[\xb2\xb3\xb9\xbc-\xbe\u2070-\u2189\u2460-\u2793]"
 

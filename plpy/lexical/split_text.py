@@ -66,8 +66,8 @@ def approximate_tokens(text: str) -> int:
     return sum(map(_TOKENS.__getitem__, RUN.findall(text)))
 
 
-# A line, and the blank lines after it: cl100k never begins a token before a line end and goes on
-# with it in the words of the line below.
+# A line, and the blank lines after it. No token of cl100k begins before a line end and goes on in
+# the words of the line below.
 LINE_RUN = re.compile(r"[^\n]*(?:\n(?:\s*\n)?|$)")
 # Within a line: before a single space between words, or before East Asian punctuation.
 WORD_CUT = re.compile(r"(?<=\S) (?=\S)|(?<=[^\W_])(?=[\u3001\u3002\uff01\uff0c\uff1b\uff1f])")
@@ -80,10 +80,10 @@ LONGEST_PIECE = 8000
 def text_pieces(text: str, own_start: int = 0) -> list[int]:
     """Return the character offsets at which the pieces of `text` begin, in order.
 
-    Pieces are lines with the blank lines after them, long lines cut between words, and a new one
-    begins at `own_start`. Cuts stand where cl100k's pattern always begins a new word, so the tokens
-    of a run of pieces are the sum of theirs. Only at `own_start`, and every 8,000 characters of a
-    word without end, the sum may be a token or two higher. An empty text has no pieces.
+    Pieces are lines with the blank lines after them, long lines cut between words. A new one begins
+    at `own_start`. Cuts stand where cl100k's pattern always begins a new word. So the tokens of a
+    run of pieces are the sum of theirs. Only at `own_start`, and every 8,000 characters of a word
+    without end, the sum may be a token or two higher. An empty text has no pieces.
     """
     starts: list[int] = []
     for begin, end in ((0, own_start), (own_start, len(text))):
@@ -101,7 +101,7 @@ def text_pieces(text: str, own_start: int = 0) -> list[int]:
 
 
 # Coarse to fine: paragraphs, lines, sentences, those of scripts that put no space between them,
-# words; a cut is the end of a match. Sentence and word cuts stand before the white space, where the
+# words. A cut is the end of a match. Sentence and word cuts stand before the white space, where the
 # tokens of byte-pair encodings begin.
 SEPARATORS = (
     re.compile(r"\n\s*\n\s*"),
@@ -131,12 +131,12 @@ def split_text(
     """Split `text` recursively at paragraphs, lines, sentences, words, and at last at tokens.
 
     Sizes are in tokens of `count_tokens`. Neighbouring segments are merged up to `chunk_size`. Each
-    chunk but the first begins with up to `overlap` tokens of the text before it, which count
-    towards the size. Text under `min_size` joins a neighbour where both fit together.
+    chunk but the first begins with up to `overlap` tokens of the text before it. They count towards
+    the size. Text under `min_size` joins a neighbour where both fit together.
 
     `token_ends` are the character offsets at which each token of the text ends, in order. A token
     that ends inside a character counts as ending before it. Left out, they are estimated by
-    counting word by word. They only steer the cuts: every chunk is counted as a whole, by
+    counting word by word. They only steer the cuts. Every chunk is counted as a whole, by
     `count_between(start, end)` where it is given, which is count_tokens(text[start:end]). What
     stands before `start` was split already, and serves the first chunk's overlap alone.
 

@@ -163,9 +163,9 @@ def stand_in_weights(
 ) -> dict[str, float]:
     """Return what the lexemes that stand for a query's `own` weigh.
 
-    Together the lexemes of one text weigh what they would in a query, or what they stand for where
-    that is less. A rare synonym is no better than the word itself. A single one that is the same
-    name weighs what it stands for. `idf` has all of them.
+    Together the lexemes of one text weigh what they would in a query. Where what they stand for
+    weighs less, they weigh that. A rare synonym is no better than the word itself. A single one
+    that is the same name weighs what it stands for. `idf` has all of them.
     """
     weights: dict[str, float] = {}
     for one in found:

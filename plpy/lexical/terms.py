@@ -31,8 +31,8 @@ def bm25_idf(n: float, df: float) -> float:
 def lexeme_idf(lexeme: str, df: int, n: int) -> float:
     """Return a lexeme's inverse document frequency, where `df` of `n` passages have it.
 
-    A document's name ("==…") counts as if one passage had it, however many documents are called so:
-    it comes before its words. Where none has it, it counts as nothing, and no score changes; nor
+    A document's name ("==…") counts as if one passage had it, however many documents are called so.
+    It comes before its words. Where none has it, it counts as nothing, and no score changes. Nor
     does a command's option ("=-…") that none has.
     """
     if lexeme.startswith("=="):
@@ -100,9 +100,9 @@ def language_idf(configs: Sequence[str], lexemes: Sequence[str], counts: Counts)
 
 
 _VERSION = VERSION.format(name="{name}")
-# $1 the query's words in the form of no language, where there are several; $4 what of it is asked
-# in the forms of the configurations $5. Of several languages, a word that is a stop word in the
-# query's own is one in all.
+# $1 the query's words in the form of no language, where there are several. $4 is what of it is
+# asked in the forms of the configurations $5. Of several languages, a word that is a stop word in
+# the query's own is one in all.
 _PARSED = f"""
 WITH used AS MATERIALIZED ({{used}})
 

@@ -160,8 +160,8 @@ def similar_lexemes(
 
     First comes whatever one edit of the word gives, stemmed, at cost 1 each. (A stemmer cuts a
     misspelt ending elsewhere than the right one.) Then come the lexemes that go on where word or
-    lexeme of four letters and more end, for an ending's cost. Where there are none of these, or the
-    alphabet is another, the 50 most alike by trigrams.
+    lexeme of four letters and more end. They have an ending's cost. Where there are none of these,
+    or the alphabet is another, the 50 most alike by trigrams.
 
     The view keeps what was found of its last words, for as long as no chunk is added.
     """

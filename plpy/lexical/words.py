@@ -72,9 +72,9 @@ def indexable_text(text: str, config: str = "") -> str:
     """Return a text as the parser gets it under a text search configuration.
 
     It is in one form (word_form). < > / \\ - are spaces, and scripts without word spaces pairs of
-    syllables. So words within < > are no tags, the parts of paths and compounds are words, and 1042
+    syllables. So words within < > are no tags. The parts of paths and compounds are words, and 1042
     in ERR-1042 is no negative number. The SQL function of that name says the same for queries,
-    where plain text is not sent here; a test compares both.
+    where plain text is not sent here. A test compares both.
     """
     if not text:
         return text
@@ -102,7 +102,7 @@ def index_parts(
 ) -> list[str]:
     """Return title, heading, content, and content before own_start as the parser gets them.
 
-    Then comes what the headings within add to the text (heading_words); without own_headings they
+    Then comes what the headings within add to the text (heading_words). Without `own_headings` they
     are those that Markdown marks in content.
 
     Last comes a tsvector's text of weight C, which counts for no length. It has the identifiers of
@@ -138,7 +138,7 @@ def name_field(source_key: str) -> list[str]:
 
     These are the whole key, the file's name (its last part, without what follows ? or #) and that
     without its suffix. What has no letters is left out; a code has no names: [""]. Words are those
-    of a path that ends in a file with a suffix: other keys are ids, whose words mislead.
+    of a path that ends in a file with a suffix. Other keys are ids, whose words mislead.
     """
     source_key = unicodedata.normalize("NFC", source_key)  # a Mac's marks would part its words
     if CODE.fullmatch(source_key):

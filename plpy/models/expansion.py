@@ -13,7 +13,7 @@ def checked_expansion(answer: Any) -> GivenExpansion | None:
     """Return {lexicalQueries, vectorQueries, hyde} of an answer, None where it has another shape.
 
     Missing lists are empty. Blank texts and a blank hyde are left out, and a list has at most ten
-    texts. subQuestions, at most four, are there where the answer has some.
+    texts. There are subQuestions, at most four, where the answer has some.
     """
     if not isinstance(answer, Mapping):
         return None

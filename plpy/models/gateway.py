@@ -39,10 +39,10 @@ class HttpExchange:
     """A POST of a request's `body` (JSON text) to its `url` + `path`; receive() gives its answer.
 
     `url` is http://host:port, https://… or unix:/path/of/socket: ValueError for another form.
-    `connections` keeps one open connection per URL between exchanges. receive() raises TimeoutError
-    after `timeout_ms` from now, and OverflowError where the answer has more than `most_bytes`.
-    Where the exchange fails it raises OSError or http.client.HTTPException. The thread that sends
-    and receives touches nothing but the socket.
+    `connections` keeps one open connection per URL between exchanges. Its receive() raises
+    TimeoutError after `timeout_ms` from now, and OverflowError where the answer has more than
+    `most_bytes`. Where the exchange fails it raises OSError or http.client.HTTPException. The
+    thread that sends and receives touches nothing but the socket.
     """
 
     def __init__(
@@ -184,9 +184,8 @@ def gateway_token(data_directory: str) -> str | None:
     """Return the token, None where the gateway needs none.
 
     It comes from the server's environment (PGBLEND_GATEWAY_TOKEN) or from the file
-    pgblend_gateway_token in the data directory, which nobody but its owner may read:
-    PermissionError otherwise. ValueError where a header cannot carry it; the token itself is never
-    in a message.
+    pgblend_gateway_token in the data directory. Nobody but its owner may read it: PermissionError
+    otherwise. ValueError where a header cannot carry it; the token itself is never in a message.
     """
     token = os.environ.get("PGBLEND_GATEWAY_TOKEN", "").strip()
     path = os.path.join(data_directory, "pgblend_gateway_token")

@@ -119,9 +119,9 @@ class LateGateway:
     """Decides whether a request is sent, and learns from how it ends.
 
     `memory` is the session's, by role, address and path: who shares a pooled session tells others
-    nothing. It has how many calls in a row were late, their timeout_ms, and until when (by `clock`,
-    in seconds) the gateway is left alone. That is 5 s after three, twice as long after each that is
-    late then, 60 s at most.
+    nothing. It has how many calls in a row were late, and their timeout_ms. It has until when (by
+    `clock`, in seconds) the gateway is left alone. That is 5 s after three, twice as long after
+    each that is late then, 60 s at most.
     """
 
     def __init__(

@@ -246,7 +246,7 @@ class Arms:
 def go_without_index(query: Query, store: StorePort, log: Log, error: Exception) -> None:
     """Name what of the lexical index is not there, and search what there is.
 
-    One that is not there at all may be by another snapshot: then the search begins again, first
+    One that is not there at all may be by another snapshot. Then the search begins again, first
     after pauses where another session builds it.
     """
     hint, damaged = error_fields(error)

@@ -55,8 +55,8 @@ def blend_scores(
 
     `ranks` are the fused ranks, by default the places in the order given (best fused score first);
     `n` is how many items were reranked, by default those of them here. Kinds:
-    - tiers: of `tiers`, [{max_rank, fused, rerank}] by rising max_rank (None or missing: to the
-      end), the first that reaches the rank, or else the last, gives the weights (S0, S1: .75/.25 to
+    - tiers: `tiers` are [{max_rank, fused, rerank}] by rising max_rank (None or missing: to the
+      end). The first that reaches the rank, or else the last, gives the weights (S0, S1: .75/.25 to
       rank 3, .60/.40 to rank 10, .40/.60 beyond).
     - position: weights `rerank`, `fused` and `position` (S2: .5, .3, .2) of the two scores and of
       1 - (rank - 1) / n.

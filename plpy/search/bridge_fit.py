@@ -44,8 +44,8 @@ Matrix = NDArray[np.float64]
 class Bridge(NamedTuple):
     """A matrix as a row for each dimension of the older model, and what is added to scores.
 
-    `kept` is the share of held-out queries' five nearest passages that the matrix finds among ten,
-    `recall` that of the ten nearest.
+    `kept` is the share of held-out queries' five nearest passages that the matrix finds among ten.
+    `recall` is that of the ten nearest.
     """
 
     pairs: int

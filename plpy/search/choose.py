@@ -37,10 +37,10 @@ def mmr_select(
     before, which for the first is 0 (Carbonell and Goldstein 1998). Relevance is S4's lambda, 0.7,
     and its pool is 50. A vector is numbers, or text such as [1,2]; a missing one (None, or all 0)
     has similarity 0 to every other. Cosines are rounded to 12 decimals, so that no server's way of
-    adding decides; ties go to the item that comes first.
+    adding decides. Ties go to the item that comes first.
 
     Return (index, objective, largest cosine) of each in the order chosen. Then come the items
-    outside the pool, by score, as if nothing were chosen before them: their cosine is None, as the
+    outside the pool, by score, as if nothing were chosen before them. Their cosine is None, as the
     first one's. `most` cuts the list and changes nothing else. `check_interrupts` is called at each
     step; whatever it raises ends the choice.
     """
@@ -188,7 +188,7 @@ def drop_duplicates(
 
     Each item is compared with the kept ones before it, in this order of reasons:
     - content: the same hash.
-    - overlap: of the same document, and the shared part of their spans [start, end) is at least
+    - overlap: of one document, and what their spans [start, end) share is at least
       `overlap` of the shorter one.
     - similar: `near`, as near_duplicates returns it.
     - per_document: the document has that many kept items (its first one is named).

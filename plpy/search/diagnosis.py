@@ -25,9 +25,9 @@ def diagnose_conditions(
 ) -> tuple[list[Finding], str | None, str | None]:
     """Check existence, collection, language, filter and operators, in the order of a search.
 
-    `facts` has what gathered_facts gives: document, collections, settings, failed_conditions
-    (None without a filter), operators (None without any). Returns the findings up to the first
-    that fails, with its sentence as the verdict and a suggestion; both None where all hold.
+    `facts` has what gathered_facts gives: document, collections, settings, failed_conditions (None
+    without a filter), operators (None without any). Returns the findings up to the first that
+    fails, with its sentence as the verdict and a suggestion. Both None where all hold.
     """
     findings: list[Finding] = []
     for checked, suggestion in _checks(facts):
@@ -116,8 +116,8 @@ def diagnose_arms(
 ) -> tuple[list[Finding], str | None, str | None]:
     """Say for each arm which rank the document has and whether that is within the cut.
 
-    `facts` has what gathered_facts gives: arms (see arm_facts), candidates (the document's in
-    the pool), and the settings. Returns a finding for each arm; a verdict and a suggestion where
+    `facts` has what gathered_facts gives: arms (see arm_facts), candidates (the document's in the
+    pool), and the settings. Returns a finding for each arm. It has a verdict and a suggestion where
     no arm has the document among its candidates, else None for both.
     """
     arms, settings = facts["arms"], facts["settings"]
@@ -192,8 +192,8 @@ def diagnose_lift(best: Mapping[str, Any], facts: Mapping[str, Any], end: int) -
     """Return sentences that say what would move a passage towards the first `end` places.
 
     `best` is a candidate with its `places` and `facts` is what gathered_facts gives. They name
-    stages that moved it off the page, arms that have it on the page, words that it lacks, and a
-    missing vector.
+    stages that moved it off the page and arms that have it there. They name words that it lacks,
+    and a missing vector.
     """
     arms, places = facts["arms"], best["places"]
     stages = [

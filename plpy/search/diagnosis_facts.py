@@ -136,12 +136,12 @@ def gathered_facts(db: Database, call: Call, store: StorePort) -> Facts:
     """Return what is said of a document and a search.
 
     {"document": None} for one that the caller cannot read. Else "document", "collections" (names of
-    those that are searched), "settings", "failed_conditions", "hidden" and "operators".
-    failed_conditions are None without a filter, hidden is the pattern of a rule that hides it.
+    those that are searched), "settings", "failed_conditions", "hidden" and "operators". The
+    failed_conditions are None without a filter, hidden is the pattern of a rule that hides it. The
     operators are None where the query has neither phrases nor exclusions, or words do not count.
-    Where the document's collection is searched, the very search is run:
-    "stages", "arms" (arm_facts), the document's "candidates" in the whole pool, "start" (how many
-    results come before the page) and "result_limit".
+    Where the document's collection is searched, the very search is run: "stages", "arms"
+    (arm_facts), the document's "candidates" in the whole pool, "start" (how many results come
+    before the page) and "result_limit".
     """
     values = call.options, call.profile, call.collections, call.filter, call.document
     scope = db.run(_SCOPE, ["jsonb", "text", "text[]", "jsonb", "text"], *values)[0]

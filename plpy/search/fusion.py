@@ -94,7 +94,7 @@ def bonus_by_ways(
     """Return the bonus of each item and the largest possible one (rank_bonus).
 
     Words and vectors are two ways of searching. The lists of one way, the arms of words above all,
-    count as one, in which an item has its best rank.
+    count as one. In it an item has its best rank.
     """
     ways = [
         [
@@ -219,7 +219,7 @@ def fuse_lists(
     """Return the pool of the lists' candidates with their fused scores.
 
     `moved_cosines` gives cosines of chunks to a vector moved towards others, `ages_days` the ages
-    of passages, `language_factors` what documents' languages leave of their scores.
+    of passages. From `language_factors` comes what documents' languages leave of their scores.
 
     `depth` is how many candidates each arm was asked for. On the scale attainable a single list
     keeps its scores: BM25 as a share of what no passage can reach, a cosine as (1 + cosine) / 2.

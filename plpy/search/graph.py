@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from pgblend.plpy.search.query import Query
     from pgblend.plpy.search.store import StorePort
 
-# How many of the nearest seeds each node remembers: the best of them counts, and a seed's own
-# nodes do not.
+# How many of the nearest seeds each node remembers. The best of them counts, and a seed's own nodes
+# do not.
 WALK_SOURCES = 5
 
 
@@ -68,8 +68,8 @@ def graph_list(
     """Return the passages that the graph leads to, best first, and how many nodes are gone.
 
     `ways` are (node, distance, seed's node): for each node its nearest seeds. Reaching a passage or
-    its document reaches it; where several passages of a document are in the pool, its best one.
-    `node_passages` gives the passages of nodes that no passage of the pool stands for.
+    its document reaches it. Where several passages of a document are in the pool, it reaches the
+    best one. `node_passages` gives the passages of nodes that no passage of the pool stands for.
     """
     ids, documents = pool.chunk_ids, pool.document_ids
     item_of: dict[int, int] = {}

@@ -22,7 +22,7 @@ def is_strong_signal(
     """Return whether the best BM25 score is high and well above another document's, and five.
 
     `found` is the lexical arm's list for the query. Scores are compared as shares of `perfect`,
-    what no passage can reach; or, where the setting strong_signal has a `scale` above 0, as 1 / (1
+    what no passage can reach. Or, where the setting strong_signal has a `scale` above 0, as 1 / (1
     + exp(-(score - center) / scale)). A strong one has at least `score`, and is `gap` above the
     best of another document (0 where there is none). The next passage of the same document, or a
     copy of one, says the same answer once more. A list of those alone is asked for deeper.
@@ -131,7 +131,7 @@ def first_lists(
     An arm of weight 0 does not run, nor the fuzzy arm by the setting fuzzy (off, or auto with the
     lexical arm not running, or where that tells that passages have every word of the query). A
     fuzzy arm that finds nothing to put right gives no list: a passage cannot be missing there.
-    Where it did, it has all that the lexical arm has and more, which then only breaks ties, by an
+    Where it did, it has all that the lexical arm has and more. That then only breaks ties, by an
     eighth of its weight. Where the first passage's document is called as the query asks (`named`),
     both weigh three times as much. Vectors know no names, and prefer what mentions it.
     """

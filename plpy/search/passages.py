@@ -46,7 +46,7 @@ _MOVED_TYPES = ["vector", "text[]", "double precision"]
 class StoredPassages:
     """What a search reads of passages, each once.
 
-    `vector` is the query's and `space` the embedding space, where there are any; the collections,
+    `vector` is the query's and `space` the embedding space, where there are any. The collections,
     filter and language are those of the search; `deadline` is the search's own, on the monotonic
     clock.
     """

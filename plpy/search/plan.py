@@ -103,9 +103,9 @@ _OF_VECTORS = """ARRAY(
         WHERE k.collection_id = s.ids[1] AND cardinality(s.ids) = 1
     ) AS calibrations"""
 _NO_VECTORS = "'{}'::text[] AS spaces, '{}'::text[] AS calibrations"
-# Whom row security binds proves first what may be read (90_row_security.sql). Others do without:
-# a proof that is not made costs a third of the statement all the same. Its bits lead to the rows of
-# collections, of which most may be others' compartments; admins read more than is granted to them.
+# Whom row security binds proves first what may be read (90_row_security.sql). Others do without: a
+# proof that is not made costs a third of the statement all the same. Its bits lead to the rows of
+# collections, of which most may be others' compartments. Admins read more than is granted to them.
 _PROVE = """proof AS MATERIALIZED (
     SELECT set_config('pgblend.readable', coalesce(
         (SELECT p.proof FROM pgblend_data.readable_proof AS p), ''), true) AS text
@@ -213,7 +213,7 @@ def read_state(
 ) -> State:
     """Return what is set for a search of some collections; `last_search` names it (last_search).
 
-    Of a search by words alone, which is one without `has_vectors`, spaces are not read.
+    Of a search by words alone, which is one without `has_vectors`, spaces are not read. Raises
     42704 for a collection that is not there or that the caller may not read (the two cannot be told
     apart), 22023 for an unknown profile.
     """
@@ -320,9 +320,9 @@ def arm_depth(
     """Return candidate_depth, or, by a literal profile's rule, a multiple of the rows wanted.
 
     With a `factor` above 0 in `over_fetch` it is max(minimum, factor · wanted) (S1: 2; S3: 2 and
-    minimum 20). `variant_factor` holds for the lists of an expanded query (S1: 1) and
-    `rerank_factor` where a reranker follows (S2: 3), each where it is given. `wanted` is offset +
-    limit: only these profiles depend on it. At least 1, at most 10,000.
+    minimum 20). `variant_factor` holds for the lists of an expanded query (S1: 1), where it is
+    given. So does `rerank_factor` where a reranker follows (S2: 3). `wanted` is offset + limit:
+    only these profiles depend on it. At least 1, at most 10,000.
     """
     factor = over_fetch.get("factor", 0)
     if factor == 0:
@@ -442,7 +442,7 @@ def with_cursor_depth(settings: SearchSettings, options: Mapping[str, Json]) -> 
     """Return the settings with the candidate_depth that the cursor (option after) has.
 
     A cursor leads through one order, which candidate_depth decides. That of the first page holds,
-    whatever is set since. 22023 for another one in the call, and for none from 1 to 10,000.
+    whatever is set since. Raises 22023 for another one in the call, and for none from 1 to 10,000.
     """
     depth = settings.after.get("depth")
     if depth is None:

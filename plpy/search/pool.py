@@ -28,8 +28,8 @@ class Ranking(NamedTuple):
     The best `looked_at` candidates are looked at, of which `needed` are to be good. `distinct` are
     items that repeat nothing; `dropped` says at which stage and why others are not there. `targets`
     are what a reranker reads, None before; `scores` are its scores by item, `addends` what the
-    blended ones add up. `best` are the items that are good enough, `points` the scores of all,
-    `places` the items of each stage in their order.
+    blended ones add up. `best` are the items that are good enough, `points` the scores of all.
+    `places` has the items of each stage in their order.
     """
 
     scale: Scale = NO_SCALE

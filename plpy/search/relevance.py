@@ -122,8 +122,8 @@ def gains(chances: Sequence[float]) -> list[float]:
 
 # Curves that are shipped with a model, for collections that nobody has judged.
 #
-# tests/benchmarks/fit_prior.py made them of judged sets. These numbers are all that is taken from
-# the sets. docs/decisions/search.md says how well they hold on sets left out.
+# The script tests/benchmarks/fit_prior.py made them of judged sets. These numbers are all that is
+# taken from the sets. The page docs/decisions/search.md says how well they hold on sets left out.
 
 # What scores depend on: a curve holds for searches that have these settings as it was made with.
 RANKED_BY = (

@@ -58,9 +58,9 @@ def search_fields(query: Query, pool: Pool, store: StorePort, log: Log) -> dict[
     mmr_lambda where they are in force, files_touched (different documents), dedup_ratio (the share
     of what dedup looked at that it left out), time_to_first_result_ms. Where the words were
     searched there are bm25_status (uninitialized, building, error, empty or ready), timeout_ms,
-    attempts and bm25_results. A search by vectors has dense_results. fallback_used says that
-    vectors stand in for words that found nothing or could not be searched, with bm25_len and
-    dense_len then.
+    attempts and bm25_results. A search by vectors has dense_results. The key fallback_used says
+    that vectors stand in for words that found nothing or could not be searched. There are bm25_len
+    and dense_len then.
     """
     settings, stages = query.asked, log.ran()
     by_words, by_vectors = settings.weights["lexical"] > 0, settings.weights["vector"] > 0

@@ -150,8 +150,8 @@ def with_pinned(
     """Return a pool with the documents named, their items in the order of their names, and names.
 
     Those no document has that the search may find. `named` has the pattern of each name, a source
-    key or URI. A document's best passage stands for it, else the one nearest to the query, of those
-    that pass the search's filter.
+    key or URI. A document's best passage stands for it, else the one nearest to the query. It is of
+    those that pass the search's filter.
     """
     if not named:
         return fused, [], []

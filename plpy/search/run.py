@@ -1,7 +1,7 @@
 """The plot of a search: a list from every arm, one order of all candidates, one page of it.
 
 Each stage takes the query, what was found so far (a pool), where passages are (the store) and the
-log, and returns the pool with what it adds.
+log. It returns the pool with what it adds.
 """
 
 from pgblend.plpy.search.arms import gather

@@ -31,9 +31,9 @@ def arm_normalization(
     """Return method and parameters for normalize_scores, from the setting normalization.
 
     `low` and `high` are the arm's lowest and highest possible scores (BM25: 0 and its perfect
-    score; cosine: -1 and 1). theoretical takes the lowest possible and the list's best (Bruch, Gai
-    and Ingber 2023). absolute takes both possible ones, so scores do not depend on the other items.
-    zscore is cut at 3 deviations, so that it lies in [0, 1].
+    score; cosine: -1 and 1). The method theoretical takes the lowest possible and the list's best
+    (Bruch, Gai and Ingber 2023). The method absolute takes both possible ones, so scores do not
+    depend on the other items. A zscore is cut at 3 deviations, so that it lies in [0, 1].
     """
     method = normalization["method"]
     if method == "theoretical":
@@ -70,12 +70,12 @@ def spread_scores(
     it is a share of the best, since BM25 has no unit. Else it is a share of the 25th's distance,
     1 - cosine. A list's weight is multiplied by it. An arm that takes its candidates for nearly
     alike cannot tell which is better, and counts less. Multiplying all BM25 scores or all distances
-    by one number changes nothing, so models whose cosines lie close together count as others do.
+    by one number changes nothing. So models whose cosines lie close together count as others do.
 
     A list of words tells more than its best apart: what has the words from what lacks them. That
     adds up to 1 to the spread, so far as the 25th has all that the best has (_likeness). A query of
     `asked` words, at most FEW_WORDS, adds OF_FEW_WORDS. A candidate's share of it is how far it has
-    what the best has; of a single word all have that. `each_once` is BM25 of all words, each once
+    what the best has. Of a single word all have that. `each_once` is BM25 of all words, each once
     in a passage of average length.
     """
     falling = sorted(scores, reverse=True) or [0.0]

@@ -54,7 +54,7 @@ def score_parts(of_sum: Mapping[str, float], shares: Mapping[str, float]) -> dic
 
     `shares` are the addends of the score: `fused`, and where it was reranked `rerank` and
     `position` (blend_addends). The fused share is given out in proportion to `of_sum`, the item's
-    fused_parts; where those add up to 0 it stays whole.
+    fused_parts. Where those add up to 0 it stays whole.
     """
     total, fused = fsum(of_sum.values()), shares["fused"]
     parts = {name: part * fused / total for name, part in of_sum.items()} if total else {}

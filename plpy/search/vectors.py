@@ -6,11 +6,11 @@ a space that has no more than that (of wide binary ones fewer), which misses not
 space it compares those that could be candidates, where they are few. Those are of the searched
 collections, or the ones that pass the filter. Walking the index until `depth` of n vectors pass
 where m do keeps depth · n / m of them. Comparing takes m, which are looked for first and read one
-by one: four in the time in which a walk keeps one. So few is twice the square root of depth · n. Of
-collections, which are read at one go, it is three times that root, and half as many of binary
-spaces, whose walks are the cheaper ones. Where more pass, an iterative scan goes on until enough
-did. Should it give up first, all are compared after all. 'index' never compares all, 'exact' always
-does.
+by one. It takes four in the time in which a walk keeps one. So few is twice the square root of
+depth · n. Of collections, which are read at one go, it is three times that root. It is half as many
+of binary spaces, whose walks are the cheaper ones. Where more pass, an iterative scan goes on until
+enough did. Should it give up first, all are compared after all. 'index' never compares all, 'exact'
+always does.
 """
 
 from collections.abc import Sequence
@@ -32,9 +32,9 @@ COMPARED_BITS, HALF_AT = 14, 4700
 DEFAULT_WIDTH, MOST_WIDTH = 100, 1000  # of hnsw.ef_search
 
 # $1 is the query's vector, $4 the depth. The inner query orders by the distance alone, or
-# PostgreSQL 15 does not use the HNSW index; adding 0 to the distance hides the index. A zero vector
+# PostgreSQL 15 does not use the HNSW index. Adding 0 to the distance hides the index. A zero vector
 # has no direction, its distance is NaN: it is no candidate, as in the index. A vector that is cast
-# stands in a query of its own, or it would be cast once for each row.
+# stands in a query of its own. Else it would be cast once for each row.
 _SCAN = """
 SELECT
     array_agg(p.chunk_id) AS chunk_ids,
@@ -356,8 +356,9 @@ def nearest(
 # They read tsvectors or contents, so they are slow: for the profile three_arm, and for small
 # collections. Phrases and exclusions must hold. Ties go by (document, chunk index).
 
-# $1 the words, $2 collections, $3 the chunks that pass the filter, $4 the one language or NULL, $5
-# depth, $6 configurations and $7 the condition of each; NULLs where nothing is left out.
+# $1 the words, $2 collections, $3 the chunks that pass the filter, $4 the one language or NULL. $5
+# is the depth, $6 are configurations, and $7 is the condition of each; NULLs where nothing is left
+# out.
 _LIST = """
 WITH candidate AS ({candidates}
     WHERE c.collection_id = ANY($2)

@@ -39,8 +39,8 @@ _OWNED = """
 class Spread(NamedTuple):
     """How passages are spread over the shards that have any, if collections are of one size.
 
-    `shares` has about which part of them each shard has. `evenly`: over so many shards a collection
-    is spread, if all were like the one that has the largest part of it.
+    `shares` has about which part of them each shard has. `evenly` says over how many shards a
+    collection is spread. All are taken for like the one that has the largest part.
     """
 
     shares: Mapping[int, float]
@@ -195,7 +195,7 @@ class Trips:
     """The trips of one search.
 
     `left_ms` tells how long the arm that asks has, `deadline` when the search must be over, on the
-    monotonic clock. A fact is the merged answer to a call, kept by the session for the role that
+    monotonic clock. A fact is the merged answer to a call. The session keeps it for the role that
     asked and the shards that answered. `absent` says of shards why they are left out. `names` are
     those of the shards that have what is asked about, and `spread` says how much each has.
     """
@@ -221,7 +221,7 @@ class Trips:
         """Find out which shards there are to ask; return what is missing.
 
         Those have the buckets of the collections, of all that the role may read where they are
-        None; without any, all shards are asked. One that was left out long enough is asked alone
+        None. Without any, all shards are asked. One that was left out long enough is asked alone
         first, for nothing; so are all where all were. PB014 where none is left.
         """
         self.deadline = deadline
@@ -244,7 +244,7 @@ class Trips:
     def fact(self, call: Call, merge: Merge, is_kept: IsKept = bool) -> Any:
         """Return a fact: as it is known, or else as all shards are asked for it.
 
-        It is kept where `is_kept`: what ends a search before a list is asked for must not be, since
+        It is kept where `is_kept`. What ends a search before a list is asked for must not be, since
         nothing would check it.
         """
         key = json.dumps(call)

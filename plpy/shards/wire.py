@@ -30,7 +30,8 @@ from pgblend.plpy.base.ports import (
 # Of trips and their answers: a coordinator of a newer one than its shard gets none.
 WIRE = 4
 _CANDIDATES = "qqid"  # chunk ids, document ids, chunk indexes, scores
-# A kind is a type of the ports: a NamedTuple, a Sequence of one, one or None, or what JSON has.
+# A kind is a type of the ports. That is a NamedTuple, a Sequence of one, one or None, or what JSON
+# has.
 
 
 class Step(NamedTuple):
@@ -100,7 +101,7 @@ def unpacked_list(value: Sequence[Any]) -> CandidateList:
 # What shape the answer to each call has: what a shard says is looked at before anything uses it.
 #
 # A shard may be another server, of another version, or in other hands. So types, sizes, numbers and
-# ids are checked, and what does not fit is told with the name of the call.
+# ids are checked. What does not fit is told with the name of the call.
 
 Call = Sequence[Any]
 Check = Callable[[Any, Any], bool]  # the value, the call's own argument

@@ -15,8 +15,8 @@ from pgblend.cli.doors.problems import Problem
 
 # Places in documents, as answers show them and `open` takes them.
 #
-# #00002a is a document, #00002a:12-40 some lines of it, and #00002a:c17 it from chunk 17 on; 42 is
-# the same as #00002a.
+# So #00002a is a document, #00002a:12-40 some lines of it, and #00002a:c17 it from chunk 17 on. The
+# number 42 is the same as #00002a.
 
 _SHAPE = re.compile(
     r"(#[0-9a-f]{6,15}|[0-9]{1,18})(:([0-9]{1,9}(-[0-9]{1,9})?|c[0-9]{1,18}))?", re.ASCII
@@ -69,8 +69,8 @@ def place_of_lines(document_id: int, spans: Sequence[Sequence[int | None]], chun
 #
 # Others are documents and models: a provider's error message may be an instruction, too.
 #
-# The marks have a number that is drawn for each answer and that no document in it has, so that no
-# text can close them. Only our own words, numbers and ids stand outside.
+# The marks have a number that is drawn for each answer and that no document in it has. So no text
+# can close them. Only our own words, numbers and ids stand outside.
 
 DEFAULT_TOKENS = 4000
 LEAST_TOKENS = 500

@@ -95,7 +95,7 @@ class AnsweringSession(OwnStatements):
     def _repeat(self, turn: Turn, answers: Answers) -> bool:
         """Have answers made by the state before the turn, tell them, and send the turn again.
 
-        What it needs is gathered by a turn that is taken back: an error may come from anybody's
+        What it needs is gathered by a turn that is taken back. An error may come from anybody's
         code, and need more than one answer.
         """
         turn.has_ended, is_asked_for = False, turn.need is not None

@@ -1,7 +1,7 @@
 """Messages of PostgreSQL's protocol 3: their frames, and the few that the door reads or writes.
 
-A message is kept as the bytes that it came as: one byte of kind, its length in four, its body.
-(PostgreSQL documentation, Frontend/Backend Protocol, Message Formats.)
+A message is kept as the bytes that it came as. That is one byte of kind, its length in four, its
+body. (PostgreSQL documentation, Frontend/Backend Protocol, Message Formats.)
 """
 
 import struct

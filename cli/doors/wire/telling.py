@@ -19,8 +19,8 @@ FORGET = "SELECT " + ", ".join(
     f"pg_catalog.set_config('pgblend.told_{one}', '', true)" for one in (*_SLOTS, _BESIDE, _WRITTEN)
 )
 
-# How many rows of documents a transaction has written: planned once a session, or with each search
-# for a login that has no right to pgblend until its message takes another role.
+# How many rows of documents a transaction has written. It is planned once a session. A login may
+# have no right to pgblend until its message takes another role: then with each search.
 ROWS_WRITTEN = "pgblend._rows_written()"
 ROWS_WRITTEN_FOR_ANY = """(
     SELECT pg_catalog.sum(pg_catalog.pg_stat_get_xact_tuples_inserted(c.oid)

@@ -1,7 +1,7 @@
 """Answers to stand-ins: a routine's own body, run by this process over the session that called it.
 
 A stand-in (sql/outside.py) names itself and its arguments. What its body returns is told as texts,
-which the server reads as values of the routine's types; its warnings and its error are told too.
+which the server reads as values of the routine's types. Its warnings and its error are told too.
 """
 
 import hashlib
@@ -262,8 +262,8 @@ def _rebuilt(db: SessionDatabase, collection_id: int) -> list[Any]:
     return [made[0]["chunks"]]
 
 
-# What stands in the place of routines' bodies: those of stand-ins of their own, and what this
-# process knows itself, such as where its gateway is.
+# What stands in the place of routines' bodies. That are bodies of stand-ins of their own, and what
+# this process knows itself, such as where its gateway is.
 _PURE: dict[str, Callable[..., list[Any]]] = {
     "pgblend._chunk_index": _packed,
     "pgblend._insert_links": _meant,
