@@ -11,18 +11,6 @@ CREATE TABLE pgblend_data.index_claim (
 COMMENT ON TABLE pgblend_data.index_claim IS
 'The transaction that last wrote a collection''s lexical index. Only who may write to the '
 'collection may name its own, and what writes the index asks for that.';
-CREATE POLICY index_claim_read ON pgblend_data.index_claim FOR SELECT USING (
-    collection_id IN (SELECT c.id FROM pgblend_data.collection AS c)
-);
-CREATE POLICY index_claim_write ON pgblend_data.index_claim USING (
-    collection_id IN (
-        SELECT g.collection_id FROM pgblend_data.collection_grant AS g
-        WHERE g.privilege = 'write'
-    )
-);
-CREATE POLICY index_claim_admin ON pgblend_data.index_claim
-USING ((SELECT pg_has_role('pgblend_admin', 'USAGE')));
-ALTER TABLE pgblend_data.index_claim ENABLE ROW LEVEL SECURITY;
 
 CREATE TABLE pgblend_data.vocabulary_lock (
     collection_id bigint NOT NULL,

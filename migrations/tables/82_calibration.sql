@@ -49,16 +49,3 @@ COMMENT ON COLUMN pgblend_data.calibration.figures IS
 'What it was fitted on and how well it holds on the judged queries that were held back.';
 COMMENT ON COLUMN pgblend_data.calibration.passages IS 'Passages of the collection by then.';
 COMMENT ON COLUMN pgblend_data.calibration.judgements IS 'Judgements on it by then.';
-
-CREATE POLICY calibration_read ON pgblend_data.calibration FOR SELECT USING (
-    collection_id IN (SELECT c.id FROM pgblend_data.collection AS c)
-);
-CREATE POLICY calibration_write ON pgblend_data.calibration USING (
-    collection_id IN (
-        SELECT g.collection_id FROM pgblend_data.collection_grant AS g
-        WHERE g.privilege = 'write'
-    )
-);
-CREATE POLICY calibration_admin ON pgblend_data.calibration
-USING ((SELECT pg_has_role('pgblend_admin', 'USAGE')));
-ALTER TABLE pgblend_data.calibration ENABLE ROW LEVEL SECURITY;

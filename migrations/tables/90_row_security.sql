@@ -348,54 +348,48 @@ ALTER TABLE pgblend_data.collection ENABLE ROW LEVEL SECURITY;
 -- Rows that belong to a collection. Without one (evaluation) they are in no list: admins only.
 -- An edge tells that its other end exists, so both ends must be visible. Embedding tables get the
 -- same policies when made (pgblend._create_embedding_table).
+-- Who may write may read, so policies for writers are of changes alone: one for all commands would
+-- be made ready for each table of each search.
 DO $do$
 DECLARE
     -- NULL, which is no, beyond the last word.
     readable text := '((SELECT pgblend_data.readable_bits()))[(%1$I >> 6)::integer + 1]
         >> (%1$I & 63)::integer & 1 = 1';
+    both_ends text;
     secured name;
+    command text;
 BEGIN
     EXECUTE format(
         'CREATE POLICY collection_read ON pgblend_data.collection FOR SELECT USING (%s)',
         format(readable, 'id'));
-    EXECUTE format(
-        'CREATE POLICY edge_read ON pgblend_data.edge FOR SELECT USING (%s AND %s)',
-        format(readable, 'collection_id'), format(readable, 'neighbour_collection_id'));
     FOREACH secured IN ARRAY ARRAY[
-        'attached_table', 'chunk', 'collection_language', 'document', 'document_name',
-        'document_summary', 'embedding_queue', 'entity', 'entity_extraction', 'evaluation_result',
-        'evaluation_run', 'judged_query', 'judged_set', 'judgement', 'key_reference',
-        'lexical_failure', 'link', 'pending', 'posting', 'segment', 'tombstone', 'unsettled',
-        'vocabulary']
+        'attached_table', 'calibration', 'chunk', 'collection_language', 'document',
+        'document_name', 'document_summary', 'edge', 'embedding_queue', 'entity',
+        'entity_extraction', 'evaluation_result', 'evaluation_run', 'index_claim', 'judged_query',
+        'judged_set', 'judgement', 'key_reference', 'lexical_failure', 'link', 'pending',
+        'posting', 'segment', 'tombstone', 'unsettled', 'vocabulary']
     LOOP
+        both_ends := CASE secured
+            WHEN 'edge' THEN 'AND ' || format(readable, 'neighbour_collection_id') END;
         EXECUTE format(
-            'CREATE POLICY %2$I ON pgblend_data.%1$I FOR SELECT USING (%3$s)',
-            secured, secured || '_read', format(readable, 'collection_id'));
+            'CREATE POLICY %2$I ON pgblend_data.%1$I FOR SELECT USING (%3$s %4$s)',
+            secured, secured || '_read', format(readable, 'collection_id'), both_ends);
         EXECUTE format(
             'CREATE POLICY %2$I ON pgblend_data.%1$I
             USING ((SELECT pg_has_role(''pgblend_admin'', ''USAGE'')))',
             secured, secured || '_admin');
+        EXECUTE format('ALTER TABLE pgblend_data.%I ENABLE ROW LEVEL SECURITY', secured);
         -- Attached tables are followed by routines of the owner alone.
-        IF secured NOT IN ('attached_table', 'key_reference') THEN
+        CONTINUE WHEN secured IN ('attached_table', 'key_reference');
+        FOREACH command IN ARRAY ARRAY['INSERT', 'UPDATE', 'DELETE'] LOOP
             EXECUTE format(
-                'CREATE POLICY %2$I ON pgblend_data.%1$I USING (
+                'CREATE POLICY %2$I ON pgblend_data.%1$I FOR %3$s %4$s (
                     collection_id IN (
                         SELECT g.collection_id FROM pgblend_data.collection_grant AS g
-                        WHERE g.privilege = ''write''))',
-                secured, secured || '_write');
-        END IF;
-        EXECUTE format('ALTER TABLE pgblend_data.%I ENABLE ROW LEVEL SECURITY', secured);
+                        WHERE g.privilege = ''write'') %5$s)',
+                secured, secured || '_' || lower(command), command,
+                CASE command WHEN 'INSERT' THEN 'WITH CHECK' ELSE 'USING' END, both_ends);
+        END LOOP;
     END LOOP;
 END
 $do$;
-
-CREATE POLICY edge_write ON pgblend_data.edge USING (
-    collection_id IN (
-        SELECT g.collection_id FROM pgblend_data.collection_grant AS g
-        WHERE g.privilege = 'write'
-    )
-    AND neighbour_collection_id IN (SELECT c.id FROM pgblend_data.collection AS c)
-);
-CREATE POLICY edge_admin ON pgblend_data.edge
-USING ((SELECT pg_has_role('pgblend_admin', 'USAGE')));
-ALTER TABLE pgblend_data.edge ENABLE ROW LEVEL SECURITY;

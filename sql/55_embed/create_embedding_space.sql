@@ -238,10 +238,9 @@ BEGIN
         'Vectors of one embedding space; made by blend.create_embedding_space.';
         CREATE INDEX %4$I ON pgblend_data.%1$I USING btree (collection_id);
         CREATE POLICY %5$I ON pgblend_data.%1$I FOR SELECT USING (%9$s);
-        CREATE POLICY %6$I ON pgblend_data.%1$I USING (
-            collection_id IN (
-                SELECT g.collection_id FROM pgblend_data.collection_grant AS g
-                WHERE g.privilege = 'write'));
+        CREATE POLICY %6$I ON pgblend_data.%1$I FOR INSERT WITH CHECK (%10$s);
+        CREATE POLICY %11$I ON pgblend_data.%1$I FOR UPDATE USING (%10$s);
+        CREATE POLICY %12$I ON pgblend_data.%1$I FOR DELETE USING (%10$s);
         CREATE POLICY %7$I ON pgblend_data.%1$I
         USING ((SELECT pg_has_role('pgblend_admin', 'USAGE')));
         CREATE POLICY %8$I ON pgblend_data.%1$I AS RESTRICTIVE USING (true) WITH CHECK (
@@ -255,11 +254,14 @@ BEGIN
         made.table_name, format('%s.%s', extension_schema, made.vector_type),
         made.table_name || '_chunk_fkey',
         made.table_name || '_collection_id_btree',
-        made.table_name || '_read', made.table_name || '_write', made.table_name || '_admin',
+        made.table_name || '_read', made.table_name || '_insert', made.table_name || '_admin',
         made.table_name || '_own',
-        -- As chunks are read.
+        -- As chunks are read, and written.
         (SELECT pg_get_expr(p.polqual, p.polrelid) FROM pg_catalog.pg_policy AS p
-        WHERE p.polrelid = 'pgblend_data.chunk'::regclass AND p.polname = 'chunk_read'));
+        WHERE p.polrelid = 'pgblend_data.chunk'::regclass AND p.polname = 'chunk_read'),
+        (SELECT pg_get_expr(p.polqual, p.polrelid) FROM pg_catalog.pg_policy AS p
+        WHERE p.polrelid = 'pgblend_data.chunk'::regclass AND p.polname = 'chunk_update'),
+        made.table_name || '_update', made.table_name || '_delete');
     IF made.dimensions <= 4000 THEN  -- so many halves and, at most, 2000 whole numbers fit
         EXECUTE format(
             'ALTER TABLE pgblend_data.%I ALTER COLUMN embedding SET STORAGE PLAIN',
