@@ -18,7 +18,7 @@ SPACES = text("SELECT format('pgblend_data.%I', table_name) FROM pgblend_data.em
 
 # Policies of tables ask these, which read other tables.
 READABLE = """
-DROP FUNCTION pgblend_data.readable_bits() CASCADE;
+DROP FUNCTION pgblend_data.readable_bits(), pgblend_data.signature(bytea, text) CASCADE;
 DROP VIEW pgblend_data.session_group, pgblend_data.proof_occasion, pgblend_data.own_roles CASCADE;
 """
 

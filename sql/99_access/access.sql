@@ -10,9 +10,9 @@ FROM public, pgblend_reader, pgblend_analyst, pgblend_writer, pgblend_admin;
 REVOKE ALL ON FUNCTION
 pgblend._hold_compartments, pgblend._make_compartment, pgblend._read_as_owner
 FROM public;
--- Policies ask it as whoever reads.
-REVOKE ALL ON FUNCTION pgblend_data.readable_bits FROM public;
-GRANT EXECUTE ON FUNCTION pgblend_data.readable_bits TO pgblend_reader;
+-- Policies and views ask them as whoever reads.
+REVOKE ALL ON FUNCTION pgblend_data.readable_bits, pgblend_data.signature FROM public;
+GRANT EXECUTE ON FUNCTION pgblend_data.readable_bits, pgblend_data.signature TO pgblend_reader;
 
 GRANT SELECT ON
 blend.attached_tables, blend.chunks, blend.collections, blend.conversations,
