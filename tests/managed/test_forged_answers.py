@@ -148,6 +148,7 @@ class Attacker:
             "text": [HIDDEN, *INJECTED],
             "name": [HIDDEN, INJECTED[1]],
             "jsonb": ["{}", json.dumps(NO_GATEWAY), f'{{"{INJECTED[0]}": 1}}'],
+            "jsonb[]": [f"{{{self._facts['document']}}}", None],
             "boolean": ["t", "f"],
             "blend.search_result[]": [self._facts["results"]],
             "text[]": [f"{{{','.join([FORGED] * 6)}}}", f"{{{HIDDEN}}}"],
@@ -231,6 +232,9 @@ def _attacks(library: Database, role: str) -> None:
     for way in range(WAYS):
         attacker.attack(f"SELECT x::text FROM ingest_document('{OPEN}', 'k{way}', 'new') AS x", way)
     assert library.value("SELECT count(*) FROM pgblend_data.chunk WHERE lexemes @@ %s", FORGED) == 0
+    # Whatever the statistics say, a condition that he told runs for each document of his own.
+    opened = dict(collections)[OPEN]
+    attacker.attack(f"SELECT pgblend._filtered_ids('{{}}', ARRAY[{opened}::bigint], NULL, true)", 1)
     hacked = attacker.connection.execute("SELECT current_setting('pgblend.hacked', true)")
     assert hacked.fetchone() == (role,)  # what he injects runs as himself
     attacker.connection.close()

@@ -80,7 +80,8 @@ class SessionDatabase(ForeseeingDatabase):
                 raise NotAllowedError(error) from None
             (self._path,) = read_rows(found)[-1].values()
         yield
-        self._come()
+        if not self._come():
+            self._go_back()
         if writes:
             given = (
                 SQL("pg_catalog.set_config({}, {}, true)").format(Literal(name), Literal(value))
