@@ -728,6 +728,16 @@ def test_functions_views_and_blocks_of_the_caller(told: dict[str, Any], client: 
             cursor.execute("DO $$ BEGIN COMMIT; PERFORM blend.lexical_search('sea ' || 7); END $$")
 
 
+@pytest.mark.parametrize("name", ["straße", "öffnet", '"Übersicht"', '"With Blanks"', "SMALL_2"])
+def test_functions_of_any_name_search_in_a_transaction(client: Database, name: str) -> None:
+    with client.connection.transaction(force_rollback=True):
+        client.rows(
+            f"CREATE FUNCTION public.{name}() RETURNS bigint LANGUAGE sql AS"
+            " $$ SELECT count(*) FROM blend.lexical_search('wine', 3) $$"
+        )
+        assert client.value(f"SELECT public.{name}()") == 3
+
+
 def test_a_search_like_the_last_is_answered_before_it_asks(told: dict[str, Any]) -> None:
     by_value = "SELECT chunk_id, score FROM hybrid_search(%s, 5, query_embedding => %s)"
     by_literal = by_value.replace("%s", "'{}'")

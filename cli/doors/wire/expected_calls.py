@@ -19,7 +19,7 @@ from pgblend.plpy.base.session import keep_value
 
 _MOST_KEPT = 100  # kinds of turns
 _LONGEST = 1 << 16  # bytes of a turn
-_LITERAL = re.compile(rb"'((?:[^']|'')*)'")
+_LITERAL = re.compile(rb"'([^']*(?:''[^']*)*)'")
 
 
 @cache
@@ -142,9 +142,9 @@ def _cut(requests: Sequence[bytes]) -> tuple[bytes, tuple[_Value, ...]]:
     for request in requests:
         kind = request[:1]
         if kind == wire.QUERY:
-            found = _LITERAL.findall(request)
-            values += (_Value(one.replace(b"''", b"'")) for one in found)
-            digest.update(_LITERAL.sub(b"''", request[5:]))
+            parts = _LITERAL.split(request[5:])
+            values += (_Value(one.replace(b"''", b"'")) for one in parts[1::2])
+            digest.update(b"''".join(parts[::2]))
         elif kind == wire.BIND:
             digest.update(b"\0".join(wire.texts_of(request[5:], 2)))
             values += _bound(request)

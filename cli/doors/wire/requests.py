@@ -54,8 +54,8 @@ def statement_of(request: bytes) -> bytes:
 
 
 def _code_of(request: bytes) -> bytes:
-    """Return a message's text with blanks in the place of comments and what is quoted."""
-    return _COMMENT_OR_QUOTED.sub(lambda found: b" " * len(found[0]), statement_of(request))
+    """Return a message's text with a blank in the place of each comment and what is quoted."""
+    return _COMMENT_OR_QUOTED.sub(b" ", statement_of(request))
 
 
 def names_savepoints(request: bytes) -> bool:
@@ -70,13 +70,14 @@ def ends(request: bytes) -> bool:
 
 def controls(request: bytes) -> bool:
     """Whether a message begins or ends transactions or savepoints."""
-    found = names_savepoints(request) or ends(request)
-    return found or bool(_BEGINS.search(_code_of(request)))
+    code = _code_of(request)
+    return any(one.search(code) for one in (_NAMES_SAVEPOINTS, _ENDS, _BEGINS))
 
 
 def before_end(request: bytes) -> bytes:
     """Return a query without what ends a transaction, and what follows that."""
-    found = _ENDS.search(_code_of(request))
+    text = statement_of(request)
+    found = _ENDS.search(_COMMENT_OR_QUOTED.sub(lambda one: b" " * len(one[0]), text))
     return wire.message(wire.QUERY, request[5 : 5 + found.start()] + b"\0") if found else request
 
 
@@ -96,10 +97,12 @@ def without_savepoints(request: bytes) -> tuple[bytes, bytes]:
 
 def sets_before(request: bytes) -> bool:
     """Whether a message changes settings."""
-    text = _COMMENT_OR_QUOTED.sub(
-        lambda found: b" " if found[1] else found[0], statement_of(request)
-    )
-    return bool(_SETS.search(text))
+    text = statement_of(request)
+    small = text.lower()
+    if b"set" not in small and b"discard" not in small:  # most, and some are long
+        return False
+    code = _COMMENT_OR_QUOTED.sub(lambda found: b" " if found[1] else found[0], text)
+    return bool(_SETS.search(code))
 
 
 def bound_name(request: bytes) -> bytes:

@@ -9,7 +9,7 @@ import json
 import logging
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from textwrap import indent
 from typing import Any
@@ -62,11 +62,14 @@ _AROUND = {
         "ROLLBACK TO SAVEPOINT pgblend_names; RELEASE SAVEPOINT pgblend_names",
     ),
 }
-# Statements that call a stand-in without naming one.
+# Statements that call a stand-in without naming one, in small letters.
 _HIDDEN = re.compile(
     rb"(?:^|;|\*/|\)|\b(?:as|analyze|explain|verbose))\s*execute\b|\brefresh\s+materialized\b",
-    re.IGNORECASE | re.MULTILINE,
+    re.MULTILINE,
 )
+_OWN = re.compile(rb"\bpgblend\.\w+")
+# What is no letter, digit or _ is a blank: so long texts are searched word by word.
+_BLANKS = bytes(one if one > 127 or chr(one).isalnum() or one == 95 else 32 for one in range(256))
 _MOST_KEPT, _LONGEST_KEPT = 1000, 1000  # statements whose names are kept, and their bytes
 
 
@@ -84,8 +87,23 @@ def answers_of(session: Session) -> "ProgramAnswers | None":
     return ProgramAnswers(session, reaching, stays)
 
 
-def _reaching(session: Session) -> re.Pattern[bytes] | None:
-    """Return what is found in a statement that may call a stand-in; None where there is none."""
+class _Names:
+    """Names that may call a stand-in."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        small = {name.encode().lower() for name in names}
+        self._words = frozenset(one for one in small if [one] == one.translate(_BLANKS).split())
+        self._others = small - self._words  # that stand in quotes
+
+    def found_in(self, small: bytes) -> frozenset[bytes]:
+        """Return those in a text in small letters, and routines of pgblend in it."""
+        found = self._words.intersection(small.translate(_BLANKS).split())
+        found = found.union(one for one in self._others if one in small)
+        return found.union(_OWN.findall(small)) if b"pgblend." in small else found
+
+
+def _reaching(session: Session) -> _Names | None:
+    """Return the names that may call a stand-in; None where there is none."""
     begin, end = _AROUND[session.state]
     # Whoever set the session's search_path, operators are PostgreSQL's own; no limit is for this.
     set_ = "SET LOCAL search_path = pg_catalog, pg_temp; SET LOCAL statement_timeout = 0"
@@ -95,24 +113,19 @@ def _reaching(session: Session) -> re.Pattern[bytes] | None:
         return None
     others = [row for row in rows if row["text"]]
     for _ in range(_MOST_ROUNDS):
-        reaching = _pattern(names)
-        found = [row["name"] for row in others if reaching.search(row["text"].encode())]
+        reaching = _Names(names)
+        found = [row["name"] for row in others if reaching.found_in(row["text"].encode().lower())]
         others = [row for row in others if row["name"] not in found]
         names += found
         if not found:
             break
-    return _pattern(names)
-
-
-def _pattern(names: Sequence[str]) -> re.Pattern[bytes]:
-    known = b"|".join(re.escape(name.encode()) for name in dict.fromkeys(names))
-    return re.compile(rb"\b(?:pgblend\.\w+|" + known + rb")\b", re.IGNORECASE)
+    return _Names(names)
 
 
 class ProgramAnswers:
     """Answers the stand-ins that one session's statements reach."""
 
-    def __init__(self, session: Session, reaching: re.Pattern[bytes], stays: bool) -> None:
+    def __init__(self, session: Session, reaching: _Names, stays: bool) -> None:
         self._session, self._reaching = session, reaching
         self._reached: dict[bytes, frozenset[bytes]] = {}  # by statement
         self._db = SessionDatabase(session, self._answer, stays)
@@ -121,8 +134,10 @@ class ProgramAnswers:
         """Return the names in a statement that may call a stand-in: of routines, views, EXECUTE."""
         if (known := self._reached.get(statement)) is not None:
             return known
-        found = frozenset(map(bytes.lower, self._reaching.findall(statement)))
-        found |= frozenset(map(bytes.lower, _HIDDEN.findall(statement)))
+        small = statement.lower()
+        found = self._reaching.found_in(small)
+        if b"execute" in small or b"refresh" in small:
+            found = found.union(_HIDDEN.findall(small))
         if len(statement) <= _LONGEST_KEPT:
             keep_value(self._reached, statement, found, _MOST_KEPT)
         return found
