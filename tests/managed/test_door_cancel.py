@@ -83,6 +83,12 @@ def status(connection: Connection) -> str:
     return connection.info.transaction_status.name
 
 
+def found_by(connection: Connection) -> ExecStatus | None:
+    """Return how the next result of a pipeline ended, None where a command has no more."""
+    result = waiting.wait(generators.fetch(connection.pgconn), connection.pgconn.socket)
+    return result and ExecStatus(result.status)
+
+
 def one_message(connection: Connection, text: str) -> None:
     """Send a message of the simple protocol; raise what it ends with."""
     found = connection.pgconn.exec_(text.encode())
@@ -235,6 +241,8 @@ def test_a_pipeline(door: str, kept: Callable[[], list[str]], begins: bool) -> N
                 connection.execute("COMMIT")
 
     with psycopg.connect(door, autocommit=True) as connection:
+        # What it prepares by itself in a pipeline that fails it takes for prepared.
+        connection.prepare_threshold = 1000
         for word, seconds in moments("pipeline"):
             is_canceled = canceled(run, connection, word, seconds)
             if status(connection) != "IDLE":
@@ -247,6 +255,32 @@ def test_a_pipeline(door: str, kept: Callable[[], list[str]], begins: bool) -> N
             expected += found
             assert connection.execute("SELECT 1").fetchone() == (1,)
     assert kept() == sorted(expected)
+
+
+def test_what_the_client_prepared_stays_when_it_is_parsed_anew(managed: str, door: str) -> None:
+    statement = "SELECT pg_sleep($1), (SELECT count(*) FROM public.kept), "
+    statement += f"({SEARCH.format('wine')})"
+    with (
+        psycopg.connect(managed) as other,
+        psycopg.connect(door, autocommit=True) as connection,
+    ):
+        asked = connection.pgconn
+        lock = threading.Timer(0.5, other.execute, ("LOCK TABLE public.kept",))
+        lock.start()  # it waits until the statement is taken back, and then that waits for it
+        threading.Timer(2, connection.cancel_safe).start()
+        asked.enter_pipeline_mode()
+        asked.send_prepare(b"mine", statement.encode())
+        asked.send_query_prepared(b"mine", [b"1"])
+        asked.send_flush_request()
+        asked.flush()
+        found = [found_by(connection) for _ in range(4)]
+        assert found == [ExecStatus.COMMAND_OK, None, ExecStatus.FATAL_ERROR, None]
+        asked.pipeline_sync()
+        assert found_by(connection) == ExecStatus.PIPELINE_SYNC
+        asked.exit_pipeline_mode()
+        lock.join()
+        other.rollback()
+        assert asked.exec_prepared(b"mine", [b"0"]).status == ExecStatus.TUPLES_OK
 
 
 @contextmanager
@@ -293,22 +327,17 @@ def test_a_cancel_after_what_was_asked_is_told_with_the_next_sync(managed: str) 
         psycopg.connect(door, autocommit=True) as connection,
     ):
         asked = connection.pgconn
-
-        def found() -> ExecStatus | None:
-            result = waiting.wait(generators.fetch(asked), asked.socket)
-            return result and ExecStatus(result.status)
-
         threading.Timer(1, connection.cancel_safe).start()
         asked.enter_pipeline_mode()
         asked.send_query_params(b"SELECT 1", None)
         asked.send_flush_request()
         asked.flush()
-        assert [found(), found()] == [ExecStatus.TUPLES_OK, None]
+        assert [found_by(connection) for _ in range(2)] == [ExecStatus.TUPLES_OK, None]
         time.sleep(0.5)  # in it the BEGIN fails
         asked.consume_input()
         assert not asked.is_busy()  # it reads what comes, and waits for nothing
         asked.pipeline_sync()
-        failed = [found(), found(), found()]  # as a COMMIT that fails
+        failed = [found_by(connection) for _ in range(3)]  # as a COMMIT that fails
         assert failed == [ExecStatus.FATAL_ERROR, None, ExecStatus.PIPELINE_SYNC]
         asked.exit_pipeline_mode()
         assert connection.execute("SELECT 2").fetchone() == (2,)

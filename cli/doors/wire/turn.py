@@ -38,6 +38,14 @@ _OWED = frozenset((b"1", b"2", b"3", b"T", b"n", b"C", b"I", b"s"))
 _IN_TRANSACTION_ALREADY = "25001"
 
 
+_AGAIN = b"pgblend_again"  # a statement that is parsed once more
+
+
+def _parsed_name(request: bytes) -> bytes:
+    """Return the name that a Parse gives."""
+    return wire.texts_of(request[5:], 1)[0]
+
+
 @dataclass
 class Turn:
     """What is kept of a turn."""
@@ -75,8 +83,9 @@ class Turn:
     _held_size: int = 0
     _shown: list[bytes] = field(default_factory=list)
     _expected: deque[bytes] = field(default_factory=deque)
-    # Whether each answer to a Parse or a Close is for a message of the door's.
-    _parses: deque[bool] = field(default_factory=deque)
+    _parsed: set[bytes] = field(default_factory=set)  # names that the client takes for prepared
+    # Of each Parse the client's name, None of the door's; whether a Close is of the door's.
+    _parses: deque[bytes | None] = field(default_factory=deque)
     _closes: deque[bool] = field(default_factory=deque)
     _notices: Counter[bytes] = field(default_factory=Counter)
 
@@ -124,7 +133,7 @@ class Turn:
         self.count += 1
         self._owed += kind in _OWING
         if kind == wire.PARSE:
-            self._parses.append(False)
+            self._parses.append(_parsed_name(request))
         self.is_asked = kind in (wire.QUERY, wire.SYNC, wire.CALL)
         self.wants_now = self.wants_now or kind == wire.FLUSH
         self._asked_size += len(request)
@@ -144,8 +153,10 @@ class Turn:
             return
         if kind == wire.CLOSED and self._closes and self._closes.popleft():
             return
-        if kind == wire.PARSED and self._parses and self._parses.popleft():
-            return
+        if kind == wire.PARSED and self._parses:
+            if (name := self._parses.popleft()) is None:
+                return
+            self._parsed.add(name)
         self._owed -= kind in _OWED
         if kind == wire.COMPLETE:
             tag = part[5:-1]
@@ -195,21 +206,29 @@ class Turn:
     def again(self, gathers: bool = False) -> bytes:
         """Return the requests once more; what the client has already is not shown again.
 
-        A statement with a name is there still: it is closed before it is parsed anew. What
-        `gathers` brings in full what is asked for bit by bit, and ends before a COMMIT.
+        A statement with a name is there still. What the client takes for prepared stays, whatever
+        ends this; its text is parsed under another name, for the answer. Else it is closed first.
+        What `gathers` brings in full what is asked for bit by bit, and ends before a COMMIT.
         """
         self.need, self.failed_before = None, b""
         self.held, self._held_size, self.tags = [], 0, []
         self._expected, self._closes, self._parses = deque(self._shown), deque(), deque()
         parts = [self.restored()] if self.unnamed else []
+        stays = {*self._parsed}
         for request in self._gathering() if gathers else self.requests:
-            name = wire.texts_of(request[5:], 1)[0] if request[:1] == wire.PARSE else b""
-            if name:
-                parts.append(wire.message(wire.CLOSE, b"S" + name + b"\0"))
-            if name or request[:1] == wire.CLOSE:
-                self._closes.append(bool(name))
-            if request[:1] == wire.PARSE:
-                self._parses.append(False)
+            kind = request[:1]
+            if kind == wire.CLOSE:
+                stays.discard(wire.texts_of(request[6:], 1)[0])
+                self._closes.append(False)
+            elif kind == wire.PARSE:
+                name = _parsed_name(request)
+                self._parses.append(name)
+                if name:
+                    self._closes.append(True)
+                    known = _AGAIN if name in stays else name
+                    parts.append(wire.message(wire.CLOSE, b"S" + known + b"\0"))
+                    body = request[5 + len(name) :]
+                    request = wire.message(wire.PARSE, known + body)
             parts.append(request)
         if parts and parts[-1][:1] not in (wire.QUERY, wire.CALL):
             parts.append(wire.message(wire.SYNC))
@@ -221,7 +240,7 @@ class Turn:
         for request in map(in_full, self.requests):
             match request[:1]:
                 case wire.PARSE:
-                    name = wire.texts_of(request[5:], 1)[0]
+                    name = _parsed_name(request)
                     (ending.add if ends(request) else ending.discard)(name)
                 case wire.BIND if bound_name(request) in ending:
                     return
@@ -231,7 +250,7 @@ class Turn:
 
     def restored(self) -> bytes:
         """Return the Parse of the unnamed statement that it relies on; its answer is not shown."""
-        self._parses.append(True)
+        self._parses.append(None)
         return self.unnamed
 
     def relies_on_unnamed(self, request: bytes) -> bool:
@@ -252,6 +271,7 @@ class Turn:
         self.problem = ""
         self.calls, self.told, self.requests, self._shown = [], {}, [], []
         self.expected, self.begun, self._owed = [], [], 0
+        self._parsed.clear()
         self.unnamed = b""
 
     def _is_known(self, notice: bytes) -> bool:
