@@ -15,7 +15,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import update_wrapper
-from typing import TYPE_CHECKING, Any, TextIO, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Protocol, TextIO, TypeVar, cast
 
 import click
 
@@ -306,3 +306,16 @@ def _echo_markdown_table(rows: Sequence[Row], columns: Sequence[str]) -> None:
     for row in rows:
         cells = (escape_markdown(one_line(cell_text(row[column]))) for column in columns)
         click.echo(f"| {' | '.join(cells)} |")
+
+
+# Progress, which is lines or bars.
+
+BYTES = "bytes"
+
+
+class StartBar(Protocol):
+    """Starts a bar of some length; what it returns moves the bar."""
+
+    def __call__(self, description: str, total: int, unit: str = "") -> Callable[[int], None]:
+        """Start a bar; the unit is that of its rate."""
+        ...

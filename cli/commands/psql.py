@@ -31,11 +31,10 @@ def command(database_url: str | None, arguments: tuple[str, ...]) -> None:
       pgblend psql
       pgblend psql -c "SELECT title FROM hybrid_search('wine')"
     """
-    from pgblend.cli.doors.wire.nearby import url_through_door
     from pgblend.cli.operate.binaries import find_psql
 
     psql = find_psql()
-    if database_url and (through := url_through_door(database_url)):
+    if database_url and (through := _through_door(database_url)):
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is psql's
         told = [str(psql), f"--dbname={through}", *arguments]
         # Its folder and variables are the user's, as without a door.
@@ -44,6 +43,20 @@ def command(database_url: str | None, arguments: tuple[str, ...]) -> None:
     if database_url:
         os.execv(psql, [str(psql), f"--dbname={database_url}", *arguments])
     os.execve(psql, [str(psql), *arguments], os.environ | _private_environment())
+
+
+def _through_door(url: str) -> str | None:
+    """Return the URL through this process's door; None where none is needed, or nobody connects."""
+    from pgblend.cli.base.database import connect
+    from pgblend.cli.doors.wire.nearby import url_through_door
+
+    try:
+        connection = connect(url)
+    except UserError:
+        return None
+    with connection:
+        place = connection.info.host
+    return url_through_door(url, place)
 
 
 def _interrupts() -> None:

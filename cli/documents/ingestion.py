@@ -14,6 +14,7 @@ import click
 from pgblend.cli.base.database import Connection, fetch_value
 from pgblend.cli.base.errors import ExitCode, UserError
 from pgblend.cli.base.extras import how_to_install, missing
+from pgblend.cli.base.output import BYTES, StartBar
 from pgblend.cli.documents.discovery import discover
 from pgblend.cli.documents.document_writer import (
     CollectionInfo,
@@ -26,7 +27,6 @@ from pgblend.cli.documents.ingest_report import Report
 from pgblend.cli.documents.language import AUTO, language_finder
 from pgblend.cli.documents.parse_settings import FieldMap, Limits, ParserConfig
 from pgblend.cli.documents.pipeline import Destination, Pipeline
-from pgblend.cli.documents.progress import BYTES, StartBar
 from pgblend.cli.documents.read_pictures import Vision, how_to_read
 from pgblend.cli.documents.readers import ReaderRules
 from pgblend.cli.documents.source_file import SourceFile

@@ -5,22 +5,13 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Protocol, TextIO
+from typing import TextIO
 
 import click
 
-from pgblend.cli.base.output import trusted
+from pgblend.cli.base.output import BYTES, StartBar, trusted
 
-BYTES = "bytes"
 LINE_SECONDS = 60.0
-
-
-class StartBar(Protocol):
-    """Starts a bar of some length; what it returns moves the bar."""
-
-    def __call__(self, description: str, total: int, unit: str = "") -> Callable[[int], None]:
-        """Start a bar; the unit is that of its rate."""
-        ...
 
 
 @contextmanager

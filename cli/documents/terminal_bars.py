@@ -16,8 +16,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from pgblend.cli.base.output import one_line, terminal_is_safe
-from pgblend.cli.documents.progress import BYTES, StartBar
+from pgblend.cli.base.output import BYTES, StartBar, one_line, terminal_is_safe
 
 
 class RateColumn(ProgressColumn):

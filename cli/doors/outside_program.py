@@ -22,7 +22,7 @@ from pgblend.cli.search.asked_models import CANDIDATES, PLAN, RowsAsked
 from pgblend.cli.search.calls_outside import SearchArguments
 from pgblend.cli.search.connection import Connection, SpoiltError
 from pgblend.cli.search.outside import LOST_NAMES
-from pgblend.plpy.search.rows import Row
+from pgblend.plpy.search.pool import Row
 from pgblend.sql.outside import body_digest
 from pgblend.sql.program import program_digest
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pgblend.cli.base.database import Connection, fetch_rows
-from pgblend.cli.documents.progress import StartBar
+from pgblend.cli.base.output import StartBar
 
 _TABLES = """
     SELECT a.relation, a.pages FROM pgblend._adoptable(

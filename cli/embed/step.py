@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from pgblend.cli.base.database import Connection, fetch_value
 from pgblend.cli.base.errors import UserError
+from pgblend.cli.base.output import StartBar
 from pgblend.cli.documents.ingest_report import Report, named
-from pgblend.cli.documents.progress import StartBar
 from pgblend.cli.embed.embed_waiting import embed_waiting, ensure_first_space
 from pgblend.cli.embed.embedding_client import GatewayClient, GatewayUnavailableError
 from pgblend.cli.embed.queue import Queue, QueueCounts

@@ -11,7 +11,7 @@ from typing import Any
 
 from pgblend.cli.base.database import Connection, fetch_rows, fetch_value
 from pgblend.cli.base.errors import UserError
-from pgblend.cli.documents.progress import StartBar
+from pgblend.cli.base.output import StartBar
 from pgblend.cli.embed.embed_waiting import BATCH_SIZE, BATCHES_IN_FLIGHT
 from pgblend.cli.embed.embedding_client import GatewayClient, GatewayUnavailableError
 from pgblend.cli.embed.queue import EmbeddedTexts, store_vectors

@@ -12,7 +12,7 @@ from ir_measures import Qrel, ScoredDoc
 
 from pgblend.cli.base.database import Connection, fetch_rows, fetch_value
 from pgblend.cli.base.errors import UserError
-from pgblend.cli.documents.progress import StartBar
+from pgblend.cli.base.output import StartBar
 from pgblend.cli.measure.compare import compare
 from pgblend.cli.measure.eval_options import PASSAGE, RELEVANCE, measurable
 

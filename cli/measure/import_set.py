@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from pgblend.cli.base.database import Connection, translate
 from pgblend.cli.base.errors import UserError
+from pgblend.cli.base.output import StartBar
 from pgblend.cli.documents.chunking import split_document
 from pgblend.cli.documents.document import Document, storable_text, storable_value
 from pgblend.cli.documents.document_writer import (
@@ -22,7 +23,6 @@ from pgblend.cli.documents.document_writer import (
     text_configurations,
 )
 from pgblend.cli.documents.language import detect_configuration
-from pgblend.cli.documents.progress import StartBar
 from pgblend.cli.embed.embed_waiting import FIRST_SPACE
 from pgblend.cli.embed.spaces import SpaceCounts, get_setting, read_spaces
 from pgblend.cli.measure.judged_files import (

@@ -9,7 +9,7 @@ import optuna
 
 from pgblend.cli.base.database import Connection, fetch_value
 from pgblend.cli.base.errors import UserError
-from pgblend.cli.documents.progress import StartBar
+from pgblend.cli.base.output import StartBar
 from pgblend.cli.measure.arm_candidates import JudgedPool, is_tuned_on, mean_ndcg, ndcg, read_pools
 from pgblend.cli.measure.compare import compare_paired
 from pgblend.cli.measure.evaluation import RunRequest, evaluate

@@ -14,7 +14,7 @@ from pgblend.plpy.lexical.query import asked_of, query_groups
 from pgblend.plpy.search.arms import VectorScope, vector_request
 from pgblend.plpy.search.lexical import IndexState, WordLists, WordScope
 from pgblend.plpy.search.plan import read_state
-from pgblend.plpy.search.rules import for_query, without_hidden
+from pgblend.plpy.search.rule_patterns import for_query, without_hidden
 from pgblend.plpy.search.store import StorePort
 
 # Where an arm has a document in its whole list.

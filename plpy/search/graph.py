@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pgblend.plpy.base.catalog import SearchSettings
 from pgblend.plpy.base.ports import CandidateList, NodePassage
-from pgblend.plpy.base.session import Json
 from pgblend.plpy.search.candidates import ArmList, Fused
 from pgblend.plpy.search.fusion import (
     best_first,
@@ -14,11 +13,11 @@ from pgblend.plpy.search.fusion import (
     merge_lists,
     recency_decay,
 )
+from pgblend.plpy.search.pool import Places, Pool
 from pgblend.plpy.search.scores import scale_fused, weighted_sums
 
 if TYPE_CHECKING:
     from pgblend.plpy.search.log import Log
-    from pgblend.plpy.search.pool import Pool
     from pgblend.plpy.search.query import Query
     from pgblend.plpy.search.store import StorePort
 
@@ -207,24 +206,7 @@ def add_share(
     pool.unmoved = fused.unmoved and moved(fused.unmoved)
 
 
-class Places(NamedTuple):
-    """How passages were found: `hits` by the other lists, others at a distance in the graph."""
-
-    hits: frozenset[int]
-    distances: Mapping[int, int]
-
-    def of(self, chunk_id: int) -> dict[str, Json]:
-        """Return {source, depth} of a passage (S3).
-
-        Source is vector for what only the other lists found, graph for what only the graph did,
-        hybrid for both. Depth is 0 for a hit of the other lists, else the distance.
-        """
-        if chunk_id not in self.hits:
-            return {"source": "graph", "depth": self.distances[chunk_id]}
-        return {"source": "hybrid" if chunk_id in self.distances else "vector", "depth": 0}
-
-
-def search_graph(query: "Query", pool: "Pool", store: "StorePort", log: "Log") -> "Pool":
+def search_graph(query: "Query", pool: Pool, store: "StorePort", log: "Log") -> Pool:
     """Fuse neighbours of the top candidates as one more list; its weight is above 0."""
     graph, lists, fused, stored = query.settings.graph, pool.lists, pool.fused, pool.stored
     seeds = fused.order[: graph["seeds"] if graph["combine"] == "fused" else None]

@@ -13,10 +13,7 @@ from pgblend.plpy.search.relevance import Scale, chance_of_less
 from pgblend.plpy.search.store import Highlights, StorePort
 
 if TYPE_CHECKING:
-    from pgblend.plpy.search.graph import Places
     from pgblend.plpy.search.log import Log
-    from pgblend.plpy.search.rows import Row
-    from pgblend.plpy.search.rules import Ruled
 
 
 NO_SCALE = Scale(None)
@@ -114,6 +111,73 @@ NO_RANKING = Ranking()
 NOT_FUSED = Fused()
 
 
+class Places(NamedTuple):
+    """How passages were found: `hits` by the other lists, others at a distance in the graph."""
+
+    hits: frozenset[int]
+    distances: Mapping[int, int]
+
+    def of(self, chunk_id: int) -> dict[str, Json]:
+        """Return {source, depth} of a passage (S3).
+
+        Source is vector for what only the other lists found, graph for what only the graph did,
+        hybrid for both. Depth is 0 for a hit of the other lists, else the distance.
+        """
+        if chunk_id not in self.hits:
+            return {"source": "graph", "depth": self.distances[chunk_id]}
+        return {"source": "hybrid" if chunk_id in self.distances else "vector", "depth": 0}
+
+
+class Ruled(NamedTuple):
+    """What rules did to a pool.
+
+    `points` and `order` are those without rules, `pinned` items that come first, `changes` by item
+    what rules changed.
+    """
+
+    points: Sequence[float]
+    order: Sequence[int]
+    pinned: Sequence[int]
+    changes: Mapping[int, Sequence[Mapping[str, Json]]]
+
+    def pinned_first(
+        self, items: Sequence[int], points: Sequence[float]
+    ) -> tuple[list[int], Sequence[float]]:
+        """Return items and the points of all items, pinned ones first, with points of 1."""
+        if not self.pinned:
+            return list(items), points
+        there, raised = set(items), list(points)
+        for item in self.pinned:
+            raised[item] = 1.0
+        first = [item for item in self.pinned if item in there]
+        return [*first, *(item for item in items if item not in first)], raised
+
+
+class Row(NamedTuple):
+    """A row of blend.search_result, its columns in their order; JSON is text."""
+
+    rank: int
+    score: float
+    relevance: float | None
+    document_id: int
+    chunk_id: int
+    collection: str
+    uri: str | None
+    title: str | None
+    snippet: str
+    content: str
+    start_line: int | None
+    end_line: int | None
+    pages: Sequence[int] | None
+    metadata: str
+    source_key: str
+    context_before: str | None
+    context_after: str | None
+    arms: str
+    degraded: Sequence[str]
+    details: str
+
+
 class Pool(NamedTuple):
     """What a search has found so far: each stage returns it with what it adds.
 
@@ -131,11 +195,11 @@ class Pool(NamedTuple):
     fused: Fused = NOT_FUSED
     highlights: Highlights | None = None
     found: int | None = 0
-    places: "Places | None" = None
-    ruled: "Ruled | None" = None
+    places: Places | None = None
+    ruled: Ruled | None = None
     ranking: Ranking = NO_RANKING
     page: Page = NO_PAGE
-    rows: Sequence["Row"] = ()
+    rows: Sequence[Row] = ()
     by_vector: bool = False
     draft: "Draft | None" = None
 

@@ -188,7 +188,7 @@ def read_filter(
     """Return the filter: the caller's, checked, with since, until, hidden and tenants."""
     given = request.filter
     if settings.hidden:
-        from pgblend.plpy.search.rules import without_hidden  # of few searches
+        from pgblend.plpy.search.rule_patterns import without_hidden  # of few searches
 
         given = without_hidden(given, settings.hidden, request.query)
     dates = settings.since, settings.until

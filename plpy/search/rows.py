@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, TypedDict
+from typing import TypedDict
 
 from pgblend.plpy.base.ports import Passage
 from pgblend.plpy.base.session import Json
@@ -10,38 +10,13 @@ from pgblend.plpy.base.session import Row as ChunkRow
 from pgblend.plpy.lexical.query import excluded_texts
 from pgblend.plpy.search.log import Log
 from pgblend.plpy.search.page import copies_on_page, near_copies
-from pgblend.plpy.search.pool import Pool
+from pgblend.plpy.search.pool import Pool, Row
 from pgblend.plpy.search.query import Query
 from pgblend.plpy.search.store import StorePort, shown_snippets
 
 _FIRST = 10
 _CURSOR = '"cursor": {{"score": {!r}, "document_id": {}, "chunk_index": {}, "depth": {}}}'
 _as_json = json.JSONEncoder(check_circular=False).encode
-
-
-class Row(NamedTuple):
-    """A row of blend.search_result, its columns in their order; JSON is text."""
-
-    rank: int
-    score: float
-    relevance: float | None
-    document_id: int
-    chunk_id: int
-    collection: str
-    uri: str | None
-    title: str | None
-    snippet: str
-    content: str
-    start_line: int | None
-    end_line: int | None
-    pages: Sequence[int] | None
-    metadata: str
-    source_key: str
-    context_before: str | None
-    context_after: str | None
-    arms: str
-    degraded: Sequence[str]
-    details: str
 
 
 def fetch_rows(query: Query, pool: Pool, store: StorePort, log: Log) -> Pool:

@@ -1,126 +1,30 @@
 """The stage of rules: scores are multiplied, and pinned documents come first."""
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from pgblend.plpy.base.catalog import Boost, Decay, ForQuery
-from pgblend.plpy.base.filters import LEAST_LIMIT
+from pgblend.plpy.base.catalog import Boost, Decay
 from pgblend.plpy.base.ports import NodePassage
 from pgblend.plpy.base.session import Json
-from pgblend.plpy.lexical.forms import WITH_UNIT, small, unicode_form
-from pgblend.plpy.lexical.query import TYPED_DASHES, plain_quotes
 from pgblend.plpy.search.candidates import Fused
 from pgblend.plpy.search.fusion import MOST_HALVINGS, best_first
+from pgblend.plpy.search.pool import Pool, Ruled
+from pgblend.plpy.search.rule_patterns import for_query
 from pgblend.plpy.search.scores import scale_fused
 
 if TYPE_CHECKING:
     from pgblend.plpy.search.log import Log
     from pgblend.plpy.search.passages import StoredPassages
-    from pgblend.plpy.search.pool import Pool
     from pgblend.plpy.search.query import Query
     from pgblend.plpy.search.store import StorePort
-
-# Which rules hold for a query.
-
-
-def fits(pattern: str, query: str) -> bool:
-    """Tell whether a query is as a pattern says, in which * stands for anything.
-
-    Case, spaces, forms of Unicode, kinds of quotes and spellings of numbers do not count.
-    """
-    asked, written = spelt(pattern), spelt(query)
-    return matches(asked, written) or matches(numbered(asked), numbered(written))
-
-
-def spelt(text: str) -> str:
-    """Return a query or pattern in small letters and one form, with single spaces."""
-    plain = re.sub(TYPED_DASHES, "--", unicode_form(plain_quotes(text)))
-    return " ".join(small(plain).split())
-
-
-def numbered(text: str) -> str:
-    """Return a query or pattern whose numbers have no commas, and no space before a unit."""
-    text = re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", text)
-    return re.sub(f"(?i){WITH_UNIT}", r"\1\2", text)
-
-
-def matches(pattern: str, text: str) -> bool:
-    """Tell whether a text is as a pattern says.
-
-    Each part between two * is looked for after the one before, so time grows with the length alone.
-    """
-    first, *rest = pattern.split("*")
-    if not rest:
-        return text == first
-    *middle, last = rest
-    if not text.startswith(first) or len(text) < len(first) + len(last):
-        return False
-    place, end = len(first), len(text) - len(last)
-    for part in middle:
-        place = text.find(part, place, end)
-        if place < 0:
-            return False
-        place += len(part)
-    return text.endswith(last)
-
-
-def for_query(rules: Sequence[ForQuery], query: str | None) -> dict[str, str]:
-    """Return the documents that rules name for a query, each once, with the pattern."""
-    named: dict[str, str] = {}
-    for rule in rules:
-        if fits(rule["query"], query or ""):
-            for key in rule["documents"]:
-                named.setdefault(key, rule["query"])
-    return named
-
-
-def without_hidden(filter_: str | None, rules: Sequence[ForQuery], query: str | None) -> str | None:
-    """Return a filter (JSON) that leaves out what rules hide for a query, too."""
-    hidden = list(for_query(rules, query))
-    if not hidden:
-        return filter_
-    lists = [hidden[start : start + LEAST_LIMIT] for start in range(0, len(hidden), LEAST_LIMIT)]
-    conditions = [
-        json.dumps({"not": {"or": [{"$source_key": {"in": names}}, {"$uri": {"in": names}}]}})
-        for names in lists
-    ]
-    given = [] if filter_ is None else [filter_]
-    return f'{{"and": [{", ".join([*given, *conditions])}]}}'
-
 
 Value = TypeVar("Value")
 Changes: TypeAlias = dict[int, list[Mapping[str, Json]]]  # by item
 
 
-class Ruled(NamedTuple):
-    """What rules did to a pool.
-
-    `points` and `order` are those without rules, `pinned` items that come first, `changes` by item
-    what rules changed.
-    """
-
-    points: Sequence[float]
-    order: Sequence[int]
-    pinned: Sequence[int]
-    changes: Mapping[int, Sequence[Mapping[str, Json]]]
-
-    def pinned_first(
-        self, items: Sequence[int], points: Sequence[float]
-    ) -> tuple[list[int], Sequence[float]]:
-        """Return items and the points of all items, pinned ones first, with points of 1."""
-        if not self.pinned:
-            return list(items), points
-        there, raised = set(items), list(points)
-        for item in self.pinned:
-            raised[item] = 1.0
-        first = [item for item in self.pinned if item in there]
-        return [*first, *(item for item in items if item not in first)], raised
-
-
-def follow_rules(query: "Query", pool: "Pool", store: "StorePort", log: "Log") -> "Pool":
+def follow_rules(query: "Query", pool: Pool, store: "StorePort", log: "Log") -> Pool:
     """Multiply scores and put documents first as the settings boosts, decays and pinned say."""
     settings, fused, facts = query.settings, pool.fused, pool.stored
     named = for_query(settings.pinned, query.request.query)

@@ -8,10 +8,9 @@ from pgblend.plpy.base.session import Database, Json, keep_value
 from pgblend.plpy.base.stages import Stage
 from pgblend.plpy.lexical.query import excluded_texts
 from pgblend.plpy.search.log import Log
-from pgblend.plpy.search.pool import Pool
+from pgblend.plpy.search.pool import Pool, Row
 from pgblend.plpy.search.query import Query
 from pgblend.plpy.search.rerank import read_texts
-from pgblend.plpy.search.rows import Row
 
 _MOST_NOTED = 50
 _NOT_TOLD = {"content", "metadata", "context_before", "context_after", "degraded"}

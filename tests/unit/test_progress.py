@@ -2,7 +2,8 @@ import io
 
 from rich.console import Console
 
-from pgblend.cli.documents.progress import BYTES, progress_lines
+from pgblend.cli.base.output import BYTES
+from pgblend.cli.documents.progress import progress_lines
 from pgblend.cli.documents.terminal_bars import terminal_bars
 from support.waiting import wait_until
 

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgblend.plpy.lexical.synonyms import StandIn, stand_in_weights, told_stand_ins
-from pgblend.plpy.search.rules import fits, for_query, share_left
+from pgblend.plpy.search.rule_patterns import fits, for_query
+from pgblend.plpy.search.rules import share_left
 
 LETTERS = st.text("ab* ", max_size=8)
 

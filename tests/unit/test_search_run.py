@@ -10,8 +10,8 @@ from pgblend.plpy.base.session import UserError
 from pgblend.plpy.search.bridge import BridgedNode
 from pgblend.plpy.search.call import search
 from pgblend.plpy.search.node import StoreNode
+from pgblend.plpy.search.pool import Row
 from pgblend.plpy.search.query import Tries
-from pgblend.plpy.search.rows import Row
 from support.fake_database import Answer, FakeDatabase, StatementError
 from support.fake_search import ANSWERS, HELD, SPACE, TEXTS, asked, failing, passage, state
 

@@ -15,8 +15,6 @@ from typing import Any
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from pgblend.cli.base.database import connect
-from pgblend.cli.base.errors import UserError
 from pgblend.cli.doors.wire.listener import PostgresDoor, ServerPlace
 from pgblend.cli.doors.wire.told import answers_of
 
@@ -44,14 +42,8 @@ def url_nearby(url: str, connection: "psycopg.Connection[Any]") -> str:
     return _through(url, str(_open[key]))
 
 
-def url_through_door(url: str) -> str | None:
-    """Return the URL through this process's door; None where none is needed, or nobody connects."""
-    try:
-        connection = connect(url)
-    except UserError:
-        return None
-    with connection:
-        place = connection.info.host
+def url_through_door(url: str, place: str) -> str | None:
+    """Return the URL through this process's door, where it is the place that a connection is to."""
     return _through(url, place) if place in map(str, _open.values()) else None
 
 
