@@ -24,7 +24,7 @@ from pgblend.cli.doors.tokens import digest_of
 from pgblend.cli.search.asked_models import RowsAsked
 from pgblend.cli.search.connection import NotTakenError
 from pgblend.cli.search.outside import StatementError
-from pgblend.plpy.base.session import UserError as ProgramError
+from pgblend.plpy.base.session import ProgramError
 
 _APPLICATION = "pgblend serve"
 _CONNECT_SECONDS = 5

@@ -11,7 +11,7 @@ from pgblend.cli.base.database import advice_for_statement, translate
 from pgblend.cli.base.errors import ExitCode, ModelUnavailableError, UserError
 from pgblend.cli.models.openai_errors import GatewayError
 from pgblend.cli.search.outside import StatementError
-from pgblend.plpy.base.session import UserError as ProgramError
+from pgblend.plpy.base.session import ProgramError
 
 MEDIA_TYPE = "application/problem+json"
 # Their clients read errors as OpenAI's API writes them.

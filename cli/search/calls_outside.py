@@ -14,7 +14,7 @@ from pgblend.cli.search.outside import StatementError, report_search
 from pgblend.plpy.answers.answer import ask_document
 from pgblend.plpy.answers.render import context_of
 from pgblend.plpy.base.filters import parsed_filter
-from pgblend.plpy.base.session import Rows, UserError
+from pgblend.plpy.base.session import ProgramError, Rows
 from pgblend.plpy.lexical.query import check_query
 from pgblend.plpy.models.outcome import mask_secrets
 from pgblend.plpy.search.bridge import BridgedNode
@@ -87,7 +87,7 @@ def context(
     """Return what get_context returns; all of it is of one snapshot."""
     if output_format not in ("json", "markdown", "messages"):
         given = "'" + output_format[:200].replace("'", "''") + "'"
-        raise UserError(
+        raise ProgramError(
             f"output_format is {given}: expected json, markdown or messages",
             "Leave it out for json.",
         )
@@ -144,11 +144,11 @@ def _check_field(db: Connection, key: str) -> None:
         return
     try:
         parsed_filter(db, json.dumps({key: {"exists": True}}))
-    except UserError as error:
+    except ProgramError as error:
         message = error.message
         if message.startswith("filter"):
             message = "keys" + message.removeprefix("filter")
-        raise UserError(message, error.hint) from None
+        raise ProgramError(message, error.hint) from None
 
 
 def neighbours(
@@ -200,7 +200,7 @@ def ask(
         if wanted and found["parts"]:
             try:
                 reply = _reply(db, found["messages"], read)
-            except UserError as error:
+            except ProgramError as error:
                 if error.sqlstate != "PB008":
                     raise
                 told = error.message, error.hint, error.sqlstate, bool(read["strict"])
@@ -233,7 +233,7 @@ def _check_question(query: str | None) -> None:
     if not (query or "").strip(" \t\r\n"):
         given = "NULL" if query is None else "'" + query + "'"
         hint = "For example: ask('how do I deploy?')"
-        raise UserError(f"query is {given}: expected a question", hint)
+        raise ProgramError(f"query is {given}: expected a question", hint)
 
 
 def _passages(
@@ -279,7 +279,7 @@ def _reply(db: Connection, messages: Any, settings: dict[str, Any]) -> dict[str,
     sent = db.send_model("answer", json.dumps(question), None, ms)
     outcome = db.kept("calls").pop(sent["call"]).answer() if "call" in sent else sent
     if "problem" in outcome:
-        raise UserError(outcome["problem"], outcome["hint"], "PB008")
+        raise ProgramError(outcome["problem"], outcome["hint"], "PB008")
     body = outcome["answer"]
     try:
         text, reason = body["choices"][0]["message"]["content"], body["choices"][0]
@@ -287,14 +287,14 @@ def _reply(db: Connection, messages: Any, settings: dict[str, Any]) -> dict[str,
         text, reason = None, {}
     if not isinstance(text, str):
         shown = mask_secrets(json.dumps(body, ensure_ascii=False))[:200]
-        raise UserError(
+        raise ProgramError(
             f"the gateway's answer is no chat completion: {shown}",
             "Is gateway_url the address of a model gateway?",
             "PB008",
         )
     if not text.strip(" \t\r\n"):
         hint = "Ask again, or set another answer_model."
-        raise UserError("the model said nothing", hint, "PB008")
+        raise ProgramError("the model said nothing", hint, "PB008")
     model = body.get("model") or db.run(_MODEL, [])[0]["name"]
     return {"model": model, "text": text, "finish_reason": reason.get("finish_reason")}
 
@@ -367,7 +367,7 @@ def _repeated(
         try:
             with db.transaction(role), db.foreseen.call(name, given):
                 return attempt(started_at, tries)
-        except (StatementError, UserError) as error:
+        except (StatementError, ProgramError) as error:
             if error.sqlstate not in _AGAIN:
                 raise
             if (error.detail or "").startswith("{"):

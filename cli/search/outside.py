@@ -22,7 +22,7 @@ from psycopg.sql import SQL, Composed, Literal
 from psycopg.types.string import TextLoader
 
 from pgblend.cli.operate.account import token_for
-from pgblend.plpy.base.session import Rows, UserError, error_message
+from pgblend.plpy.base.session import ProgramError, Rows, error_message
 from pgblend.plpy.models.gateway import NO_GATEWAY, GatewayCall, gateway_token
 
 _log = logging.getLogger(__name__)
@@ -205,7 +205,7 @@ class Outside:
     `session` keeps what a backend's GD does.
     """
 
-    Problem: tuple[type[Exception], ...] = (StatementError, UserError)
+    Problem: tuple[type[Exception], ...] = (StatementError, ProgramError)
 
     def __init__(self, session: MutableMapping[str, Any] | None = None) -> None:
         self.session: MutableMapping[str, Any] = {} if session is None else session

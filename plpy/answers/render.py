@@ -9,7 +9,7 @@ from typing import Any
 
 from pgblend.plpy.answers.assemble import assemble_context, least_tokens
 from pgblend.plpy.answers.parts import context_parts, passage_label
-from pgblend.plpy.base.session import Database, UserError
+from pgblend.plpy.base.session import Database, ProgramError
 from pgblend.plpy.lexical.split_text import approximate_tokens
 
 # What asks a chat model to answer from passages.
@@ -221,13 +221,13 @@ def _check_room(request: Mapping[str, Any], fixed: int, overheads: Mapping[int, 
         default=1,
     )
     if most <= fixed:
-        raise UserError(
+        raise ProgramError(
             f"max_tokens is {most}: the prompt alone has {fixed} tokens",
             f"Say at least {least}, or take a shorter question.",
         )
     around = fixed + min(overheads.values(), default=0)
     if overheads and most <= around:
-        raise UserError(
+        raise ProgramError(
             f"max_tokens is {most}: what stands around a passage alone has {around} tokens",
             f"Say at least {least}.",
         )

@@ -8,7 +8,7 @@ from datetime import date
 from decimal import Decimal
 from typing import Any
 
-from pgblend.plpy.base.session import Database, UserError
+from pgblend.plpy.base.session import Database, ProgramError
 
 COMPARISONS = ("eq", "ne", "in", "lt", "lte", "gt", "gte", "exists")
 OF_ELEMENTS = ("lt", "lte", "gt", "gte", "prefix")  # those of one key hold for one same element
@@ -95,7 +95,7 @@ def parsed_filter(db: Database, text: str) -> tuple[Any, ...]:
         return parse_filter(text, most)
     except ValueError as error:
         message, hint = error.args
-        raise UserError(message, hint) from None
+        raise ProgramError(message, hint) from None
 
 
 def parse_checked(text: str) -> tuple[Any, ...]:

@@ -14,7 +14,7 @@ Arguments = ParamSpec("Arguments")
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 
 
-class UserError(Exception):
+class ProgramError(Exception):
     """A mistake of the caller, or what is missing, as the server is to raise it.
 
     The state is that of a wrong value, unless another is given.
@@ -104,7 +104,7 @@ def sent_by_server(
 class Database(Protocol):
     """What the program asks of the server."""
 
-    Problem: tuple[type[Exception], ...]  # what statements raise, and UserError
+    Problem: tuple[type[Exception], ...]  # what statements raise, and ProgramError
 
     @property
     def session(self) -> MutableMapping[str, Any]:
@@ -136,7 +136,7 @@ class Backend:
     def __init__(self, server: Any, session: MutableMapping[str, Any]) -> None:
         self.server = server
         self.session = session
-        self.Problem: tuple[type[Exception], ...] = (server.SPIError, server.Error, UserError)
+        self.Problem: tuple[type[Exception], ...] = (server.SPIError, server.Error, ProgramError)
         self.plans = self.kept("statements")
 
     def kept(self, name: str) -> dict[Any, Any]:
@@ -193,7 +193,7 @@ class Backend:
         """Call a function of the program with this and its arguments; raise its errors."""
         try:
             return function(self, *arguments, **named)
-        except UserError as error:
+        except ProgramError as error:
             more = {"hint": error.hint, "detail": error.detail, "table_name": error.table_name}
             told = {name: text for name, text in more.items() if text}
             self.server.error(error.message, sqlstate=error.sqlstate, **told)

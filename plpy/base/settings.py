@@ -6,7 +6,7 @@ from dataclasses import fields
 from typing import Any, NamedTuple
 
 from pgblend.plpy.base.catalog import CATALOG, SearchSettings, Setting, defaults
-from pgblend.plpy.base.session import Database, Json, UserError
+from pgblend.plpy.base.session import Database, Json, ProgramError
 from pgblend.plpy.base.setting_rules import KnownValue, nearest
 
 # The settings in force: call over collection over profile over database over default.
@@ -91,7 +91,7 @@ def read_json(text: str) -> Any:
             text, parse_int=lambda digits: float(digits) if len(digits) > _LONGEST else int(digits)
         )
     except RecursionError:
-        raise UserError(
+        raise ProgramError(
             f"a value is nested too deeply: {text[:_MOST_SHOWN]}",
             "Settings have a few levels: SELECT * FROM blend.setting_catalog()",
         ) from None
@@ -126,7 +126,7 @@ def check_settings(db: Database, settings: Json, scopes: Collection[str], place:
         return
     if not isinstance(settings, Mapping):
         shown = write_json(settings)[:_MOST_SHOWN]
-        raise UserError(
+        raise ProgramError(
             f"{place} is {shown}: expected a JSON object", 'For example: {"candidate_depth": 200}'
         )
     for name, value in sorted(settings.items()):
@@ -134,13 +134,13 @@ def check_settings(db: Database, settings: Json, scopes: Collection[str], place:
         if setting is None or setting.scope not in scopes:
             known = sorted(one.name for one in CATALOG.values() if one.scope in scopes)
             told = " and ".join(nearest(name, known))
-            raise UserError(
+            raise ProgramError(
                 f'{place} has no setting "{name[:_MOST_SHOWN]}"',
                 f"The nearest are {told}. Known are: {', '.join(known)}",
             )
         problem = value_problem(db, setting, value)
         if problem is not None:
-            raise UserError(
+            raise ProgramError(
                 f'{place}: "{name}" is {write_json(value)[:_MOST_SHOWN]}: {problem}',
                 f"SELECT * FROM blend.setting_catalog() WHERE name = '{name}'",
             )
@@ -150,7 +150,7 @@ def check_size(limits: Mapping[str, int], name: str, argument: str, size: int, u
     """Raise 22023 unless an argument is within a limit of the setting limits."""
     most = limits[name]
     if size > most:
-        raise UserError(
+        raise ProgramError(
             f"{argument} has {size} {unit}: expected at most {most}",
             "A member of pgblend_admin raises the setting limits: set_setting('limits', "
             f"'{write_json({name: size})}')",

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from pgblend.plpy.base.session import Database, Rows, UserError
+from pgblend.plpy.base.session import Database, ProgramError, Rows
 from pgblend.plpy.graph.link_targets import link_target, meant_by
 
 KINDS = ("path", "wiki", "uri", "key", "name")
@@ -81,14 +81,14 @@ def checked_links(links: str | None) -> list[dict[str, Any]]:
     given = None if links is None else json.loads(links)
     if not isinstance(given, list):
         shown = "NULL" if links is None else links[:MOST_SHOWN]
-        raise UserError(
+        raise ProgramError(
             f'links is {shown}: expected an array of objects with "target"',
             'For example: [{"target": "other.md"}]',
         )
     for place, link in enumerate(given, 1):
         if problem := link_problem(link):
             shown = json.dumps(link, ensure_ascii=False)[:MOST_SHOWN]
-            raise UserError(
+            raise ProgramError(
                 f"link {place} is {shown}: {problem}",
                 'For example: {"target": "other.md", "type": "cites", "weight": 2}',
             )

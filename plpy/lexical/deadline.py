@@ -3,7 +3,7 @@
 import time
 from typing import NamedTuple
 
-from pgblend.plpy.base.session import UserError
+from pgblend.plpy.base.session import ProgramError
 
 
 class Deadline(NamedTuple):
@@ -17,7 +17,7 @@ class Deadline(NamedTuple):
         To be called between steps: a statement_timeout that is set inside a function has no effect.
         """
         if time.monotonic() > self.at:
-            raise UserError(
+            raise ProgramError(
                 "the time limit of the lexical arm is over",
                 "Raise timeouts_ms, key lexical.",
                 "PB009",
@@ -35,7 +35,7 @@ def arm_deadline(timeout_ms: float, whole: float) -> Deadline:
     """
     now = time.monotonic()
     if now > whole:
-        raise UserError(
+        raise ProgramError(
             "the time limit of the whole search is over", "Raise timeouts_ms, key total.", "PB009"
         )
     return Deadline(min(now + timeout_ms / 1000, whole))

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NoReturn
 
-from pgblend.plpy.base.session import Database, UserError
+from pgblend.plpy.base.session import Database, ProgramError
 
 _DAMAGED = """
     SELECT c.name FROM pgblend_data.collection AS c WHERE c.id IN (
@@ -22,7 +22,7 @@ def report_damage(db: Database, source: str, id_: int, reason: str) -> NoReturn:
     """
     (row,) = db.run(_DAMAGED, ["text", "bigint"], source, id_)
     collection, literal = row["name"], row["name"].replace("'", "''")
-    raise UserError(
+    raise ProgramError(
         f'the lexical index of collection "{collection}" is damaged: {source} {id_}: {reason}',
         f"Make it anew: SELECT lexical_rebuild('{literal}')",
         "PB002",
@@ -54,13 +54,13 @@ def check_index(
     If strict, with PB003 where there are no chunks at all.
     """
     for row in db.run(_UNINDEXED, ["bigint[]"], unsealed) if unsealed else ():
-        raise UserError(
+        raise ProgramError(
             f'collection "{row["name"]}" has no lexical index',
             "Make it: lexical_rebuild, or pgblend reindex --rebuild",
             "PB002",
         )
     if is_strict and not db.run(_HAS_CHUNKS, ["bigint[]"], collection_ids)[0]["found"]:
-        raise UserError(
+        raise ProgramError(
             "there are no chunks to search: the lexical index is empty",
             "Ingest documents first.",
             "PB003",

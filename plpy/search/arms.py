@@ -9,7 +9,7 @@ from typing import NamedTuple
 from pgblend.plpy.base.catalog import SearchSettings
 from pgblend.plpy.base.ports import CandidateList, Sample, Space, VectorRequest
 from pgblend.plpy.base.session import (
-    UserError,
+    ProgramError,
     error_fields,
     error_message,
     error_state,
@@ -56,7 +56,7 @@ def gather(query: Query, pool: Pool, store: StorePort, log: Log) -> Pool:
         try:
             gathered = gathered_lists(ListSearch(*asked, arms, log, models))
         except ValueError as error:
-            raise UserError(str(error), "expand_query gives the texts.") from None
+            raise ProgramError(str(error), "expand_query gives the texts.") from None
     sample = arms.sample() if query.request.traced == "facets" else None
     if gathered.vector is not None and not query.words_found:
         hint = "These rows are the nearest by vectors, and the option strict leaves them out"
@@ -274,7 +274,7 @@ def _begin_again(tries: Tries, waits: bool) -> None:
     else:
         tries = tries._replace(pause_s=0.0, looked_again=True)
     message = "the lexical index was not there when this search began"
-    raise UserError(message, "Search again.", "PB012", tries.write())
+    raise ProgramError(message, "Search again.", "PB012", tries.write())
 
 
 def go_without_words(log: Log, error: Exception, sqlstate: str) -> None:

@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 
 from pgblend.plpy.base.ports import Held, Space
-from pgblend.plpy.base.session import UserError
+from pgblend.plpy.base.session import ProgramError
 from pgblend.plpy.search.log import Log, sentences
 from pgblend.plpy.search.plan import check_cursor
 from pgblend.plpy.search.query import Query
@@ -49,9 +49,9 @@ def _check_collections(query: Query, log: Log) -> None:
     grant = f"SELECT grant_collection(NAME, {quoted[0]['l']})"
     hint = f"A member of pgblend_admin grants one: {grant}."
     if query.plan.needs_vectors:
-        raise UserError(f"VECTORS_UNAVAILABLE: {problem}", hint, "PB001")
+        raise ProgramError(f"VECTORS_UNAVAILABLE: {problem}", hint, "PB001")
     if query.settings.strict:
-        raise UserError(problem, hint, "42501")
+        raise ProgramError(problem, hint, "42501")
     db.warn(problem, hint)
     log.degraded.append(f"collections: {sentences(problem, hint)}")
 
@@ -74,7 +74,7 @@ def look_for_vectors(query: Query, store: StorePort, log: Log, is_required: bool
     problem, hint = "no embedding space yet", _NO_SPACE
     if space is None and is_required:
         hint += ".\nlexical_search needs no vectors."
-        raise UserError(f"VECTORS_UNAVAILABLE: {problem}", hint, "PB001")
+        raise ProgramError(f"VECTORS_UNAVAILABLE: {problem}", hint, "PB001")
     if space is None:
         log.note("vector", problem, hint, "PB001")
         return query
@@ -82,7 +82,9 @@ def look_for_vectors(query: Query, store: StorePort, log: Log, is_required: bool
     check_vector(query.request.query_embedding, space)
     if is_required and not held.has_vectors:
         problem = "VECTORS_UNAVAILABLE: no passage searched has a vector"
-        raise UserError(problem, "Run pgblend ingest with a model gateway to make them.", "PB001")
+        raise ProgramError(
+            problem, "Run pgblend ingest with a model gateway to make them.", "PB001"
+        )
     if held.is_waiting:
         log.degraded.append(_WAITING)
     return replace(query, space=space)
@@ -92,7 +94,7 @@ def _held(space: Space, query: Query, store: StorePort, asks: bool) -> Held:
     """Keep a space from being dropped; whether it has vectors is known where it `asks`."""
     held = store.hold(space, query.collection_ids, asks)
     if not held.is_there:
-        raise UserError(
+        raise ProgramError(
             f'embedding space "{space.name}" was dropped meanwhile',
             "Search again, in a new transaction.",
             "40001",
@@ -106,13 +108,13 @@ def check_vector(vector: str | None, space: Space) -> None:
         return
     dimensions = vector.count(",") + 1
     if dimensions != space.dimensions:
-        raise UserError(
+        raise ProgramError(
             f'query_embedding has {dimensions} dimensions, embedding space "{space.name}" holds'
             f" {space.dimensions}",
             f'Embed the query with the model "{space.model}".',
         )
     if not re.search("[1-9]", vector):
-        raise UserError(
+        raise ProgramError(
             "query_embedding is the zero vector, which has no direction",
             "Leave it NULL to have the query embedded.",
         )

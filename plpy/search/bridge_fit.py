@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pgblend.plpy.base.session import Database, UserError
+from pgblend.plpy.base.session import Database, ProgramError
 
 LEAST_PAIRS = 200
 FOUND = 10  # passages that are shown, for whoever looks at a page
@@ -60,7 +60,7 @@ def fit_bridge(db: Database, older: str, newer: str, most: int) -> Bridge:
     statement = _PAIRS.format(older=older, newer=newer)  # spaces' names need no quotes
     row = db.run(statement, ["integer"], most)[0]
     if row["pairs"] < LEAST_PAIRS:
-        raise UserError(
+        raise ProgramError(
             f"{row['pairs']} passages have a vector in both spaces: expected {LEAST_PAIRS}",
             "pgblend space switch NAME --now embeds as many as it takes.",
             "55000",

@@ -7,7 +7,7 @@ from hashlib import shake_256
 from typing import NamedTuple
 
 from pgblend.plpy.base.catalog import Cursor
-from pgblend.plpy.base.session import Json, UserError
+from pgblend.plpy.base.session import Json, ProgramError
 from pgblend.plpy.base.settings import read_json, write_json
 from pgblend.plpy.search.begin import begin
 from pgblend.plpy.search.log import Log
@@ -227,7 +227,7 @@ def start_in(query: Query, drafted: Sequence[tuple[DraftRow, int | None]]) -> in
     after = settings.after
     key = after and (after["document_id"], after["chunk_index"])
     if after and key not in {one[1:] for one in keys}:
-        raise UserError(
+        raise ProgramError(
             "the row of the option after is no longer found",
             "Begin again without after, or use offset.",
         )

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pgblend.plpy.base.catalog import LEXICAL_CACHE_BYTES, SearchSettings
 from pgblend.plpy.base.ports import CandidateList, LiteralRequest, Sample
-from pgblend.plpy.base.session import Database, UserError
+from pgblend.plpy.base.session import Database, ProgramError
 from pgblend.plpy.lexical.query import query_groups
 from pgblend.plpy.lexical.word_list import WordList
 from pgblend.plpy.search.store import StorePort
@@ -106,7 +106,7 @@ class WordLists:
         except ModuleNotFoundError as error:
             if error.name != "numpy":
                 raise
-            raise UserError(
+            raise ProgramError(
                 "the server's Python has no numpy, which the lexical arm needs",
                 "Install it there (Debian: python3-numpy), then connect anew.",
                 "PB013",

@@ -3,7 +3,7 @@
 from copy import copy
 from time import perf_counter, time
 
-from pgblend.plpy.base.session import Database, UserError
+from pgblend.plpy.base.session import Database, ProgramError
 from pgblend.plpy.base.stages import StageLog
 from pgblend.plpy.search.lexical import IndexState
 from pgblend.plpy.search.plan import Plan
@@ -31,7 +31,7 @@ def go_on_without(
     By the setting strict it is an error instead. The hint says what to do, in its own sentence.
     """
     if strict:
-        raise UserError(
+        raise ProgramError(
             f"{stage}: {problem}", "Leave out the option strict to go on without it.", sqlstate
         )
     reason = problem if hint is None else sentences(problem, hint)
@@ -84,5 +84,5 @@ class Log(StageLog):
         """Name what a model failed to give; fail where rows need it."""
         if stage == "vector" and self.plan.needs_vectors:
             hint = f"{hint}\nlexical_search needs no vectors."
-            raise UserError(f"VECTORS_UNAVAILABLE: {problem}", hint, "PB008")
+            raise ProgramError(f"VECTORS_UNAVAILABLE: {problem}", hint, "PB008")
         self.note(stage, problem, hint)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from pgblend.plpy.base.catalog import Cursor
 from pgblend.plpy.base.ports import Holder, Passage
-from pgblend.plpy.base.session import Json, UserError
+from pgblend.plpy.base.session import Json, ProgramError
 from pgblend.plpy.search.candidates import Fused
 from pgblend.plpy.search.log import Log
 from pgblend.plpy.search.pool import Page, Pool
@@ -142,7 +142,7 @@ def cut_page(query: Query, pool: Pool, store: StorePort, log: Log) -> Pool:
     ranking = pool.ranking
     start = start_of(query, pool, ranking.best, ranking.points)
     if start is None:
-        raise UserError(
+        raise ProgramError(
             "the row of the option after is no longer found",
             "Begin again without after, or use offset.",
         )

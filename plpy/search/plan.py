@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from pgblend.plpy.base.catalog import CATALOG, Cursor, SearchSettings
 from pgblend.plpy.base.ports import Space
-from pgblend.plpy.base.session import Database, Json, UserError, keep_value
+from pgblend.plpy.base.session import Database, Json, ProgramError, keep_value
 from pgblend.plpy.base.settings import (
     Layers,
     as_mapping,
@@ -197,7 +197,7 @@ class State(NamedTuple):
                 return space
         if name is None:
             return None
-        raise UserError(
+        raise ProgramError(
             f'there is no embedding space "{name[:200]}"',
             "SELECT name FROM blend.embedding_spaces. The setting space names it.",
         )
@@ -236,13 +236,13 @@ def read_state(
     for name in named or ():
         if name not in names:
             shown = "NULL" if name is None else name[:200]
-            raise UserError(
+            raise ProgramError(
                 f'there is no collection "{shown}" that {row["role"]} may read',
                 "SELECT name FROM blend.collections",
                 "42704",
             )
     if row["of_profile"] is None:
-        raise UserError(
+        raise ProgramError(
             f'there is no profile "{row["profile"][:200]}"', "SELECT name FROM blend.profiles"
         )
     spaces = list(map(read_space, row["spaces"]))
@@ -414,7 +414,7 @@ def check_weights(settings: SearchSettings) -> None:
     if weights["lexical"] == 0 == weights["vector"] and not (
         settings.fuzzy == "on" and weights["fuzzy"] > 0
     ):
-        raise UserError(
+        raise ProgramError(
             'options: "weights" are all 0: expected one above 0', "An arm of weight 0 is not run."
         )
 
@@ -448,13 +448,13 @@ def with_cursor_depth(settings: SearchSettings, options: Mapping[str, Json]) -> 
     if depth is None:
         return settings
     if not 1 <= depth <= 10_000 or depth % 1 != 0:
-        raise UserError(
+        raise ProgramError(
             f'options: "after" has depth {write_json(depth)[:200]}: expected a whole number from 1'
             " to 10000",
             _FROM_CURSOR,
         )
     if options.get("candidate_depth") not in (None, depth):
-        raise UserError(
+        raise ProgramError(
             f'options: "candidate_depth" is {options["candidate_depth"]}, but "after" is of pages'
             f" of depth {depth}",
             "Another depth is another order: begin again without after.",
@@ -465,7 +465,7 @@ def with_cursor_depth(settings: SearchSettings, options: Mapping[str, Json]) -> 
 def check_cursor(after: Cursor) -> None:
     """Raise 22023 where a cursor is not whole."""
     if after and not after.keys() >= {"score", "document_id", "chunk_index"}:
-        raise UserError(
+        raise ProgramError(
             f'options: "after" is {json.dumps(after)}: expected score, document_id and chunk_index',
             _FROM_CURSOR,
         )
@@ -501,7 +501,7 @@ def context_settings(
     read = json.loads(settings, parse_float=Decimal, parse_int=Decimal)
     reserved, most = sum(read["reserve_tokens"].values()), read["max_tokens"]
     if reserved > most:
-        raise UserError(
+        raise ProgramError(
             f'options: "reserve_tokens" are {reserved} together: expected at most max_tokens'
             f" ({most})",
             "Raise max_tokens, or reserve less.",

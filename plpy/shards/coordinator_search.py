@@ -14,7 +14,7 @@ from pgblend.plpy.base.ports import (
     SimilarLexeme,
     SimilarRequest,
 )
-from pgblend.plpy.base.session import Database, Rows, UserError
+from pgblend.plpy.base.session import Database, ProgramError, Rows
 from pgblend.plpy.lexical.arm import LexicalArm
 from pgblend.plpy.lexical.query import asked_of
 from pgblend.plpy.lexical.terms import parsed_words, parsing
@@ -92,7 +92,7 @@ class ShardIndex:
         error = self.trips.fact(call, merge, lambda error: error is None)
         if error is not None:
             sqlstate, message, hint, table = error
-            raise UserError(message, hint, sqlstate, table_name=table)
+            raise ProgramError(message, hint, sqlstate, table_name=table)
 
     def make_ready(self, collection_ids: Sequence[int]) -> bool:
         """Do nothing: shards read what is new of their indexes as they are asked."""

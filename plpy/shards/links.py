@@ -11,7 +11,7 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-from pgblend.plpy.base.session import Database, Row, UserError
+from pgblend.plpy.base.session import Database, ProgramError, Row
 from pgblend.plpy.graph.link_targets import meant_by
 from pgblend.plpy.graph.mentions import (
     common_names,
@@ -100,7 +100,7 @@ def _join(
         if kept == nodes:
             return
         nodes = kept
-    raise UserError("entities went while their edges came, again and again", "run this again")
+    raise ProgramError("entities went while their edges came, again and again", "run this again")
 
 
 def _merged(passages: Sequence[Any]) -> Mapping[Key, Mapping[str, Any]]:
@@ -138,7 +138,7 @@ def _keep(
             nodes[row["entity_type"], row["name_key"]] = row["node"]
         if nodes.keys() >= entities.keys():
             return nodes
-    raise UserError(
+    raise ProgramError(
         "entities found no shard", "Look at pgblend shards status, then run this again."
     )
 

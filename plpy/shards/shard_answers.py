@@ -37,7 +37,7 @@ from pgblend.plpy.base.ports import (
 from pgblend.plpy.base.session import (
     CANCELLED,
     Database,
-    UserError,
+    ProgramError,
     error_fields,
     error_message,
     error_state,
@@ -166,7 +166,7 @@ class Shard:
         state = read_state(self.db, None, None, collection_ids)
         space = state.space(name)
         if space is None:
-            raise UserError("an embedding space has no name", "Name it.")
+            raise ProgramError("an embedding space has no name", "Name it.")
         return space, state.is_everywhere
 
     def remembered(self, found: CandidateList) -> list[Any]:
@@ -192,7 +192,7 @@ class Shard:
         """Return the error of a check of the lexical index, None for none."""
         try:
             self.index.check_index(collection_ids, is_strict)
-        except UserError as error:
+        except ProgramError as error:
             return error_of(error)
         return None
 
@@ -276,7 +276,7 @@ class Shard:
 
 def error_of(error: Exception) -> list[str]:
     """Return what an error says."""
-    if isinstance(error, UserError):
+    if isinstance(error, ProgramError):
         return [error.sqlstate, error.message, error.hint, error.table_name or ""]
     return [error_state(error), error_message(error), *error_fields(error)]
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from pgblend.plpy.base.session import (
     CANCELLED,
     Database,
-    UserError,
+    ProgramError,
     error_message,
     error_state,
     keep_value,
@@ -135,7 +135,7 @@ def told_absent(names: Mapping[int, str], absent: Mapping[int, str], percent: in
     """Return what is missing where some shards are left out; PB014 where all of them are."""
     told = ", ".join(f"{names[number]}: {absent[number]}" for number in sorted(absent))
     if len(absent) == len(names):
-        raise UserError(f"no shard answered ({told})", _HINT, "PB014")
+        raise ProgramError(f"no shard answered ({told})", _HINT, "PB014")
     count = f"{len(absent)} of {len(names)} did not answer ({told})"
     return Absence(f"{count}, so about {percent} % of the passages are missing", _HINT)
 
@@ -429,5 +429,5 @@ def taken(answer: Mapping[str, Any]) -> Any:
     """Return the value of an answer, or raise its error."""
     if "error" in answer:
         sqlstate, message, hint, table = answer["error"]
-        raise UserError(message, hint, sqlstate, table_name=table)
+        raise ProgramError(message, hint, sqlstate, table_name=table)
     return answer["value"]

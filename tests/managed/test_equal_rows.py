@@ -10,7 +10,7 @@ from pgblend.cli.base.database import connect
 from pgblend.cli.search.calls_outside import SearchArguments, context, search
 from pgblend.cli.search.connection import Connection
 from pgblend.cli.search.outside import StatementError
-from pgblend.plpy.base.session import UserError
+from pgblend.plpy.base.session import ProgramError
 from support.database import Database
 from support.outside import rows_outside
 from support.random_searches import VECTOR
@@ -71,10 +71,10 @@ def test_wrong_calls_end_with_the_same_error(
 ) -> None:
     more = f", {argument}" if argument else ""
     diagnosis = library.error(f"SELECT * FROM hybrid_search(%s{more})", asked.query)
-    with pytest.raises((StatementError, UserError)) as raised:
+    with pytest.raises((StatementError, ProgramError)) as raised:
         search(outside, asked)
     error: Any = raised.value
-    message = error.message if isinstance(error, UserError) else str(error)
+    message = error.message if isinstance(error, ProgramError) else str(error)
     expected = diagnosis.sqlstate, diagnosis.message_primary, diagnosis.message_hint
     assert (error.sqlstate, message, error.hint) == expected
     # The connection is as good as before.
@@ -135,7 +135,7 @@ def test_a_reader_sees_what_it_sees_inside(two_collections: TwoCollections) -> N
             assert rows_outside(as_reader, admin, asked, role) == expected
             scores = [row[1] for row in expected]
             assert scores == only_open.column("SELECT score FROM lexical_search(%s)", word)
-        with pytest.raises((StatementError, UserError)) as raised:
+        with pytest.raises((StatementError, ProgramError)) as raised:
             search(as_reader, SearchArguments("x", collections=["secret"]), role)
         named = reader.error("SELECT * FROM hybrid_search('x', collections => '{secret}')")
         error: Any = raised.value

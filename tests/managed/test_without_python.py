@@ -20,7 +20,7 @@ from pgblend.cli.search.calls_outside import (
 )
 from pgblend.cli.search.connection import Connection
 from pgblend.cli.search.outside import StatementError
-from pgblend.plpy.base.session import UserError
+from pgblend.plpy.base.session import ProgramError
 from support.database import Database
 from support.outside import asked_of, fill_library, rows_outside
 from support.random_searches import VECTOR, Search, drawn_searches, rows
@@ -83,7 +83,7 @@ def outcome(call: Callable[[], Any]) -> Any:
         return call()
     except StatementError as error:
         return error.sqlstate, str(error), error.hint
-    except UserError as error:
+    except ProgramError as error:
         return error.sqlstate, error.message, error.hint
     except psycopg.Error as error:
         return error.diag.sqlstate, error.diag.message_primary, error.diag.message_hint

@@ -8,7 +8,7 @@ import pytest
 
 from pgblend.cli.shards import outbox
 from pgblend.cli.shards.places import places_of, push_changes
-from pgblend.plpy.base.session import UserError
+from pgblend.plpy.base.session import ProgramError
 from pgblend.plpy.shards import links as entities
 from pgblend.plpy.shards.links import link_entities, link_mentions, resolve_links, settle_graph
 from support.client_database import CoordinatorDatabase, coordinator_here
@@ -247,7 +247,7 @@ def test_an_entity_that_goes_every_time_is_an_error(
     meanwhile = Meanwhile(
         database, "pgblend._join_passages", lambda: drop_entity(scale, "Lisbon"), 9
     )
-    with pytest.raises(UserError, match="again and again"):
+    with pytest.raises(ProgramError, match="again and again"):
         link_entities(meanwhile, extracted, "v")
     assert meanwhile.left == 6
     assert link_entities(database, extracted, "v") == 0  # its passages have edges
@@ -275,7 +275,7 @@ def test_an_entity_whose_bucket_moves_is_stored_where_it_is_then(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(entities, "_MOST_TURNS", 3)
-    with pytest.raises(UserError, match="found no shard"):
+    with pytest.raises(ProgramError, match="found no shard"):
         link_entities(Moving(database, 3), extracted, "v")
     assert link_entities(Moving(database, 2), extracted, "v") == COUNT - 1
     check_entities(scale)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pgblend.plpy.base.session import UserError
+from pgblend.plpy.base.session import ProgramError
 from pgblend.plpy.search.query import Request
 from pgblend.plpy.shards.coordinator_search import search_shards
 from support.client_database import CoordinatorDatabase, coordinator_here
@@ -83,7 +83,7 @@ def test_it_finds_what_the_deployed_one_finds(
 
 
 def test_an_unknown_space_is_an_error(database: CoordinatorDatabase) -> None:
-    with pytest.raises(UserError, match="space"):
+    with pytest.raises(ProgramError, match="space"):
         found(database, "wine", {"space": "nobody"})
 
 

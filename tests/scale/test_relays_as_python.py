@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pgblend.plpy.base.session import UserError
+from pgblend.plpy.base.session import ProgramError
 from pgblend.plpy.shards.relay import merged_by, relayed, viewed
 from pgblend.plpy.shards.routines import ROUTINES, VIEWS
 from pgblend.plpy.shards.shard_answers import Shard
@@ -165,7 +165,7 @@ def test_a_routine_that_is_none_is_refused(database: CoordinatorDatabase) -> Non
 
 
 def test_an_error_of_the_shards_is_raised(database: CoordinatorDatabase) -> None:
-    with pytest.raises(UserError, match="nowhere"):
+    with pytest.raises(ProgramError, match="nowhere"):
         relayed(database, "lexical_status", ["nowhere"])
 
 

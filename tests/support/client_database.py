@@ -8,7 +8,7 @@ import psycopg
 from psycopg.rows import dict_row
 from psycopg.types.string import TextLoader
 
-from pgblend.plpy.base.session import UserError, sent_by_server
+from pgblend.plpy.base.session import ProgramError, sent_by_server
 from pgblend.plpy.shards.shard_answers import answered
 from support.shards import Scale
 
@@ -18,7 +18,7 @@ _AS_TEXT = ("json", "jsonb", "uuid", "timestamptz")  # as PL/Python has them
 class ClientDatabase:
     """Runs statements by a connection of its own; those with values are prepared as their types."""
 
-    Problem: tuple[type[Exception], ...] = (psycopg.Error, UserError)
+    Problem: tuple[type[Exception], ...] = (psycopg.Error, ProgramError)
 
     def __init__(self, url: str) -> None:
         self.connection = psycopg.connect(url, autocommit=True, row_factory=dict_row)

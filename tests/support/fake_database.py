@@ -3,7 +3,7 @@
 from collections.abc import Callable, MutableMapping, Sequence
 from typing import Any
 
-from pgblend.plpy.base.session import UserError, sent_by_server
+from pgblend.plpy.base.session import ProgramError, sent_by_server
 
 Answer = Callable[..., Sequence[dict[str, Any]]]
 
@@ -24,7 +24,7 @@ def spidata_of(sqlstate: str) -> tuple[int]:
 class FakeDatabase:
     """Answers a statement by the first of `answers` whose key is a part of it."""
 
-    Problem: tuple[type[Exception], ...] = (StatementError, UserError)
+    Problem: tuple[type[Exception], ...] = (StatementError, ProgramError)
 
     def __init__(self, answers: dict[str, Answer]) -> None:
         self.answers = answers

@@ -8,7 +8,7 @@ import psycopg
 from pgblend.cli.search.calls_outside import SearchArguments, search
 from pgblend.cli.search.connection import Connection
 from pgblend.cli.search.outside import StatementError
-from pgblend.plpy.base.session import UserError
+from pgblend.plpy.base.session import ProgramError
 from pgblend.sql import render
 from pgblend.sql.outside import with_stand_ins
 from support.database import Database
@@ -72,7 +72,7 @@ def rows_outside(
         answer = search(db, asked, role)
     except StatementError as error:
         return error.sqlstate, str(error)
-    except UserError as error:
+    except ProgramError as error:
         return error.sqlstate, error.message
     found = [row._asdict() for row in answer["results"]]
     for row in found:

@@ -13,7 +13,7 @@ from pgblend.cli.documents.document import Document
 from pgblend.cli.documents.parse_settings import ChunkSettings
 from pgblend.cli.documents.token_spans import piece_tokens
 from pgblend.plpy.answers.render import context_document
-from pgblend.plpy.base.session import UserError
+from pgblend.plpy.base.session import ProgramError
 from pgblend.plpy.lexical.split_text import text_pieces
 
 ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=300)
@@ -104,7 +104,7 @@ def test_tokens_of_pieces_add_up(text: str, data: st.DataObject) -> None:
 def test_a_budget_that_nothing_fits_into_is_an_error(shape: str) -> None:
     text = "Deploy on Monday.\nNever on Friday, for nobody is there on Saturday to mend it."
     chunks = document_chunks([text], (400, 80, 40))
-    with pytest.raises(UserError) as problem:
+    with pytest.raises(ProgramError) as problem:
         ask(chunks, [0], shape, max_tokens=1)
     assert str(problem.value).startswith("max_tokens is 1: ")
     assert str(problem.value).endswith(" tokens")
@@ -114,7 +114,7 @@ def test_a_budget_that_nothing_fits_into_is_an_error(shape: str) -> None:
     assert ask(chunks, [0], shape, max_tokens=least - 1)["parts"] == []
     assert ask([], [], "json", max_tokens=1)["parts"] == []
     if shape == "messages":
-        with pytest.raises(UserError) as problem:
+        with pytest.raises(ProgramError) as problem:
             ask([], [], shape, max_tokens=1)
         (least,) = map(int, re.findall(r"Say at least (\d+)", str(problem.value.hint)))
         assert ask([], [], shape, max_tokens=least)["parts"] == []

@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pytest
 
-from pgblend.plpy.base.session import UserError
+from pgblend.plpy.base.session import ProgramError
 from pgblend.plpy.lexical.deadline import Deadline, arm_deadline
 from pgblend.plpy.lexical.pending import unpack_pending
 from pgblend.plpy.lexical.records import Packed, pack_lexemes, read_lexemes, term_ids
@@ -172,7 +172,7 @@ def test_blocks_fill_a_page_and_read_back(distinct, size):
 
 def test_a_deadline_fails_once_it_is_past() -> None:
     Deadline(float("inf")).check()
-    with pytest.raises(UserError, match="lexical arm") as failed:
+    with pytest.raises(ProgramError, match="lexical arm") as failed:
         Deadline(time.monotonic() - 1).check()
     assert failed.value.sqlstate == "PB009"
 
@@ -183,5 +183,5 @@ def test_an_arm_has_no_more_time_than_the_whole_search() -> None:
     assert now + 5 <= deadline.at <= time.monotonic() + 5
     assert deadline.left_ms() <= 5000
     assert arm_deadline(5000, now + 3).at == now + 3
-    with pytest.raises(UserError, match="whole search"):
+    with pytest.raises(ProgramError, match="whole search"):
         arm_deadline(5000, now - 1)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pgblend.plpy.base.ports import Formula, Operand
-from pgblend.plpy.base.session import UserError
+from pgblend.plpy.base.session import ProgramError
 from pgblend.plpy.lexical import index as index_module
 from pgblend.plpy.lexical import postings as reading
 from pgblend.plpy.lexical import score as engine
@@ -489,7 +489,7 @@ def test_a_part_of_a_directory_that_is_another_is_told(monkeypatch, column):
     index = Index(with_ids([{"words": words, "place": "segment", "fate": "alive"}] * 2))
     index.sealed[7][0][column] = b"\x03" + index.sealed[7][0][column][1:]
     index.damage = lambda *_: [{"name": "c"}]
-    with pytest.raises(UserError, match="block 0 of terms is another"):
+    with pytest.raises(ProgramError, match="block 0 of terms is another"):
         index.postings([1])
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pgblend.plpy.base.session import UserError
+from pgblend.plpy.base.session import ProgramError
 from pgblend.plpy.search.bridge import BridgedNode
 from pgblend.plpy.search.call import search
 from pgblend.plpy.search.node import StoreNode
@@ -169,7 +169,7 @@ def test_an_index_that_is_not_there_may_be_by_another_snapshot() -> None:
     for building in (False, True, True):
         answers = {"_is_building(": lambda _, now=building: [{"found": now}]}
         db = FakeDatabase({**missing, **answers, **state(), **ANSWERS, **missing, **answers})
-        with pytest.raises(UserError) as failed:
+        with pytest.raises(ProgramError) as failed:
             search(db, request, StoreNode(db))
         assert failed.value.sqlstate == "PB012"
         again.append(failed.value.detail)
@@ -223,7 +223,7 @@ def test_vectors_that_fail() -> None:
     _, page = found(sent, "red_fox", vector=None)
     assert page.degraded == ["vector: no gateway. Start one."]
     assert page.details[0]["relevance_basis"] is None
-    with pytest.raises(UserError, match="VECTORS_UNAVAILABLE: no gateway") as failed:
+    with pytest.raises(ProgramError, match="VECTORS_UNAVAILABLE: no gateway") as failed:
         found(
             {**sent, "LIMIT 1": lambda *_: [{**HELD, "has_vectors": True}]},
             vector=None,
@@ -330,7 +330,7 @@ def test_a_page_behind_a_row_and_beyond_the_depth() -> None:
     ],
 )
 def test_options_that_are_wrong(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(UserError, match=message) as failed:
+    with pytest.raises(ProgramError, match=message) as failed:
         found(**options)
     assert failed.value.sqlstate == "22023"
 
@@ -339,13 +339,13 @@ def test_options_that_are_wrong(options: dict[str, Any], message: str) -> None:
     ("vector", "message"), [("[1,2]", "has 2 dimensions"), ("[0]", "is the zero vector")]
 )
 def test_vectors_that_cannot_be_compared(vector: str, message: str) -> None:
-    with pytest.raises(UserError, match=message):
+    with pytest.raises(ProgramError, match=message):
         found(vector=vector)
 
 
 def test_an_expansion_that_does_not_fit() -> None:
     given = {"lexicalQueries": [], "vectorQueries": ["a"], "hyde": None, "embeddings": [[1], [2]]}
-    with pytest.raises(UserError, match="2 embeddings for 1 texts") as failed:
+    with pytest.raises(ProgramError, match="2 embeddings for 1 texts") as failed:
         found(expansion=given)
     assert failed.value.hint == "expand_query gives the texts."
 
@@ -419,7 +419,7 @@ def test_a_standby_that_is_behind_is_named(behind: int | None) -> None:
     "held", [failing("42P01"), lambda *_: [{**HELD, "table_id": 2}]], ids=["dropped", "made anew"]
 )
 def test_a_space_that_was_dropped_meanwhile(held: Answer) -> None:
-    with pytest.raises(UserError, match="was dropped meanwhile") as failed:
+    with pytest.raises(ProgramError, match="was dropped meanwhile") as failed:
         found({"LIMIT 0": held})
     assert failed.value.sqlstate == "40001"
 
@@ -438,7 +438,7 @@ def test_a_space_that_still_answers_for_another_was_dropped_meanwhile() -> None:
             **ANSWERS,
         }
     )
-    with pytest.raises(UserError, match='"newer" was dropped meanwhile'):
+    with pytest.raises(ProgramError, match='"newer" was dropped meanwhile'):
         search(db, asked(), BridgedNode(db))
 
 
@@ -447,7 +447,7 @@ def test_a_space_that_still_answers_for_another_was_dropped_meanwhile() -> None:
     [("vector", None, "no embedding space yet"), ("vector", SPACE, "no passage searched has")],
 )
 def test_vectors_that_are_needed(only_arm: str, space: Any, message: str) -> None:
-    with pytest.raises(UserError, match=f"VECTORS_UNAVAILABLE: {message}"):
+    with pytest.raises(ProgramError, match=f"VECTORS_UNAVAILABLE: {message}"):
         found({**state(space), "LIMIT 1": lambda *_: [HELD]}, only_arm=only_arm)
 
 
@@ -461,7 +461,7 @@ def test_a_role_without_any_grant() -> None:
     db, _ = found(none)
     assert db.warnings[0].startswith("role ann may read no collection | A member of pgblend_admin")
     for options, sqlstate in (({"strict": True}, "42501"), ({"only_arm": "vector"}, "PB001")):
-        with pytest.raises(UserError, match="may read no collection") as failed:
+        with pytest.raises(ProgramError, match="may read no collection") as failed:
             found(none, **options)
         assert failed.value.sqlstate == sqlstate
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pgblend.plpy.base.session import UserError
+from pgblend.plpy.base.session import ProgramError
 from pgblend.plpy.graph.link_rows import checked_links, insert_links, resolve_links
 from support.fake_database import FakeDatabase
 
@@ -26,14 +26,14 @@ def test_links_that_are_right(link: dict[str, Any]) -> None:
     ({"target": "b", "line": 2.0}, "line"), ({"target": "b", "metadata": "m"}, "metadata"),
 ])  # fmt: skip
 def test_a_wrong_link_is_named(link: object, problem: str) -> None:
-    with pytest.raises(UserError, match=rf"^link 2 is .*: .*{problem}") as failed:
+    with pytest.raises(ProgramError, match=rf"^link 2 is .*: .*{problem}") as failed:
         checked_links(json.dumps([{"target": "b"}, link]))
     assert failed.value.sqlstate == "22023"
 
 
 @pytest.mark.parametrize(("links", "shown"), [(None, "NULL"), ("{}", "{}")])
 def test_links_that_are_no_array(links: str | None, shown: str) -> None:
-    with pytest.raises(UserError, match=f"links is {shown}: expected an array"):
+    with pytest.raises(ProgramError, match=f"links is {shown}: expected an array"):
         checked_links(links)
 
 

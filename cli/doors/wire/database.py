@@ -16,7 +16,7 @@ from pgblend.cli.doors.wire.session import Session
 from pgblend.cli.doors.wire.telling import NEEDS_ANSWER, Told, telling
 from pgblend.cli.search.foreseen import Asked, ForeseeingDatabase
 from pgblend.cli.search.outside import SETTINGS, UNTOUCHED, StatementError, Typed, settings_of
-from pgblend.plpy.base.session import Rows, UserError
+from pgblend.plpy.base.session import ProgramError, Rows
 
 _BEGUN: LiteralString = "SAVEPOINT pgblend_begun"
 _AS_BEGUN = "ROLLBACK TO SAVEPOINT pgblend_begun"
@@ -213,7 +213,7 @@ class Plpy:
 
     def error(self, message: str, sqlstate: str, hint: str) -> None:
         """End the call with an error."""
-        raise UserError(message, hint, sqlstate)
+        raise ProgramError(message, hint, sqlstate)
 
 
 class _Cursor:

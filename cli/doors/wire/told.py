@@ -22,7 +22,7 @@ from pgblend.cli.doors.wire.prepared import read_rows
 from pgblend.cli.doors.wire.session import Session
 from pgblend.cli.doors.wire.telling import ROWS_WRITTEN_FOR_ANY, Told
 from pgblend.cli.search.outside import StatementError, literal, report_search
-from pgblend.plpy.base.session import UserError, keep_value
+from pgblend.plpy.base.session import ProgramError, keep_value
 from pgblend.plpy.graph.link_rows import checked_links
 from pgblend.plpy.graph.link_targets import link_target
 from pgblend.plpy.lexical.records import pack_chunks
@@ -176,9 +176,9 @@ class ProgramAnswers:
         before, value, beside = len(db.warnings), None, dict[str, Any]()
         try:
             if asked.get("program") != body_digest():
-                raise UserError(OTHER_PROGRAM, HOW_TO_MATCH, "PB012")
+                raise ProgramError(OTHER_PROGRAM, HOW_TO_MATCH, "PB012")
             value = _value(db, name, arguments)
-        except (UserError, StatementError) as error:
+        except (ProgramError, StatementError) as error:
             beside["error"] = _error(error)
         except (CanceledError, GoneError, NotAllowedError):
             raise
@@ -194,8 +194,8 @@ class ProgramAnswers:
         return _entry(call, value, beside)
 
 
-def _error(error: UserError | StatementError) -> dict[str, Any]:
-    message = error.message if isinstance(error, UserError) else str(error)
+def _error(error: ProgramError | StatementError) -> dict[str, Any]:
+    message = error.message if isinstance(error, ProgramError) else str(error)
     fields = ("sqlstate", "hint", "detail", "table_name")
     return {"message": message} | {one: getattr(error, one) for one in fields}
 
