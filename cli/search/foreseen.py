@@ -38,7 +38,7 @@ class Asked(NamedTuple):
         return self.statement, self.given[:-1] if is_state else self.given
 
 
-class _Slot(NamedTuple):
+class _Argument(NamedTuple):
     """A value that is an argument of the call, or an array of it alone."""
 
     place: int
@@ -50,13 +50,13 @@ class _Pattern(NamedTuple):
     """A statement whose values may be the call's arguments."""
 
     statement: str
-    given: tuple[Typed | _Slot, ...]
+    given: tuple[Typed | _Argument, ...]
 
     def filled(self, arguments: Sequence[Any]) -> Asked:
         """Return the statement for a call's arguments."""
         given = []
         for one in self.given:
-            if isinstance(one, _Slot):
+            if isinstance(one, _Argument):
                 text = arguments[one.place]
                 one = Typed(f'{{"{text}"}}' if one.is_array else text, one.oid)
             given.append(one)
@@ -73,7 +73,7 @@ class _Course(NamedTuple):
     def fits(self, arguments: tuple[Any, ...]) -> bool:
         """Whether a call differs only in what statements took as it was."""
         given = (one for each in self.sure for one in each.given)
-        taken = {one.place for one in given if isinstance(one, _Slot)}
+        taken = {one.place for one in given if isinstance(one, _Argument)}
         return len(arguments) == len(self.arguments) and all(
             (isinstance(new, str) and isinstance(old, str)) if place in taken else new == old
             for place, (new, old) in enumerate(zip(arguments, self.arguments, strict=True))
@@ -179,13 +179,13 @@ class Foreseen:
         for place, one in enumerate(self._arguments):
             if isinstance(one, str):
                 places.setdefault(one, place)
-        given: list[Typed | _Slot] = []
+        given: list[Typed | _Argument] = []
         for value in asked.key[1]:
             text = value.text or ""
             if text in places:
-                given.append(_Slot(places[text], False, value.oid))
+                given.append(_Argument(places[text], False, value.oid))
             elif text[2:-2] in places and text == f'{{"{text[2:-2]}"}}':
-                given.append(_Slot(places[text[2:-2]], True, value.oid))
+                given.append(_Argument(places[text[2:-2]], True, value.oid))
             else:
                 given.append(value)
         given += [Typed(None, one.oid) for one in asked.given[len(given) :]]

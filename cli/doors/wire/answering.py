@@ -4,8 +4,8 @@ from typing import Protocol
 
 from pgblend.cli.doors.wire import messages as wire
 from pgblend.cli.doors.wire.expected_calls import ExpectedCalls
-from pgblend.cli.doors.wire.link import Link
 from pgblend.cli.doors.wire.own_statements import CanceledError, OwnStatements, ServerError
+from pgblend.cli.doors.wire.peer import Peer
 from pgblend.cli.doors.wire.telling import FORGET, Told, telling
 from pgblend.cli.doors.wire.turn import Turn
 from pgblend.plpy.base.session import keep_value
@@ -38,7 +38,7 @@ class Answers(Protocol):
 class AnsweringSession(OwnStatements):
     """The part of a session that answers what stand-ins ask."""
 
-    def __init__(self, client: Link, server: Link) -> None:
+    def __init__(self, client: Peer, server: Peer) -> None:
         super().__init__(client, server)
         self._expected = ExpectedCalls()
         self._asking: dict[frozenset[bytes], bool] = {}  # whether it asked for answers

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from pgblend.cli.doors.wire import messages as wire
 from pgblend.cli.doors.wire.answering import Answers
-from pgblend.cli.doors.wire.link import Link
 from pgblend.cli.doors.wire.own_statements import CanceledError, GoneError, ServerError
+from pgblend.cli.doors.wire.peer import Peer
 from pgblend.cli.doors.wire.processes import Siblings
 from pgblend.cli.doors.wire.session import Session
 
@@ -137,7 +137,7 @@ class PostgresDoor:
             where = f"{self.server.host}:{self.server.port}"
             _refuse(connection, "08001", f"the door cannot reach the server {where}: {error}")
             return
-        session = Session(Link(connection), Link(there))
+        session = Session(Peer(connection), Peer(there))
         self._sessions.add(session)
         try:
             session.server.put(start)

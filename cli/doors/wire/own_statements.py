@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator
 from contextlib import suppress
 
 from pgblend.cli.doors.wire import messages as wire
-from pgblend.cli.doors.wire.link import Link, Waiter
+from pgblend.cli.doors.wire.peer import Peer, Waiter
 from pgblend.cli.doors.wire.telling import ROWS_WRITTEN, calls_in
 
 _QUERY_CANCELED = "57014"
@@ -53,7 +53,7 @@ class CanceledError(Exception):
 class OwnStatements:
     """Sends them behind what waits for nobody, and reads their answers."""
 
-    def __init__(self, client: Link, server: Link) -> None:
+    def __init__(self, client: Peer, server: Peer) -> None:
         self.client, self.server = client, server
         self.state = wire.IDLE
         self.key = b""  # what cancels it, as the login told it: the server's process and a secret

@@ -11,8 +11,8 @@ from collections import deque
 
 from pgblend.cli.doors.wire import messages as wire
 from pgblend.cli.doors.wire.answering import AnsweringSession, Answers
-from pgblend.cli.doors.wire.link import Link, Waiter
 from pgblend.cli.doors.wire.own_statements import CanceledError, ServerError
+from pgblend.cli.doors.wire.peer import Peer, Waiter
 from pgblend.cli.doors.wire.requests import (
     bound_name,
     declares,
@@ -49,7 +49,7 @@ _BEGIN_WITHIN = (
 class Session(AnsweringSession):
     """Both links of a session after its login."""
 
-    def __init__(self, client: Link, server: Link) -> None:
+    def __init__(self, client: Peer, server: Peer) -> None:
         super().__init__(client, server)
         self.both = Waiter(client, server)
         self._asked: deque[bytes] = deque()

@@ -11,7 +11,7 @@ _MOST_WAITING = 1 << 20
 _COMES = select.POLLIN | select.POLLHUP | select.POLLERR | select.POLLNVAL
 
 
-class Link:
+class Peer:
     """One side of a session: a socket, what it sent, and what is to be sent to it."""
 
     def __init__(self, connection: socket.socket) -> None:
@@ -87,23 +87,23 @@ class Link:
 
 
 class Waiter:
-    """Waits for links together."""
+    """Waits for peers together."""
 
-    def __init__(self, *links: Link) -> None:
-        self._links = {link.socket.fileno(): link for link in links}
-        self._events = {number: link.events(True) for number, link in self._links.items()}
+    def __init__(self, *peers: Peer) -> None:
+        self._peers = {peer.socket.fileno(): peer for peer in peers}
+        self._events = {number: peer.events(True) for number, peer in self._peers.items()}
         self._poll = select.poll()
         for number, events in self._events.items():
             self._poll.register(number, events)
 
     def wait(self, *reads: bool) -> None:
         """Wait until one can be read, where its sign says so, or written; read and send there."""
-        for (number, link), is_read in zip(self._links.items(), reads, strict=True):
-            events = link.events(is_read)
-            if link.is_gone:
+        for (number, peer), is_read in zip(self._peers.items(), reads, strict=True):
+            events = peer.events(is_read)
+            if peer.is_gone:
                 return
             if events != self._events[number]:
                 self._events[number] = events
                 self._poll.modify(number, events)
         for number, event in self._poll.poll():
-            self._links[number].handle(event)
+            self._peers[number].handle(event)
