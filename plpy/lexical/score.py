@@ -1,7 +1,8 @@
 """BM25 of chunks."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain, islice
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -161,6 +162,7 @@ Hit = tuple[int, int, int, float]  # chunk id, document id, chunk index, score
 AnyRows = ChunkRows | SealedRows
 Scored = tuple[AnyRows, Integers, Floats]  # rows of some chunks, and their scores
 Allowed = tuple[str, Integers]  # chunk_ids or document_ids, and which of them
+Phrase = Sequence[Sequence[str]]  # the lexemes of each form in which it may stand
 
 
 def best_hits(found: Sequence[Scored], depth: int) -> list[Hit]:
@@ -340,26 +342,36 @@ class Scoring(NamedTuple):
             return self.best(depth)
         live, pending = self.opened.live, self.opened.pending
         of_all = live.n + (len(pending.rows) if pending else 0)
-        alternatives = needed_lexemes(operands)
+        alternatives = needed_phrases(operands)
         ids = None if alternatives is None else self.with_all_of(alternatives)
         allowed = ("chunk_ids", ids) if ids is not None and len(ids) * FEW < of_all else None
         return passing_best(self.best, checked, depth, live.n, allowed)
 
-    def with_all_of(self, alternatives: Sequence[Sequence[str]]) -> Integers:
-        """Return the chunks that have all lexemes of one of some alternatives, ascending."""
-        opened = self.opened
-        view, pending = opened.view, opened.pending
+    def with_all_of(self, alternatives: Sequence[Sequence[Phrase]]) -> Integers:
+        """Return the chunks that have the words of all phrases of an alternative, ascending."""
+        view, pending = self.opened.view, self.opened.pending
+        lexemes = list(dict.fromkeys(chain.from_iterable(chain(*chain(*alternatives)))))
+        terms = term_ids(lexemes)
         found: list[Integers] = [np.empty(0, np.int64)]
-        for lexemes in alternatives:
-            terms = term_ids(lexemes)
-            if len(view.rows):
-                rows = in_all([rows for rows, _ in view_postings(self.db, view, terms)])
-                found.append(view.rows.chunk_ids[rows].astype(np.int64))
-            if pending is not None:
-                postings, _ = pending_postings(pending, terms, 0, len(pending.rows))
-                found.append(pending.rows.chunk_ids[in_all([rows for rows, _ in postings])])
-            self.check()
+
+        def rows_of(postings: Sequence[Pair]) -> list[Integers]:
+            lists = dict(zip(lexemes, (rows for rows, _ in postings), strict=True))
+            return [in_all([in_any(one, lists) for one in phrases]) for phrases in alternatives]
+
+        if len(view.rows):
+            sealed = rows_of(view_postings(self.db, view, terms))
+            found += [view.rows.chunk_ids[rows].astype(np.int64) for rows in sealed]
+        if pending is not None:
+            postings, _ = pending_postings(pending, terms, 0, len(pending.rows))
+            found += [pending.rows.chunk_ids[rows] for rows in rows_of(postings)]
+        self.check()
         return np.unique(np.concatenate(found))
+
+
+def in_any(phrase: Phrase, lists: Mapping[str, Integers]) -> Integers:
+    """Return the rows, ascending, that have all words of a form of a phrase."""
+    forms = [in_all([lists[lexeme] for lexeme in form]) for form in phrase]
+    return forms[0] if len(forms) == 1 else np.unique(np.concatenate(forms))
 
 
 def in_all(lists: Sequence[Integers]) -> Integers:
@@ -371,23 +383,22 @@ def in_all(lists: Sequence[Integers]) -> Integers:
     return rows.astype(np.intp)
 
 
-QUOTED = re.compile(r"'((?:[^']|'')*)'")
+LEXEME = re.compile(r"'((?:[^']|'')*)'")
 
 
-def needed_lexemes(operands: Sequence[Operand]) -> list[list[str]] | None:
-    """Return of each alternative the lexemes that all of its chunks have: those of its phrases.
+def needed_phrases(operands: Sequence[Operand]) -> list[list[Phrase]] | None:
+    """Return of each alternative its phrases, as the lexemes that each form of them has.
 
-    None where an alternative needs none: it has no phrase, or asks for any of some words.
+    None where an alternative needs no word. A phrase whose operators are nested is left out.
     """
-    needed: dict[int, dict[str, None]] = {}
+    needed: dict[int, list[Phrase]] = {}
     for alternative, operand, excluded in operands:
-        lexemes = needed.setdefault(alternative, {})
-        if not excluded and " | " not in QUOTED.sub("", operand):
-            found = (
-                one.replace("''", "'").replace("\\\\", "\\") for one in QUOTED.findall(operand)
-            )
-            lexemes.update(dict.fromkeys(found))
-    return [list(one) for one in needed.values()] if needed and all(needed.values()) else None
+        phrases = needed.setdefault(alternative, [])
+        lexemes = (one.replace("''", "'").replace("\\\\", "\\") for one in LEXEME.findall(operand))
+        bare = LEXEME.sub("'", operand)
+        if not excluded and "(" not in bare and "!" not in bare:
+            phrases.append([list(islice(lexemes, form.count("'"))) for form in bare.split("|")])
+    return list(needed.values()) if needed and all(needed.values()) else None
 
 
 WINDOW = 1 << 18  # rows that are scored at a time: their sums take a megabyte
