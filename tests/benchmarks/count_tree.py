@@ -16,6 +16,7 @@ from pathlib import Path
 from statistics import median
 
 RUN = Path("plpy/search/run.py")
+CALL = Path("plpy/search/call.py")  # it was a part of RUN
 PRODUCT = ("sql", "plpy", "cli", "migrations")
 _NO_TEXT = re.compile(r"cl100k/9b|minilm/vocab|\.(png|svg)$")
 FLOORS = ("sql", "plpy", "cli")
@@ -61,6 +62,20 @@ def rooms(tree: Path, files: list[Path]) -> dict[str, set[str]]:
         if floor in FLOORS and folders and path.suffix in (".py", ".sql"):
             found[re.sub(r"^\d+_", "", folders[-1])].add(floor)
     return found
+
+
+def named_types(modules: list[ast.Module]) -> int:
+    """Count the product's classes that modules import: what must be known to follow them."""
+    return len(
+        {
+            one.name
+            for module in modules
+            for node in module.body
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("pgblend.")
+            for one in node.names
+            if re.match("[A-Z][a-z]", one.name)
+        }
+    )
 
 
 def closures(tree: ast.Module) -> int:
@@ -134,6 +149,7 @@ def count(tree: Path) -> dict[str, object]:
     floors_of = rooms(tree, files)
     plpy = [module for path, module in parsed.items() if path in of["plpy"]]
     run = ast.parse((tree / RUN).read_text(encoding="utf-8"))
+    way = [parsed[tree / one] for one in (RUN, CALL) if tree / one in parsed]
     product = [path for path in files if path.relative_to(tree).parts[0] in PRODUCT]
     tests = [path for path in files if path.relative_to(tree).parts[0] == "tests"]
     return {
@@ -154,6 +170,7 @@ def count(tree: Path) -> dict[str, object]:
         "folders of sql": len({path.parent for path in of["sql"]}),
         "closures in plpy": sum(map(closures, plpy)),
         "lines of run.py": lines(tree / RUN),
+        "types that a search and its call name": named_types(way),
         "lambdas in run.py": sum(isinstance(node, ast.Lambda) for node in ast.walk(run)),
         "loops in run.py": sum(isinstance(node, ast.For | ast.While) for node in ast.walk(run)),
         "files that speak of shards outside their rooms": speak_of_shards(
