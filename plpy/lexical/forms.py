@@ -195,10 +195,9 @@ _INNER_PARTS = (rb"A(?:(?<=aA)|(?<=0A)(?=a)|(?<=AA)(?=aa))", _VERSION)
 _OF_DIGITS = (rb",(?<=0,)(?=0)", rb"'(?<=0')(?=0)", rb"_(?<=0_)(?=0)")
 _BETWEEN_DIGITS = (*_OF_DIGITS, rb"\.(?<=0\.)(?=0)", rb" (?<=0 )(?=0)", rb"\?(?<=0\?)(?=0)")
 _OTHER_FORMS = (*_INNER_PARTS, rb"\.(?=[aA0_])", *_OF_DIGITS, rb"\x00")
-# The same, where it is enough to know that there is any.
-_OTHER_FORM_SIGNS = (
-    *_CASE_CHANGES,
-    *(b".a", b".A", b".0", b"._", b"0,0", b"0'0", b"0_0", b"\x00"),
+# The same in one, where it is enough to know that there is any.
+_OTHER_FORM = (
+    rb"[A.,'_\0](?:(?<=aA)|(?<=0A)(?=a)|(?<=AA)(?=aa)|(?<=\.)(?=[aA0_])|(?<=0[,'_])(?=0)|(?<=\0))"
 )
 # How a number with a unit may begin.
 _NUMBER = rb"0(?= {0,2}[aA])"
@@ -275,7 +274,7 @@ def is_own_form(text: str, config: str = "") -> bool:
     if odd_signs(text):
         return False
     kinds = kinds_of(text)
-    if any(map(kinds.__contains__, _OTHER_FORM_SIGNS)) or re.search(_VERSION, kinds):
+    if re.search(_OTHER_FORM, kinds) or re.search(_VERSION, kinds):
         return False
     return next(_language_changes(text, kinds, config), None) is None
 
