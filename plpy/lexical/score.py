@@ -384,6 +384,7 @@ def in_all(lists: Sequence[Integers]) -> Integers:
 
 
 LEXEME = re.compile(r"'((?:[^']|'')*)'")
+FORM = re.compile(r"(^|\| )\(([^()]*)\)(?= \||$)")  # of a phrase in brackets, as one of several
 
 
 def needed_phrases(operands: Sequence[Operand]) -> list[list[Phrase]] | None:
@@ -395,7 +396,7 @@ def needed_phrases(operands: Sequence[Operand]) -> list[list[Phrase]] | None:
     for alternative, operand, excluded in operands:
         phrases = needed.setdefault(alternative, [])
         lexemes = (one.replace("''", "'").replace("\\\\", "\\") for one in LEXEME.findall(operand))
-        bare = LEXEME.sub("'", operand)
+        bare = FORM.sub(r"\1\2", LEXEME.sub("'", operand))
         if not excluded and "(" not in bare and "!" not in bare:
             phrases.append([list(islice(lexemes, form.count("'"))) for form in bare.split("|")])
     return list(needed.values()) if needed and all(needed.values()) else None

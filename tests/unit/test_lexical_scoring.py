@@ -278,7 +278,9 @@ def test_what_passes_needs_the_words_of_its_phrases(operands, needed):
 
 
 # A phrase of one word may be a name that is written with a sign within, as rare.ly.
-@pytest.mark.parametrize("phrase", ["'rare'", "'none' | 'rare'", "'rare' <-> 'common' | 'none'"])
+@pytest.mark.parametrize(
+    "phrase", ["'rare'", "'none' | 'rare'", "('rare' <-> 'common' | 'none') | ('=ra.re')"]
+)
 @pytest.mark.parametrize("place", ["segment", "pending"])
 def test_of_a_rare_phrase_few_are_checked(place, phrase):
     common, rare = (term_ids([word])[0] for word in ("common", "rare"))
