@@ -84,7 +84,7 @@ COMMENT ON COLUMN pgblend_data.document_reader.made_in IS
 -- Rows are added alone, so nobody waits; _note_collection_change deletes those that are many.
 CREATE TABLE pgblend_data.collection_change (
     transaction_id xid8 NOT NULL,
-    is_of_index boolean NOT NULL
+    index_table name
 );
 CREATE INDEX collection_change_btree ON pgblend_data.collection_change (transaction_id);
 -- For publications FOR ALL TABLES, as of collection_language. So there is no unique key either.
@@ -92,8 +92,8 @@ ALTER TABLE pgblend_data.collection_change REPLICA IDENTITY FULL;
 COMMENT ON TABLE pgblend_data.collection_change IS
 'The last transactions that changed collections, who may read them and their documents, their '
 'languages, or their lexical index.';
-COMMENT ON COLUMN pgblend_data.collection_change.is_of_index IS
-'Whether it changed the lexical index alone.';
+COMMENT ON COLUMN pgblend_data.collection_change.index_table IS
+'The table of the lexical index that it changed; NULL where it changed anything else.';
 
 CREATE TABLE pgblend_data.group_secret (
     secret bytea NOT NULL CONSTRAINT group_secret_pkey PRIMARY KEY

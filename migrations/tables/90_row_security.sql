@@ -235,7 +235,7 @@ COMMENT ON COLUMN pgblend_data.readable_words.words IS
 -- To find it anew after each commit takes as long as a search where there are many readers, though
 -- few commits change it. So a session may keep it with its snapshot and the caller's roles, signed
 -- for that alone. It has it signed for the snapshot in force if that shows no new change of
--- collections. Changes of their lexical indexes are told: sessions keep rows of those too.
+-- collections. Changes of their lexical indexes are told by table: sessions keep rows of those too.
 CREATE VIEW pgblend_data.own_roles WITH (security_barrier = true) AS
 SELECT md5(string_agg(concat_ws(' ', r.oid, r.rolname), ' ' ORDER BY r.oid)) AS digest
 FROM pg_catalog.pg_roles AS r
@@ -292,12 +292,12 @@ kept AS MATERIALIZED (
 
 SELECT
     p.words || pgblend_data.signature(k.secret, concat_ws(' ', p.words, o.occasion)) AS proof,
-    c.transactions = 0 AS has_same_index
+    coalesce(c.index_tables, '{}') AS index_tables
 FROM kept AS p
 CROSS JOIN LATERAL (
     SELECT
-        count(*) AS transactions,
-        bool_and(c.is_of_index) AS is_of_index
+        array_agg(DISTINCT c.index_table::text) AS index_tables,
+        bool_and(c.index_table IS NOT NULL) AS is_of_index
     FROM pgblend_data.collection_change AS c
     WHERE
         c.transaction_id >= pg_snapshot_xmin(p.snapshot)
@@ -321,8 +321,8 @@ WHERE
 COMMENT ON VIEW pgblend_data.renewed_proof IS
 'What the setting pgblend.lasting still proves, as readable_proof has it.';
 COMMENT ON COLUMN pgblend_data.renewed_proof.proof IS 'For the setting pgblend.readable.';
-COMMENT ON COLUMN pgblend_data.renewed_proof.has_same_index IS
-'Whether no lexical index changed either.';
+COMMENT ON COLUMN pgblend_data.renewed_proof.index_tables IS
+'Tables of the lexical index that changed.';
 
 -- A function, which policies start in no time: a look into the views would be made ready for each
 -- table of each statement, though nearly all have a proof. It keeps the plans for the session.

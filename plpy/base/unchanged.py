@@ -4,7 +4,7 @@ Who may read many compartments reads a row for each of them in several statement
 rows are kept with the proof of what may be read (migrations/tables/90_row_security.sql). The proof
 counts under its own snapshot alone. So while it counts, the same statements have the same rows.
 After a commit that changed no collection and no right, the proof is renewed, and rows of
-collections stay. So do those of lexical indexes, unless one changed.
+collections stay. So do those of lexical indexes' tables that did not change.
 """
 
 from collections.abc import Hashable
@@ -37,7 +37,7 @@ _HOLDS = f"""
     FROM given AS g
 """
 _RENEWED = """
-    SELECT set_config('pgblend.readable', r.proof, true) AS proof, r.has_same_index
+    SELECT set_config('pgblend.readable', r.proof, true) AS proof, r.index_tables
     FROM pgblend_data.renewed_proof AS r
 """
 # In a transaction that wrote, or keeps its snapshot, a proof counts for its statement alone.
@@ -48,18 +48,20 @@ _LASTING = f"""
 """
 
 
+Of = Literal["rows", "collections", "segment", "pending", "tombstone"]
+"""Of anything, of collections, or of one table of the lexical index."""
+
+
 @dataclass(slots=True)
 class Unchanged:
-    """The rows of statements for one role and set of groups, by statement and values.
+    """The rows of statements for one role and set of groups, by what they are read of.
 
-    `lasting` proves that those `of_collections` and `of_index` count for later snapshots too.
+    By statement and values. `lasting` proves that all but "rows" count for later snapshots too.
     """
 
     proof: str
     lasting: str
-    rows: dict[Hashable, Rows] = field(default_factory=dict)
-    of_collections: dict[Hashable, Rows] = field(default_factory=dict)
-    of_index: dict[Hashable, Rows] = field(default_factory=dict)
+    rows: dict[Of, dict[Hashable, Rows]] = field(default_factory=dict)
 
 
 def begin_unchanged(db: Database, search: str) -> None:
@@ -81,12 +83,13 @@ def renew_unchanged(db: Database, kept: dict[str, Unchanged], asker: str) -> Non
     """Keep of who asks what still counts, by a proof for the snapshot in force, if anything."""
     one = kept.pop(asker)
     for row in db.run(_RENEWED, []):
-        if row["has_same_index"]:
-            still = one.of_collections, one.of_index
-            kept[asker] = Unchanged(row["proof"], one.lasting, {}, *still)
+        gone = {"rows", *row["index_tables"]}
+        still = {of: rows for of, rows in one.rows.items() if of not in gone}
+        if not row["index_tables"]:
+            kept[asker] = Unchanged(row["proof"], one.lasting, still)
             continue
-        for new in db.run(_LASTING, []):  # of this snapshot, for the index that is read now
-            kept[asker] = Unchanged(new["proof"], new["lasting"], {}, one.of_collections)
+        for new in db.run(_LASTING, []):  # of this snapshot, for what is read now
+            kept[asker] = Unchanged(new["proof"], new["lasting"], still)
 
 
 def keep_unchanged(db: Database) -> None:
@@ -113,17 +116,17 @@ def run_unchanged(
     types: list[str],
     *values: object,
     before: str | None = None,
-    kept_as: Literal["rows", "of_collections", "of_index"] = "rows",
+    of: Of = "rows",
 ) -> Rows:
     """Return the rows of a statement that reads alone, as kept where the search uses that.
 
-    Where they are not kept, the statement `before` runs first. What is kept as `of_collections` and
-    `of_index` is read of what _note_collection_change notes, and of nothing else.
+    Where they are not kept, the statement `before` runs first. But for "rows", a statement reads
+    what _note_collection_change notes, and nothing else.
     """
     kept: Unchanged | None = db.kept("unchanged_now").get("kept")
     if kept is None:
         return _run(db, statement, types, values, before)
-    rows: dict[Hashable, Rows] = getattr(kept, kept_as)
+    rows = kept.rows.setdefault(of, {})
     key = statement, *(tuple(value) if isinstance(value, list) else value for value in values)
     if key not in rows:
         keep_value(rows, key, _run(db, statement, types, values, before), _MOST_ROWS)

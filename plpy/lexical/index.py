@@ -9,8 +9,8 @@ import numpy as np
 
 from pgblend.plpy.base.catalog import LEXICAL_CACHE_BYTES
 from pgblend.plpy.base.ports import SimilarLexeme
-from pgblend.plpy.base.session import Database
-from pgblend.plpy.base.unchanged import run_unchanged
+from pgblend.plpy.base.session import Database, Row
+from pgblend.plpy.base.unchanged import Of, is_unchanged, run_unchanged
 from pgblend.plpy.lexical.chunk_rows import ROW, Floats, Integers, Mask, Pair, find_rows
 from pgblend.plpy.lexical.failures import report_damage
 from pgblend.plpy.lexical.pending import Pending, PendingCache
@@ -325,25 +325,28 @@ class OpenIndex:
     beside: Unsealed
 
 
-# Ids and versions of segments; ids of deleted chunks (8 bytes each); pending chunks with the
-# transactions that added them (12 bytes each). NULL stands for none. The collection of each
-# segment.
-_STATE = """
-    SELECT s.segment_ids, s.versions, (
-        SELECT string_agg(int8send(b.chunk_id), '')
-        FROM pgblend_data.tombstone AS b WHERE b.collection_id = ANY($1)
-    ) AS tombstones, (
-        SELECT string_agg(int8send(c.chunk_id) || xidsend(c.xmin), '')
-        FROM pgblend_data.pending AS c WHERE c.collection_id = ANY($1)
-    ) AS pending, s.collection_ids
-    FROM (
+# Ids, versions and collections of segments; ids of deleted chunks (8 bytes each); pending chunks
+# with the transactions that added them (12 bytes each). NULL stands for none.
+_STATE: dict[Of, str] = {
+    "segment": """
         SELECT
             coalesce(array_agg(g.id ORDER BY g.id), '{}') AS segment_ids,
             coalesce(array_agg(g.xmin || g.dead_digest ORDER BY g.id), '{}') AS versions,
             coalesce(array_agg(g.collection_id), '{}') AS collection_ids
         FROM pgblend_data.segment AS g WHERE g.collection_id = ANY($1)
-    ) AS s
-"""
+    """,
+    "tombstone": """
+        SELECT string_agg(int8send(b.chunk_id), '') AS tombstones
+        FROM pgblend_data.tombstone AS b WHERE b.collection_id = ANY($1)
+    """,
+    "pending": """
+        SELECT string_agg(int8send(c.chunk_id) || xidsend(c.xmin), '') AS pending
+        FROM pgblend_data.pending AS c WHERE c.collection_id = ANY($1)
+    """,
+}
+_WHOLE_STATE = """
+    SELECT s.*, ({tombstone}) AS tombstones, ({pending}) AS pending FROM ({segment}) AS s
+""".format(**_STATE)
 _SEGMENT = "SELECT s.* FROM pgblend_data.segment AS s WHERE s.id = $1"
 
 
@@ -356,7 +359,7 @@ def open_index(
     """
     cache = session_cache(db)
     cache.most_bytes = most_bytes
-    state = run_unchanged(db, _STATE, ["bigint[]"], collection_ids, kept_as="of_index")[0]
+    state = read_state(db, collection_ids)
     owner = tuple(collection_ids)
     version = tuple(zip(state["segment_ids"], state["versions"], strict=True))
     view = cache.kept_view(owner, version)
@@ -369,6 +372,17 @@ def open_index(
     unsealed = [*set(collection_ids).difference(state["collection_ids"])]
     beside = state["pending"], state["tombstones"]
     return OpenIndex(view, live, pending, is_new or has_read, unsealed, beside)
+
+
+def read_state(db: Database, collection_ids: Sequence[int]) -> Row:
+    """Return what is stored of the collections' index now: of many, what changed is read anew."""
+    if not is_unchanged(db):
+        return db.run(_WHOLE_STATE, ["bigint[]"], collection_ids)[0]
+    found = (
+        run_unchanged(db, statement, ["bigint[]"], collection_ids, of=table)[0]
+        for table, statement in _STATE.items()
+    )
+    return {name: value for row in found for name, value in row.items()}
 
 
 def read_segments(db: Database, ids: Sequence[int]) -> Iterator[Segment]:

@@ -92,9 +92,7 @@ class Node:
         asked, types = asked_of(query), ["bigint[]", "text"]
         if not is_unchanged(self.db):
             return parsed_words(self.db, _TERMS, asked, ("bigint[]", collection_ids), language)
-        (row,) = run_unchanged(
-            self.db, _CONFIGS, types, collection_ids, language, kept_as="of_collections"
-        )
+        (row,) = run_unchanged(self.db, _CONFIGS, types, collection_ids, language, of="collections")
         used = "text[]", row["configs"]
         return parsed_words(self.db, _TERMS_OF_USED, asked, used, language)
 

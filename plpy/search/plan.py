@@ -223,7 +223,7 @@ def read_state(
     kept = db.kept("session_state")
     is_bound, has_pins = known = kept.get("known", (False, False))  # as of the search before
     if is_unchanged(db) and is_bound:
-        (of,) = run_unchanged(db, _FIND_SEARCHED, _TYPES[:2], *values[:2], kept_as="of_collections")
+        (of,) = run_unchanged(db, _FIND_SEARCHED, _TYPES[:2], *values[:2], of="collections")
         statement = _OF_KEPT[has_pins, has_vectors]
         row = run_unchanged(db, statement, _KEPT_TYPES, *values, *of.values())[0]
     else:

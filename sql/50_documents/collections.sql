@@ -223,7 +223,7 @@ END;
 $function$;
 
 -- _note_collection_change: trigger that notes the transaction, so that no session uses what it kept
--- of who may read what. With an argument it changed the lexical index alone.
+-- of who may read what. With an argument it changed a table of the lexical index alone.
 -- One in a thousand leaves no note but its own: what was kept before is gone with it.
 -- Runs with its owner's rights: a note that anybody could delete would hide a change.
 CREATE OR REPLACE FUNCTION pgblend._note_collection_change()
@@ -235,11 +235,12 @@ AS $function$
 DECLARE
     clears boolean := pg_current_xact_id()::text::bigint % 1000 = 0;
 BEGIN
-    INSERT INTO pgblend_data.collection_change (transaction_id, is_of_index)
-    SELECT pg_current_xact_id(), TG_NARGS > 0 AND NOT clears
+    INSERT INTO pgblend_data.collection_change (transaction_id, index_table)
+    SELECT pg_current_xact_id(), CASE WHEN TG_NARGS > 0 AND NOT clears THEN TG_TABLE_NAME END
     WHERE NOT EXISTS (
         SELECT FROM pgblend_data.collection_change AS n
-        WHERE n.transaction_id = pg_current_xact_id() AND (TG_NARGS > 0 OR NOT n.is_of_index));
+        WHERE n.transaction_id = pg_current_xact_id()
+            AND (n.index_table IS NULL OR n.index_table = TG_TABLE_NAME));
     IF clears THEN
         DELETE FROM pgblend_data.collection_change AS n
         WHERE n.ctid IN (

@@ -6,8 +6,8 @@ Makes a database for each number of groups on the server (kept: bench_readers_GR
 DOCUMENTS of one passage and 64-dimensional vectors. Document n is for group n modulo GROUPS; with 0
 groups none has readers. Asked as one who holds all groups, and as one who holds the first.
 Processor time of the server's process, in rounds that take turns; ratios of medians to 0 groups.
-Once at rest, and once after a transaction that wrote, before each call, after which a session finds
-anew what it kept.
+At rest, after a transaction that wrote and after a stored document, before each call: a session
+looks then whether what it kept still counts.
 Where there are groups enough, recall@10 of vector_search for a reader of 1 % and of .1 %. Of words
 that only hidden documents have, and words that none has, how well times tell them apart (AUC).
 """
@@ -47,8 +47,13 @@ CALLS = {
     "hybrid": "SELECT count(*) FROM hybrid_search(%(query)s, query_embedding => %(vector)s)",
 }
 
-
-CHANGES = {"at rest": "SELECT 1", "after a write": "SELECT pg_current_xact_id()"}
+CHANGES = {
+    "at rest": "SELECT 1",
+    "after a write": "SELECT pg_current_xact_id()",
+    "after a document": """
+        SELECT ingest_document('c', 'new', format('New: %%s', random()), readers => %(one)s)
+    """,
+}
 
 
 def vectors(count: int, seed: int) -> list[str]:
@@ -163,26 +168,26 @@ def main(url: str, documents: int, groups: list[int]) -> None:
     urls = {count: make_database(url, documents, count) for count in (0, *groups)}
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(f"GRANT pgblend_reader TO {ROLE}")
-    sessions = {"0": session(urls[0], 0)}
+    writers = {count: psycopg.connect(own, autocommit=True) for count, own in urls.items()}
+    sessions = {"0": (session(urls[0], 0), 0)}
     for count in groups:
-        sessions[f"{count}, all"] = session(urls[count], count)
-        sessions[f"{count}, one"] = session(urls[count], 1)
+        sessions[f"{count}, all"] = session(urls[count], count), count
+        sessions[f"{count}, one"] = session(urls[count], 1), count
     queries = [" ".join(text.split()[:3]) for text in islice(zipf_texts(QUERIES), QUERIES)]
     asked = list(zip(queries, vectors(QUERIES, 2), strict=True))
-    with psycopg.connect(url, autocommit=True) as writer:
-        for name, change in product(CALLS, CHANGES):
-            times: dict[str, list[float]] = {one: [] for one in sessions}
-            for turn, (query, vector) in product(range(ROUNDS + 1), asked):
-                for one, connection in sessions.items():
-                    writer.execute(CHANGES[change])
-                    before = backend_ms(connection)
-                    connection.execute(CALLS[name], {"query": query, "vector": vector})
-                    if turn:
-                        times[one].append(backend_ms(connection) - before)
-            base = summary(times["0"])["p50"]
-            for one, of in times.items():
-                ms = summary(of)["p50"]
-                print(f"{name}, {one}, {change}: {ms:.2f} ms, {ms / base:.2f}", flush=True)
+    for name, change in product(CALLS, CHANGES):
+        times: dict[str, list[float]] = {one: [] for one in sessions}
+        for turn, (query, vector) in product(range(ROUNDS + 1), asked):
+            for one, (connection, count) in sessions.items():
+                writers[count].execute(CHANGES[change], {"one": ["g0"] if count else None})
+                before = backend_ms(connection)
+                connection.execute(CALLS[name], {"query": query, "vector": vector})
+                if turn:
+                    times[one].append(backend_ms(connection) - before)
+        base = summary(times["0"])["p50"]
+        for one, of in times.items():
+            ms = summary(of)["p50"]
+            print(f"{name}, {one}, {change}: {ms:.2f} ms, {ms / base:.2f}", flush=True)
     for count in groups:
         for held in [held for held in (count // 100, count // 1000) if held]:
             with session(urls[count], held) as connection:

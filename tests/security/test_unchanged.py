@@ -213,37 +213,41 @@ def test_of_many_changes_the_last_is_noted(admin: Database, reader: tuple[Databa
     kept = session.value(KEEP)
     admin.rows("TRUNCATE pgblend_data.collection_change")
     assert session.value(RENEW, kept) == 1
-    admin.rows("INSERT INTO pgblend_data.collection_change SELECT '0', true")
+    admin.rows("INSERT INTO pgblend_data.collection_change SELECT '0', 'pending'")
     ahead = admin.value("SELECT 999 - pg_current_xact_id()::text::bigint % 1000")
     for _ in range(ahead):
         admin.rows("SELECT pg_current_xact_id()")
     assert session.value(RENEW, kept) == 1
     admin.rows("DELETE FROM pgblend_data.pending")
     found = admin.rows(
-        "SELECT transaction_id::text, is_of_index FROM pgblend_data.collection_change"
+        "SELECT transaction_id::text, index_table FROM pgblend_data.collection_change"
     )
-    assert [(int(number) % 1000, is_of_index) for number, is_of_index in found] == [(0, False)]
+    assert [(int(number) % 1000, table) for number, table in found] == [(0, None)]
     assert session.value(RENEW, kept) == 0
 
 
-SAME_INDEX = RENEW.replace("count(*)", "has_same_index")
+CHANGED = RENEW.replace("count(*)", "index_tables")
 
 
 def test_a_change_of_an_index_is_told(admin: Database, reader: tuple[Database, str]) -> None:
-    """It ends what is kept of indexes, and not what is kept of rights."""
+    """It ends what is kept of that table, and not what is kept of rights and of others."""
     session, _ = reader
     kept = session.value(KEEP)
     admin.rows("SELECT set_setting('k1', '1.3')")
-    assert session.value(SAME_INDEX, kept) is True
-    for change in (
-        "SELECT ingest_document('house', 'page-4.md', 'New zirconium.')",
-        "SELECT delete_document('house', 'page-5.md')",
-        "SELECT lexical_seal('house')",
+    assert session.value(CHANGED, kept) == []
+    for change, tables in (
+        ("SELECT ingest_document('house', 'new.md', 'Cobalt.', readers => '{g9}')", {"pending"}),
+        (
+            "SELECT ingest_document('house', 'page-4.md', 'New zirconium.')",
+            {"pending", "tombstone"},
+        ),
+        ("SELECT delete_document('house', 'page-5.md')", {"pending", "tombstone"}),
+        ("SELECT lexical_seal('house')", {"pending", "segment", "tombstone"}),
     ):
         kept = session.value(KEEP)
-        assert session.value(SAME_INDEX, kept) is True
+        assert session.value(CHANGED, kept) == []
         admin.rows(change)
-        assert session.value(SAME_INDEX, kept) is False
+        assert set(session.value(CHANGED, kept)) == tables
     assert session.column(FOUND) == [key for key in KEYS if key != "page-5.md"]
 
 
