@@ -154,8 +154,11 @@ class TokenGate:
             yield
 
     async def _look_up(self, token: str) -> list[str]:
-        self._known.pop(token, None)
-        scopes = await self._pool.scopes(token)
+        """Return what a token is good for; one that is not good any more is a stranger's again."""
+        try:
+            scopes = await self._pool.scopes(token)
+        finally:  # not before: a known token's other calls would be counted as a stranger's
+            self._known.pop(token, None)
         while len(self._known) >= _MOST_TOKENS:
             self._known.popitem(last=False)
         self._known[token] = self._clock() + _KEPT_SECONDS, scopes

@@ -3,7 +3,9 @@
 import json
 import socket
 import threading
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
@@ -13,6 +15,7 @@ import psycopg
 import pytest
 
 from pgblend.cli.base.database import connect
+from pgblend.cli.doors.gate import _KEPT_SECONDS
 from support.sampled import sampled
 from support.serve_process import ServeProcess
 from support.waiting import SOON_SECONDS, wait_until
@@ -72,6 +75,27 @@ def test_refusals_are_counted_by_address_and_known_tokens_pass(
             assert refused.json()["detail"].startswith("the address may call ")
             assert int(refused.headers["Retry-After"]) >= 1
             assert known.post("/v1/search", json=SEARCH).status_code == 200
+
+
+def test_all_callers_of_a_token_pass_while_it_is_looked_up_anew(door: Any) -> None:
+    many = 60  # at once; of unknown tokens an address may have 8
+    # Sessions are opened meanwhile, which looks for tokens wait for.
+    options = ("--concurrency", str(many), "--pool-size", "40", "--pool-timeout", "60")
+    with (
+        ServeProcess(door.login_url, *options) as process,
+        process.client(door.tokens["open"]) as known,
+        ThreadPoolExecutor(many) as threads,
+    ):
+        until = time.monotonic() + 2.5 * _KEPT_SECONDS
+
+        def call() -> set[int]:
+            found = set()
+            while time.monotonic() < until:
+                found.add(known.post("/v1/search", json=SEARCH).status_code)
+            return found
+
+        assert known.post("/v1/search", json=SEARCH).status_code == 200
+        assert set().union(*threads.map(lambda _: call(), range(many))) == {200}
 
 
 @pytest.mark.parametrize("path", sampled(["/health", "/openapi.json"], 2))
