@@ -34,7 +34,7 @@ from pgblend.cli.base.database import connect
 from pgblend.cli.search.statements import SEARCH
 from pgblend.migrations import runner
 from support.database import Database, add_space, embed_waiting, vector_of
-from support.serve_process import DOOR_PASSWORD, ServeProcess, door_role, token_of
+from support.serve_process import DOOR_PASSWORD, ServeProcess, make_door_role, token_of
 from support.server import throwaway_server
 
 BEGINNINGS = ("ba", "de", "fi", "go", "lu", "ma", "ne", "po", "ri", "su")
@@ -183,7 +183,7 @@ def filled(passages: int, chance: random.Random) -> Iterator[tuple[str, Doors]]:
         with connect(make_conninfo("", dbname="postgres", **parts), check=False) as first:
             first.execute("CREATE DATABASE inside")
             runner.upgrade(urls["inside"])
-            login = stack.enter_context(door_role(first, "bench_door", *roles))
+            make_door_role(first, login := "bench_door", *roles)  # they go with the server
             with connect(urls["inside"]) as admin:
                 db = Database(admin)
                 fill(db, passages, chance)

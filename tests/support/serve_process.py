@@ -36,9 +36,8 @@ class ServeProcess(GatewayProcess):
         return httpx.Client(base_url=self.url, headers=headers, timeout=60, trust_env=False, **more)
 
 
-@contextmanager
-def door_role(admin: psycopg.Connection, name: str, *tenants: str) -> Iterator[str]:
-    """Make the login of a door, and tenants as readers; yields its name."""
+def make_door_role(admin: psycopg.Connection, name: str, *tenants: str) -> list[sql.Identifier]:
+    """Make the login of a door, and tenants as readers; return all names."""
     names = [sql.Identifier(role) for role in (name, *tenants)]
     for tenant in names[1:]:
         admin.execute(sql.SQL("CREATE ROLE {} IN ROLE pgblend_reader").format(tenant))
@@ -52,6 +51,13 @@ def door_role(admin: psycopg.Connection, name: str, *tenants: str) -> Iterator[s
     if admin.info.parameter_status("is_superuser") != "on":
         # Needed to make their tokens, and to drop what they own.
         admin.execute(sql.SQL("GRANT {} TO CURRENT_USER").format(sql.SQL(", ").join(names)))
+    return names
+
+
+@contextmanager
+def door_role(admin: psycopg.Connection, name: str, *tenants: str) -> Iterator[str]:
+    """Make the login of a door, and tenants as readers; yields its name."""
+    names = make_door_role(admin, name, *tenants)
     try:
         yield name
     finally:
