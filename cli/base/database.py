@@ -1,7 +1,7 @@
 """The way to PostgreSQL: which server, a ready connection, and errors that people can act on.
 
-All commands connect here. Beside it cli/doors/connection_pool.py asks without blocking. Then
-cli/integrations is for programs that have connections of their own.
+All commands connect here. Beside it cli/doors/connection_pool.py asks without blocking, and
+cli/integrations serves programs that have connections of their own.
 """
 
 import logging

@@ -44,7 +44,7 @@ def discover(
 ) -> tuple[list[SourceFile], list[SourceProblem]]:
     """List the files under `paths` in a stable order, and what of them cannot be read.
 
-    The source key is the path below `root`. Without one it is, the path below the named folder, or
+    The source key is the path below `root`. Without one it is the path below the named folder, or
     the named file's own name. Hidden files and folders are left out unless named. What programs
     leave beside files (lock files, editors' copies) is passed over, as are files that name the
     readers of others. The patterns are those of .gitignore and hold for what is found in folders.

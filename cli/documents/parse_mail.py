@@ -59,8 +59,7 @@ _LONGEST_NAME = 200
 _MOST_DEPTH = 50
 # A plain part that has fewer of the words of the HTML part says less than that.
 _COVERED = 0.85
-# An HTML part is no copy that lacks so many of the words of the plain one. Nor is one that lacks
-# those of an advice.
+# An HTML part that lacks so many words of the plain one, and those of an advice, is no copy.
 _LACKED = 1 / 3
 _LEAST_OWN_WORDS = 40
 _WORD = re.compile(r"\w{4,}")

@@ -22,7 +22,7 @@ _LETTER_HYPHEN = re.compile(r"[^\W\d_][-\u00ad]\s*$")
 _SPACES = re.compile(r"[ \t\r]+$")
 # A gap between two columns is wider, in points.
 _WIDE_GAP = 7
-# A page is a scan with a picture of so much of it, and no more characters than a stamp.
+# A page with a picture of so much of it, and no more characters than a stamp has, is a scan.
 _SCANNED_SHARE = 0.5
 _MOST_STAMP = 300
 _MOST_PIECES = 5000
@@ -348,8 +348,8 @@ def _string(ask: Callable[..., int], *arguments: Any) -> str:
 def _mark_hyphens(lines: list[list[PdfPiece]]) -> None:
     """Mark hyphens at ends of lines that PDFium cannot know: beside other lines, and of columns.
 
-    Only a column's own next line tells that its last word goes on there. At its foot it is the
-    first line of the next column.
+    Only a column's own next line tells that its last word goes on there; at its
+    foot the first line of the next column does.
     """
     drawn: dict[int, int] = {}
     for line in lines:

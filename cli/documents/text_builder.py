@@ -120,7 +120,7 @@ def _header_rows(rows: Sequence[Sequence[str]]) -> int:
     """Count the first rows that name columns: no amounts, and more than one only by blank corners.
 
     A second row names columns as well where its own first cell, or that of the row before, is
-    empty. These are groups of columns, units.
+    empty, as with groups of columns and with units.
     """
     count = 0
     for cells in rows[:_MOST_HEADER_ROWS]:

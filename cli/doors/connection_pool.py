@@ -166,9 +166,8 @@ class ConnectionPool:
     ) -> tuple[list[list[dict[str, Any]]], list[str]]:
         """Return each query's rows, and the server's warnings; all in one transaction.
 
-        It is made as the token's role, in one round trip. A Problem says why not. The token is
-        unknown, has expired or lacks the scope, or the database is away. Or it is what the server
-        refused.
+        It is made as the token's role, in one round trip. A Problem says why not: an unknown
+        or expired token, one without the scope, a database that is away, what the server refused.
         """
         digest = digest_of(token)
         try:

@@ -139,8 +139,8 @@ async def _pieces(response: httpx.Response) -> AsyncIterator[tuple[str, str | No
         raise AnswerError("the gateway's answer broke off")
 
 
-# A setting that is changed tells a second later whether models are asked and where the program
-# runs. At once it tells all else.
+# So much later a changed setting tells whether models are asked and where the program runs. All
+# else it tells at once.
 _PLAN_SECONDS = 1.0
 _MOST_PLANS = 1000
 Rows = list[dict[str, Any]]

@@ -27,8 +27,8 @@ class OwnServer:
 def own_servers(environment: Mapping[str, str]) -> dict[str, OwnServer]:
     """Return the servers in PGBLEND_MODEL_SERVER_<NAME>, and their keys in …_<NAME>_KEY.
 
-    By the name that comes before a model's: in lower case, with hyphens. UserError where a value is
-    no address or a key has no server. So it is where the name is that of models inside the gateway.
+    By the name that comes before a model's: in lower case, with hyphens. UserError for a
+    value that is no address, a key without a server, and a name of models inside the gateway.
     """
     given = {
         variable.removeprefix(_PREFIX): value.strip()

@@ -319,9 +319,9 @@ def attached_tables(connection: Connection) -> Iterator[Check]:
 def writable_schemas(connection: Connection) -> Iterator[Check]:
     """Check that others cannot make objects in our schemas and those that our routines look into.
 
-    A search calls routines of that path by the rights of whoever searches. It calls triggers on
-    attached tables by their owner's. What fits better there than pg_catalog's own is called in its
-    place.
+    A search calls routines of that path by the rights of whoever searches. Triggers on
+    attached tables call them by their owner's. What fits better there than pg_catalog's own is
+    called in its place.
     """
     rows = fetch_rows(connection, _WRITABLE_SCHEMAS)
     if rows:

@@ -1,7 +1,7 @@
 """The models of a search asked from here, so that the database calls none.
 
-What is to be asked is one thing (model_steps), who asks is another. It is the command line in turn
-(ask_models), `pgblend serve` with others at the same time.
+What is to be asked is one thing (model_steps), who asks is another. The command line asks
+in turn (ask_models), `pgblend serve` several at the same time.
 """
 
 import json

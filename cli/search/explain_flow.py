@@ -1,7 +1,7 @@
 """Geometry of the pipeline's picture: a box for each stage, ribbons as wide as the rows they carry.
 
 It is worked out along a main axis (the way the rows go) and a cross axis. So the same layout gives
-a picture that runs across for wide screens. It gives one that runs down for narrow ones.
+a picture that runs across, for wide screens, and one that runs down.
 """
 
 from collections.abc import Callable, Sequence

@@ -189,8 +189,8 @@ _HUMPS = (*_CASE_CHANGES, b"a0", b"A0")
 _GROUPED = (b"0,0", b"0.0", b"0'0", b"0_0", b"0 0", b"0?0")
 # Digits after a letter that may be a version, with a dot or after that letter alone, or an hour.
 _VERSION = rb"0(?<=[aA]0)(?:(?=0*\.0)|(?<![aA0_]..)|(?<=0A0))"
-# Where the case changes within a word or a version follows. Then all that is not its own form in
-# any language. Each begins with a sign of its own, since that is found soonest.
+# Where the case changes within a word or a version follows; below, what else is not its own form
+# in any language. Each begins with a sign of its own, since that is found soonest.
 _INNER_PARTS = (rb"A(?:(?<=aA)|(?<=0A)(?=a)|(?<=AA)(?=aa))", _VERSION)
 _OF_DIGITS = (rb",(?<=0,)(?=0)", rb"'(?<=0')(?=0)", rb"_(?<=0_)(?=0)")
 _BETWEEN_DIGITS = (*_OF_DIGITS, rb"\.(?<=0\.)(?=0)", rb" (?<=0 )(?=0)", rb"\?(?<=0\?)(?=0)")

@@ -277,7 +277,7 @@ def _rebuilt(db: SessionDatabase, collection_id: int) -> list[Any]:
     return [made[0]["chunks"]]
 
 
-# What stands in the place of routines' bodies. That are bodies of stand-ins of their own, and what
+# What stands in the place of routines' bodies: bodies of stand-ins of their own, and what
 # this process knows itself, such as where its gateway is.
 _PURE: dict[str, Callable[..., list[Any]]] = {
     "pgblend._chunk_index": _packed,

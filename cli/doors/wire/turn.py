@@ -36,8 +36,6 @@ PLAIN = frozenset(
 _OWING = frozenset((wire.PARSE, wire.BIND, wire.DESCRIBE, wire.EXECUTE, wire.CLOSE))
 _OWED = frozenset((b"1", b"2", b"3", b"T", b"n", b"C", b"I", b"s"))
 _IN_TRANSACTION_ALREADY = "25001"
-
-
 _AGAIN = b"pgblend_again"  # a statement that is parsed once more
 
 
