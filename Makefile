@@ -59,11 +59,13 @@ clients: setup ## Tier 3: clients and BI tools, pages in a browser, MCP's confor
 frameworks: setup ## LangChain's own suites, LlamaIndex, Haystack, Django and SQLAlchemy over a database (two minutes)
 	$(PYTEST) tests/integrations tests/docs/test_examples.py::test_the_slow_examples_of_a_page
 
+# Commands that are tried on a managed server as well, by their tests.
+MANAGED = $(addsuffix .py,graph graph_entities eval_tune eval_learn calibrate)
 managed: setup ## The program outside the backend, also behind pgbouncer in transaction mode, and the demonstration (root at first; ten minutes)
 	command -v debootstrap || apt-get install --yes --no-install-recommends debootstrap pgbouncer
 	PYTHONPATH=tests $(VENV)/bin/python -c 'from support import pgbouncer as p; p.newer_pgbouncer() or p.make_newer()'
 	PGBLEND_MANAGED_SEARCHES=2000 $(PYTEST) tests/managed
-	$(PYTEST) --managed tests/integrations
+	$(PYTEST) --managed tests/integrations $(addprefix tests/cli/test_,$(MANAGED))
 
 scale: ## Tier 4: time and size at 10,000 to 500,000 passages (an hour; BENCH="--sizes 10000" for less)
 	docker/provision.sh

@@ -10,6 +10,7 @@ from pathlib import Path
 from random import Random
 
 import click
+import psycopg
 
 from pgblend.cli.base.database import Connection, fetch_value
 from pgblend.cli.base.errors import ExitCode, UserError
@@ -35,6 +36,7 @@ from pgblend.cli.embed.spaces import get_setting, needs_vectors
 from pgblend.cli.embed.task_models import HINT, Unknown, told, unknown_languages
 from pgblend.cli.shards.places import push_changes
 
+_FOR_THE_OWNER = "PB017"  # it would run the program with the owner's rights
 # Documents whose file has vanished.
 
 # Only what an earlier run found under one of the folders: other documents are none of its business.
@@ -160,10 +162,8 @@ class IngestRun:
                 stores.front.execute("SELECT blend.resolve_links(%s)", [request.collection])
                 if collection.mentions:
                     stores.front.execute("SELECT blend.link_mentions(%s)", [request.collection])
-                # What the last batches left; a failure is a warning, and lexical_status keeps it.
                 # The first writer's session has the program loaded already, if there is one.
-                sealer = writers[0] if writers[0].is_open else stores
-                sealer.front.execute("SELECT blend.lexical_seal(%s)", [request.collection])
+                self._seal((writers[0] if writers[0].is_open else stores).front)
             if request.dry_run:
                 self._forecast(stores.front, self.report, collection.summaries)
             elif request.embed:
@@ -196,6 +196,19 @@ class IngestRun:
                     self.report,
                     self._start_bar,
                 ).run()
+
+    def _seal(self, connection: Connection) -> None:
+        """Seal what the last batches left; a failure is a warning, and lexical_status keeps it."""
+        try:
+            connection.execute("SELECT blend.lexical_seal(%s)", [self._request.collection])
+        except psycopg.Error as error:
+            if error.sqlstate != _FOR_THE_OWNER:
+                raise
+            self.report.degrade(
+                "sealing",
+                "on a server without PL/Python only the database's owner seals; words are found",
+                "keep running, as the owner: pgblend worker",
+            )
 
     def _unknown_languages(self, databases: Iterable[Connection]) -> set[Unknown]:
         """Return the languages that no database's model knows."""

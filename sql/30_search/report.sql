@@ -95,12 +95,14 @@ db.answer(send_report, report, asking_role, log_queries, address, token)
 $python$;
 
 -- _note_search: keep what a search did for last_search, to the end of the transaction.
-CREATE OR REPLACE FUNCTION pgblend._note_search(report jsonb)
+-- It began at started_at, in seconds since 1970; a server without PL/Python does not tell that.
+CREATE OR REPLACE FUNCTION pgblend._note_search(report jsonb, started_at double precision)
 RETURNS void
 LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 AS $python$
 import json
+import time
 from uuid import uuid4
 from pgblend.plpy.search.told import note_last
 
@@ -108,7 +110,8 @@ name = str(uuid4())
 role = db.run(
     "SELECT current_user::text AS role, set_config('pgblend.last_search', $1, true)",
     ["text"], name)[0]["role"]
-note_last(db, name, role, json.loads(report))
+ms = (time.time() - started_at) * 1000
+note_last(db, name, role, json.loads(report) | {"ms": ms})
 $python$;
 
 -- _milliseconds: the time from one moment to another, in milliseconds; NULL where one is NULL.

@@ -28,7 +28,7 @@ DECLARE
     has_seeds boolean := cardinality(seed_nodes) > 0;
     has_query boolean := coalesce(btrim(query, E' \t\r\n'), '') <> ''
         OR query_embedding IS NOT NULL;
-    started_at timestamptz := clock_timestamp();
+    started_at double precision := date_part('epoch', clock_timestamp());
     asked jsonb;
     found bigint;
     search record;
@@ -54,8 +54,7 @@ BEGIN
         GET DIAGNOSTICS found = ROW_COUNT;
         PERFORM pgblend._note_search(jsonb_build_object(
             'mode', 'fast', 'arm', 'graph', 'rows', found, 'candidates', NULL, 'degraded', '[]'::jsonb,
-            'not_run', '{}'::jsonb, 'search_id', NULL,
-            'ms', pgblend._milliseconds(started_at, clock_timestamp())));
+            'not_run', '{}'::jsonb, 'search_id', NULL), started_at);
         RETURN;
     END IF;
     search := pgblend._search(query, wanted, collections, filter, 'graph', asked, query_embedding);

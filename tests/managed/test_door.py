@@ -136,6 +136,21 @@ def test_what_was_sent_ahead_in_vain_is_taken_back(client: Database) -> None:
         assert [client.value(found, title) for _, title in stored if title] == ["red", "white"]
 
 
+def test_warnings_of_what_the_program_asks_arrive(client: Database) -> None:
+    with client.connection.transaction(force_rollback=True):
+        client.rows("CREATE TABLE public.rented (id int PRIMARY KEY, body text, who text)")
+        client.rows("INSERT INTO public.rented VALUES (1, 'A dugong.', 'anna')")
+        client.rows("SELECT attach_table('public.rented', '{body}', tenant_column => 'who')")
+        told = ['no tenant is set: nothing of the collection "rented" is found']
+        for _ in range(3):  # what is asked for the third time is sent ahead
+            client.warnings()
+            assert client.rows(LEXICAL, "dugong") == []
+            assert [one for one in client.warnings() if "tenant" in one] == told
+        client.rows("SET LOCAL pgblend.tenant = 'anna'")
+        assert len(client.rows(LEXICAL, "dugong")) == 1
+        assert client.warnings() == []
+
+
 def test_copies_and_long_answers_flow(told: dict[str, Any], client: Database) -> None:
     with client.connection.cursor() as cursor:
         with cursor.copy("COPY (SELECT chunk_id FROM hybrid_search('fox', 2)) TO STDOUT") as copy:

@@ -203,6 +203,23 @@ def settle(database: Database) -> None:
             database.rows("SELECT pgblend._resolve_links(%s, NULL)", collection_id)
 
 
+def test_a_writer_s_ingest_leaves_sealing_to_the_owner_s_worker(
+    written: tuple[Database, Database], server: Server, tmp_path: Path
+) -> None:
+    _, outside = written
+    name = outside.connection.info.dbname
+    (tmp_path / "a.txt").write_text("The pangolin of a writer.")
+    with login_role(server, name, "pgblend_writer") as url:
+        role = str(conninfo_to_dict(url)["user"])
+        outside.rows("SELECT grant_collection('notes', %s, 'write')", role)
+        made = CliRunner().invoke(
+            cli, ["--database-url", url, "ingest", str(tmp_path), "-c", "notes"]
+        )
+        assert made.exit_code == 0, made.output
+        assert "without sealing: " in made.output
+    assert len(outside.rows("SELECT chunk_id FROM lexical_search('pangolin')")) == 1
+
+
 def test_an_index_is_made_anew(written: tuple[Database, Database], tmp_path: Path) -> None:
     _, outside = written
     settle(outside)

@@ -11,7 +11,7 @@ from psycopg.sql import SQL, Literal
 
 from pgblend.cli.doors.wire import messages as wire
 from pgblend.cli.doors.wire.own_statements import CanceledError, ServerError
-from pgblend.cli.doors.wire.prepared import Prepared, read_rows, requests_of
+from pgblend.cli.doors.wire.prepared import Prepared, Warned, read_rows, requests_of
 from pgblend.cli.doors.wire.session import Session
 from pgblend.cli.doors.wire.telling import NEEDS_ANSWER, Told, telling
 from pgblend.cli.search.foreseen import Asked, ForeseeingDatabase
@@ -58,6 +58,7 @@ class SessionDatabase(ForeseeingDatabase):
         self._prepared = Prepared(stays)
         self._ahead: Iterator[Rows] = iter(())
         self._coming: deque[Asked] = deque()  # what was sent ahead, and not answered yet
+        self._warned: dict[Any, list[Warned]] = {}  # of what was sent ahead, until it is asked
         super().__init__()
 
     @contextmanager
@@ -69,6 +70,7 @@ class SessionDatabase(ForeseeingDatabase):
         self._told, self._writes = [], writes
         self._ahead = iter(())  # of a call that did not come to its end
         self._coming.clear()
+        self._warned.clear()
         before = read_rows(self._session.ask(_BEFORE))[0] if writes else {}
         if self._path and not writes:
             self._session.post(_settings_text((*settings.items(), ("search_path", self._path))))
@@ -96,6 +98,7 @@ class SessionDatabase(ForeseeingDatabase):
         if any(one.key == asked.key for one in self._coming) and not self._come(asked):
             self._go_back()
         if (known := self.foreseen.take(asked)) is not None:
+            self.warnings += self._warned.pop(asked.key, ())
             return known
         return self._asked_alone(asked)
 
@@ -113,6 +116,7 @@ class SessionDatabase(ForeseeingDatabase):
                 return False
             came = self._coming.popleft()
             self.foreseen.came(came, rows)
+            self._warned[came.key] = self._prepared.warned()
             if not self._coming:
                 next(self._ahead, None)  # its end
             if wanted and came.key == wanted.key:
@@ -157,8 +161,11 @@ class SessionDatabase(ForeseeingDatabase):
         """Send statements at once and return their rows."""
         sent = self._prepared.send(self._session, asked)
         self._come()
+        self._prepared.warned()  # of what failed before
         try:
-            return [*sent]
+            rows = [*sent]
+            self.warnings += self._prepared.warned()
+            return rows
         except ServerError as error:
             self._raise_what_ends_all(error)
             raise

@@ -19,6 +19,8 @@ from pgblend.plpy.base.session import MOST_PLANS, Rows
 _LENGTH = struct.Struct("!i")
 _NONE = _LENGTH.pack(-1)
 
+Warned = tuple[str, str | None]
+"""A warning and its hint."""
 _Columns = Sequence[tuple[str, Callable[[Any], Any]]]
 
 
@@ -51,6 +53,12 @@ class Prepared:
         self._names = map(f"pgblend_{token_hex(4)}_{{}}".format, count()) if stays else repeat("")
         self._known: dict[tuple[str, tuple[int, ...]], _Named] = {}
         self._stale: list[bytes] = []  # names that are to be closed
+        self._warned: list[Warned] = []
+
+    def warned(self) -> list[Warned]:
+        """Return what the server warned of in the statements that were read since the last call."""
+        found, self._warned = self._warned, []
+        return found
 
     def send(self, session: Session, asked: Sequence[Asked], ahead: bool = False) -> Iterator[Rows]:
         """Send statements at once; what is returned yields their rows, or ServerError.
@@ -83,7 +91,11 @@ class Prepared:
                     parts = []
                     continue
                 parts.append(part)
-                if kind == wire.ERROR and failed is None:
+                if kind == wire.NOTICE and not is_posted:
+                    fields = wire.fields_of(part)
+                    if fields.get("V") == "WARNING":
+                        self._warned.append((fields.get("M", ""), fields.get("H")))
+                elif kind == wire.ERROR and failed is None:
                     failed = ServerError(part, parts, is_posted)
                 elif kind == wire.COMPLETE and not is_posted:
                     yield self._read(next(waiting), parts)

@@ -232,8 +232,11 @@ def _packed(db: SessionDatabase, chunks: list[tuple[int, str]] | None) -> list[A
     return [[one.length, one.own_length, one.records.hex()] for one in found]
 
 
-def _meant(db: SessionDatabase, documents: list[tuple[str | None, str | None, str]]) -> list[Any]:
+def _meant(
+    db: SessionDatabase, documents: list[tuple[str | None, str | None, str]] | None
+) -> list[Any]:
     """Return what documents' links mean (store.py): a document's place, the link, the meaning."""
+    documents = documents or []
     given = [checked_links(links) for *_, links in documents]
     return [
         (place, json.dumps(link), *meant)
