@@ -137,6 +137,7 @@ def test_what_was_sent_ahead_in_vain_is_taken_back(client: Database) -> None:
 
 
 def test_warnings_of_what_the_program_asks_arrive(client: Database) -> None:
+    search = "SELECT chunk_id FROM lexical_search(%s, 7)"
     with client.connection.transaction(force_rollback=True):
         client.rows("CREATE TABLE public.rented (id int PRIMARY KEY, body text, who text)")
         client.rows("INSERT INTO public.rented VALUES (1, 'A dugong.', 'anna')")
@@ -144,10 +145,10 @@ def test_warnings_of_what_the_program_asks_arrive(client: Database) -> None:
         told = ['no tenant is set: nothing of the collection "rented" is found']
         for _ in range(3):  # what is asked for the third time is sent ahead
             client.warnings()
-            assert client.rows(LEXICAL, "dugong") == []
+            assert client.rows(search, "dugong") == []
             assert [one for one in client.warnings() if "tenant" in one] == told
         client.rows("SET LOCAL pgblend.tenant = 'anna'")
-        assert len(client.rows(LEXICAL, "dugong")) == 1
+        assert len(client.rows(search, "dugong")) == 1
         assert client.warnings() == []
 
 
