@@ -17,6 +17,7 @@ from psycopg.pq import ExecStatus, TransactionStatus
 
 from pgblend.cli.base.database import connect
 from pgblend.cli.doors.wire import messages as wire
+from pgblend.cli.doors.wire.telling import FORGET
 from support.database import Database
 from support.door import door_process
 from support.outside import WAIT, fill_library, take_python_away
@@ -87,6 +88,14 @@ def found_by(connection: Connection) -> ExecStatus | None:
     """Return how the next result of a pipeline ended, None where a command has no more."""
     result = waiting.wait(generators.fetch(connection.pgconn), connection.pgconn.socket)
     return result and ExecStatus(result.status)
+
+
+def list_found(connection: Connection) -> list[ExecStatus | None]:
+    """Return how the results of a pipeline ended until its Sync."""
+    found: list[ExecStatus | None] = []
+    while not found or found[-1] != ExecStatus.PIPELINE_SYNC:
+        found.append(found_by(connection))
+    return found
 
 
 def one_message(connection: Connection, text: str) -> None:
@@ -283,14 +292,17 @@ def test_what_the_client_prepared_stays_when_it_is_parsed_anew(managed: str, doo
         assert asked.exec_prepared(b"mine", [b"0"]).status == ExecStatus.TUPLES_OK
 
 
+SLEEP = "SELECT pg_catalog.pg_sleep(60)"
+
+
+def parse(statement: str) -> bytes:
+    return wire.message(wire.PARSE, b"\0" + statement.encode() + b"\0\0\0")
+
+
 @contextmanager
-def slow_begin(url: str) -> Iterator[str]:
-    """A relay to the server, where a door's BEGIN takes its time and answers come one by one."""
-    given = conninfo_to_dict(url)
-    begin, slow = (
-        wire.message(wire.PARSE, b"\0" + statement + b"\0\0\0")
-        for statement in (b"BEGIN", b"SELECT pg_catalog.pg_sleep(60)")
-    )
+def slow(url: str, given: bytes, instead: bytes) -> Iterator[str]:
+    """A relay to the server, where a message takes its time and answers come one by one."""
+    place = conninfo_to_dict(url)
 
     def answer(there: socket.socket, connection: socket.socket) -> None:
         came = bytearray()
@@ -304,11 +316,11 @@ def slow_begin(url: str) -> Iterator[str]:
             connection.shutdown(socket.SHUT_RDWR)
 
     def hand_on(connection: socket.socket) -> None:
-        place = str(given["host"]), int(given["port"] or 0)
-        with connection, socket.create_connection(place) as there:
+        address = str(place["host"]), int(place["port"] or 0)
+        with connection, socket.create_connection(address) as there:
             threading.Thread(target=answer, args=(there, connection), daemon=True).start()
             while data := connection.recv(1 << 16):
-                there.sendall(data.replace(begin, slow))
+                there.sendall(data.replace(given, instead))
 
     def listen() -> None:
         with suppress(OSError):
@@ -320,27 +332,64 @@ def slow_begin(url: str) -> Iterator[str]:
         yield make_conninfo(url, host="127.0.0.1", port=listener.getsockname()[1])
 
 
-def test_a_cancel_after_what_was_asked_is_told_with_the_next_sync(managed: str) -> None:
+@pytest.mark.parametrize("begins", [False, True])
+@pytest.mark.parametrize(
+    ("statement", "given", "instead"),
+    [
+        ("SELECT 1", parse("BEGIN"), parse(SLEEP)),
+        (SEARCH.format("wine"), wire.query(FORGET), wire.query(SLEEP)),
+    ],
+    ids=["begins", "forgets"],
+)
+def test_a_cancel_of_what_the_door_does_until_a_flush(
+    managed: str, statement: str, given: bytes, instead: bytes, begins: bool
+) -> None:
+    """It ends what was asked for, and what follows is skipped."""
     with (
-        slow_begin(managed) as relay,
+        slow(managed, given, instead) as relay,
         door_process(relay) as (door, _),
         psycopg.connect(door, autocommit=True) as connection,
     ):
         asked = connection.pgconn
-        threading.Timer(1, connection.cancel_safe).start()
         asked.enter_pipeline_mode()
-        asked.send_query_params(b"SELECT 1", None)
+        if begins:
+            asked.send_query_params(b"START TRANSACTION", None)
+        asked.send_query_params(statement.encode(), None)
         asked.send_flush_request()
         asked.flush()
-        assert [found_by(connection) for _ in range(2)] == [ExecStatus.TUPLES_OK, None]
-        time.sleep(0.5)  # in it the BEGIN fails
-        asked.consume_input()
-        assert not asked.is_busy()  # it reads what comes, and waits for nothing
+        time.sleep(3)  # in it the door's statement begins
+        connection.cancel_safe()
+        asked.send_query_params(b"SELECT 2", None)
         asked.pipeline_sync()
-        failed = [found_by(connection) for _ in range(3)]  # as a COMMIT that fails
-        assert failed == [ExecStatus.FATAL_ERROR, None, ExecStatus.PIPELINE_SYNC]
+        began = [ExecStatus.COMMAND_OK, None] if begins else []
+        ended = [ExecStatus.FATAL_ERROR, None, ExecStatus.PIPELINE_ABORTED, None]
+        assert list_found(connection) == [*began, *ended, ExecStatus.PIPELINE_SYNC]
         asked.exit_pipeline_mode()
+        assert status(connection) == ("INERROR" if begins else "IDLE")
+        connection.execute("ROLLBACK")
         assert connection.execute("SELECT 2").fetchone() == (2,)
+
+
+def test_what_follows_an_error_is_skipped_until_the_sync(
+    door: str, kept: Callable[[], list[str]]
+) -> None:
+    with psycopg.connect(door, autocommit=True) as connection:
+        asked = connection.pgconn
+        asked.enter_pipeline_mode()
+        asked.send_prepare(b"", b"SELEC 1")
+        asked.send_flush_request()
+        asked.flush()
+        assert found_by(connection) == ExecStatus.FATAL_ERROR
+        for word in ("first", "second"):
+            asked.send_query_params(KEEP.format(word).encode(), None)
+            asked.send_flush_request()
+            asked.flush()
+            time.sleep(0.2)  # they arrive apart
+        asked.pipeline_sync()
+        found = [one for one in list_found(connection) if one is not None]
+        assert found == [*[ExecStatus.PIPELINE_ABORTED] * 2, ExecStatus.PIPELINE_SYNC]
+        asked.exit_pipeline_mode()
+        assert kept() == []
 
 
 @pytest.mark.parametrize("begins", ["SELECT 1", "BEGIN"])

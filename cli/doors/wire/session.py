@@ -86,7 +86,7 @@ class Session(AnsweringSession):
             while self._came:
                 self._hand_answer(self._came.popleft(), answers)
             turn = self._turn
-            if turn and turn.wants_now and turn.need is None:
+            if turn and turn.wants_now and not turn.is_synced and turn.need is None:
                 self.client.put(turn.shown())
         if self._is_ending:
             self.client.is_gone = False  # only what it sends was given up
@@ -338,27 +338,25 @@ class Session(AnsweringSession):
 
     def _end(self, turn: Turn, answers: Answers) -> None:
         """End a turn whose answer is whole, or a part of it; or send it again."""
-        turn.is_synced = is_late = False
+        turn.is_synced = False
         self._settle(turn)
         if turn.need is not None and self._sends_again(turn, answers):
             return
         if turn.hides_begin:
             turn.hides_begin = False
-            if canceled := [part for part in turn.begun if part[:1] == wire.ERROR]:
-                is_late = not turn.fail(*canceled)
+            for error in (part for part in turn.begun if part[:1] == wire.ERROR):
+                turn.fail(error)  # it was canceled
             turn.opened = not turn.has_failed
-        is_failed = turn.has_failed
         self._knows_less |= any(tag in _MAKES for tag in turn.tags)
         if not turn.has_ended:
             self._put_ending(turn, self.state)
             self._settle(turn)
-        if turn.is_asked or not is_late:  # who waits for nothing takes no error
-            self.client.put(turn.shown())
+        turn.skips = turn.has_failed
+        self.client.put(turn.shown())
         if turn.is_asked:
             self.client.put(wire.ready(self.state))
             self._turn = None
             if self.state == wire.IDLE:
                 self._kept.clear()
         else:
-            turn.skips = is_failed
             turn.next_part()

@@ -35,6 +35,7 @@ PLAIN = frozenset(
 # To each of these messages there is one answer of these kinds.
 _OWING = frozenset((wire.PARSE, wire.BIND, wire.DESCRIBE, wire.EXECUTE, wire.CLOSE))
 _OWED = frozenset((b"1", b"2", b"3", b"T", b"n", b"C", b"I", b"s"))
+_STATEMENT_ENDS = frozenset((wire.COMPLETE, b"I", b"s"))  # done, empty, and so many of its rows
 _IN_TRANSACTION_ALREADY = "25001"
 _AGAIN = b"pgblend_again"  # a statement that is parsed once more
 
@@ -79,6 +80,7 @@ class Turn:
     _owed: int = 0  # answers to its messages
     _asked_size: int = 0
     _held_size: int = 0
+    _has_shown_error: bool = False
     _shown: list[bytes] = field(default_factory=list)
     _expected: deque[bytes] = field(default_factory=deque)
     _parsed: set[bytes] = field(default_factory=set)  # names that the client takes for prepared
@@ -99,8 +101,8 @@ class Turn:
 
     @property
     def has_failed(self) -> bool:
-        """Whether its answer ends with an error."""
-        return any(part[:1] == wire.ERROR for part in self.held)
+        """Whether an error ended what is answered of it: the server skips the rest."""
+        return self._has_shown_error or any(part[:1] == wire.ERROR for part in self.held)
 
     @property
     def is_long(self) -> bool:
@@ -170,14 +172,10 @@ class Turn:
         self.held.append(part)
         self._held_size += len(part)
 
-    def fail(self, error: bytes) -> bool:
-        """Have its last statement end with an error: what the door does after it failed.
-
-        False where the client has that statement's end already.
-        """
-        ends = [place for place, part in enumerate(self.held) if part[:1] == wire.COMPLETE]
+    def fail(self, error: bytes) -> None:
+        """Have its last statement end with an error: what the door does after it failed."""
+        ends = [place for place, part in enumerate(self.held) if part[:1] in _STATEMENT_ENDS]
         self.held[ends[-1] if ends else len(self.held) :] = [error]
-        return bool(ends)
 
     def shown(self) -> bytes:
         """Return what is held, since the client gets it now."""
@@ -188,6 +186,7 @@ class Turn:
         else:
             self._shown += [part for part in self.held if part[:1] != wire.NOTICE]
             self._notices.update(part for part in self.held if part[:1] == wire.NOTICE)
+        self._has_shown_error = self.has_failed
         now, self.held, self._held_size = b"".join(self.held), [], 0
         return now
 
