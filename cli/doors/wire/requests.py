@@ -110,14 +110,32 @@ def bound_name(request: bytes) -> bytes:
     return request[5:].split(b"\0", 2)[1]
 
 
-def takes_unnamed(request: bytes) -> bool:
-    """Whether a message takes the statement without a name."""
+def named_statement(request: bytes) -> bytes:
+    """Return the name of the statement that a message makes or closes, nothing where it has none.
+
+    What it does no rollback takes back.
+    """
+    match request[:1]:
+        case wire.PARSE:
+            return wire.texts_of(request[5:], 1)[0]
+        case wire.CLOSE if request[5:6] == b"S":
+            return wire.texts_of(request[6:], 1)[0]
+    return b""
+
+
+def used_statement(request: bytes) -> bytes | None:
+    """Return the name of the statement that a message takes, nothing where it has no name."""
     match request[:1]:
         case wire.BIND:
-            return not bound_name(request)
-        case wire.DESCRIBE:
-            return request[5:7] == b"S\0"
-    return False
+            return bound_name(request)
+        case wire.DESCRIBE if request[5:6] == b"S":
+            return wire.texts_of(request[6:], 1)[0]
+    return None
+
+
+def takes_unnamed(request: bytes) -> bool:
+    """Whether a message takes the statement without a name."""
+    return used_statement(request) == b""
 
 
 def declares(request: bytes) -> bool:

@@ -16,9 +16,11 @@ from pgblend.cli.doors.wire.requests import (
     ends,
     in_full,
     is_bit_by_bit,
+    named_statement,
     names_savepoints,
     sets_before,
     takes_unnamed,
+    used_statement,
 )
 from pgblend.cli.doors.wire.telling import Told
 
@@ -38,11 +40,6 @@ _OWED = frozenset((b"1", b"2", b"3", b"T", b"n", b"C", b"I", b"s"))
 _STATEMENT_ENDS = frozenset((wire.COMPLETE, b"I", b"s"))  # done, empty, and so many of its rows
 _IN_TRANSACTION_ALREADY = "25001"
 _AGAIN = b"pgblend_again"  # a statement that is parsed once more
-
-
-def _parsed_name(request: bytes) -> bytes:
-    """Return the name that a Parse gives."""
-    return wire.texts_of(request[5:], 1)[0]
 
 
 @dataclass
@@ -83,10 +80,14 @@ class Turn:
     _has_shown_error: bool = False
     _shown: list[bytes] = field(default_factory=list)
     _expected: deque[bytes] = field(default_factory=deque)
-    _parsed: set[bytes] = field(default_factory=set)  # names that the client takes for prepared
-    # Of each Parse the client's name, None of the door's; whether a Close is of the door's.
+    # Of each Parse and Close the name of the client's statement, None where it is the door's.
     _parses: deque[bytes | None] = field(default_factory=deque)
-    _closes: deque[bool] = field(default_factory=deque)
+    _closes: deque[bytes | None] = field(default_factory=deque)
+    # How many of the messages that make or close named statements are done, and were this time.
+    _done: int = 0
+    _done_now: int = 0
+    _used: set[bytes] = field(default_factory=set)  # statements that it has run
+    _closed_after_use: set[bytes] = field(default_factory=set)
     _notices: Counter[bytes] = field(default_factory=Counter)
 
     @property
@@ -133,7 +134,14 @@ class Turn:
         self.count += 1
         self._owed += kind in _OWING
         if kind == wire.PARSE:
-            self._parses.append(_parsed_name(request))
+            self._parses.append(named_statement(request))
+        elif kind == wire.CLOSE:
+            closed = named_statement(request)
+            self._closes.append(closed)
+            if closed in self._used:
+                self._closed_after_use.add(closed)
+        elif name := used_statement(request):
+            self._used.add(name)
         self.is_asked = kind in (wire.QUERY, wire.SYNC, wire.CALL)
         self.wants_now = self.wants_now or kind == wire.FLUSH
         self._asked_size += len(request)
@@ -151,12 +159,9 @@ class Turn:
             return
         if kind == wire.NOTICE and self._is_known(part):
             return
-        if kind == wire.CLOSED and self._closes and self._closes.popleft():
+        names = {wire.CLOSED: self._closes, wire.PARSED: self._parses}.get(kind)
+        if names and not self._is_the_client_s(names.popleft(), kind):
             return
-        if kind == wire.PARSED and self._parses:
-            if (name := self._parses.popleft()) is None:
-                return
-            self._parsed.add(name)
         self._owed -= kind in _OWED
         if kind == wire.COMPLETE:
             tag = part[5:-1]
@@ -171,6 +176,14 @@ class Turn:
             return
         self.held.append(part)
         self._held_size += len(part)
+
+    def _is_the_client_s(self, name: bytes | None, kind: bytes) -> bool:
+        """Whether a Parse or Close is of the client; note that it is done."""
+        self._done_now += bool(name)
+        self._done = max(self._done, self._done_now)
+        if name and kind == wire.CLOSED and name in self._closed_after_use:
+            self.problem = "it has closed a statement that it had run"
+        return name is not None
 
     def fail(self, error: bytes) -> None:
         """Have its last statement end with an error: what the door does after it failed."""
@@ -203,29 +216,31 @@ class Turn:
     def again(self, gathers: bool = False) -> bytes:
         """Return the requests once more; what the client has already is not shown again.
 
-        A statement with a name is there still. What the client takes for prepared stays, whatever
-        ends this; its text is parsed under another name, for the answer. Else it is closed first.
+        Named statements that were made are there, and closed ones are not, whatever ends this:
+        another name stands in, for the answer.
         What `gathers` brings in full what is asked for bit by bit, and ends before a COMMIT.
         """
         self.need, self.failed_before = None, b""
         self.held, self._held_size, self.tags = [], 0, []
         self._expected, self._closes, self._parses = deque(self._shown), deque(), deque()
+        self._done_now, done = 0, self._done
         parts = [self.restored()] if self.unnamed else []
-        stays = {*self._parsed}
         for request in self._gathering() if gathers else self.requests:
-            kind = request[:1]
-            if kind == wire.CLOSE:
-                stays.discard(wire.texts_of(request[6:], 1)[0])
-                self._closes.append(False)
-            elif kind == wire.PARSE:
-                name = _parsed_name(request)
+            kind, name = request[:1], named_statement(request)
+            if name:
+                known = name if done <= 0 else _AGAIN
+                done -= 1
+                if kind == wire.CLOSE and gathers:  # what is closed now would be missed then
+                    continue
+                parts.append(wire.message(wire.CLOSE, b"S" + known + b"\0"))
+                self._closes.append(None if kind == wire.PARSE else name)
+                if kind == wire.CLOSE:
+                    continue
+                request = wire.message(wire.PARSE, known + request[5 + len(name) :])
+            if kind == wire.PARSE:
                 self._parses.append(name)
-                if name:
-                    self._closes.append(True)
-                    known = _AGAIN if name in stays else name
-                    parts.append(wire.message(wire.CLOSE, b"S" + known + b"\0"))
-                    body = request[5 + len(name) :]
-                    request = wire.message(wire.PARSE, known + body)
+            elif kind == wire.CLOSE:
+                self._closes.append(name)
             parts.append(request)
         if parts and parts[-1][:1] not in (wire.QUERY, wire.CALL):
             parts.append(wire.message(wire.SYNC))
@@ -237,7 +252,7 @@ class Turn:
         for request in map(in_full, self.requests):
             match request[:1]:
                 case wire.PARSE:
-                    name = _parsed_name(request)
+                    name = named_statement(request)
                     (ending.add if ends(request) else ending.discard)(name)
                 case wire.BIND if bound_name(request) in ending:
                     return
@@ -268,7 +283,9 @@ class Turn:
         self.problem = ""
         self.calls, self.told, self.requests, self._shown = [], {}, [], []
         self.expected, self.begun, self._owed = [], [], 0
-        self._parsed.clear()
+        self._done = self._done_now = 0
+        self._used.clear()
+        self._closed_after_use.clear()
         self.unnamed = b""
 
     def _is_known(self, notice: bytes) -> bool:
