@@ -43,6 +43,7 @@ _PROSE = re.compile(r"--[^\n]*|COMMENT ON [^;]*;|HINT = '[^']*'")
 _NEXT_HEADER = re.compile(r"(?<=\n)\n(?=-- \w+: )")
 _HEADER = re.compile(r"-- (\w+): ")
 _DECLARED = re.compile(r"-- Calls in text: ([^(]*)\(")
+OF_COORDINATOR = "coordinator_"  # so begin the names of its files
 _PRIVATE = re.compile(r"\b_[a-z]\w*")
 
 
@@ -160,11 +161,11 @@ def _ordered_objects() -> Iterator[SourceObject]:
             yield by_name[name]
 
 
-def objects_of(stage: Traversable) -> Iterator[SourceObject]:
-    """Yield the objects of a folder."""
+def objects_of(stage: Traversable, *, of_coordinator: bool = False) -> Iterator[SourceObject]:
+    """Yield the objects of a folder: of every database, or those that a coordinator alone has."""
     for entry in sorted(stage.iterdir(), key=lambda entry: entry.name):
-        if entry.name.endswith(".sql"):
-            file = entry.name.removesuffix(".sql")
+        file, _, kind = entry.name.partition(".")
+        if kind == "sql" and file.startswith(OF_COORDINATOR) == of_coordinator:
             for text in _NEXT_HEADER.split(entry.read_text(encoding="utf-8")):
                 header = _HEADER.match(text)
                 yield SourceObject(stage.name, file, header[1] if header else file, text)

@@ -1,7 +1,7 @@
 """What a coordinator of shards has in the place of one node's routines.
 
-Stubs of sql/85_shards/coordinator/ stand for routines of their names: they ask shards. (The other
-files of sql/85_shards/ are of every database: what makes it a shard or a coordinator.) So do those
+Stubs of sql/85_shards/coordinator_*.sql stand for routines of their names: they ask shards. (The
+other files there are of every database: what makes it a shard or a coordinator.) So do those
 that are made here of routines and views that shards are asked for as a whole
 (plpy/shards/routines.py); those that change documents, the ROUTED, call themselves on shards.
 Whatever else is granted and reaches a table of the store, by the calls that rights.py follows, gets
@@ -10,11 +10,12 @@ themselves refuse as well (_guard_store).
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from importlib.resources import files
 
 from pgblend.plpy.shards.routines import ROUTINES, VIEWS
-from pgblend.sql import SourceObject, code_of, objects_of
+from pgblend.sql import OF_COORDINATOR, SourceObject, code_of, objects_of
 from pgblend.sql.program import program_modules
 from pgblend.sql.rights import ROLES, called, granted, reached
 
@@ -49,7 +50,7 @@ _PORTS = {"_ask_shards", "_tell_shards"}
 # Stubs about the tables that stand for those of the shards' embedding spaces.
 _STAND_INS = {"_create_embedding_table", "_drop_embedding_table", "_guard_table"}
 _BASE = "10_base"
-STUBS = "coordinator"  # their folder
+_ROOM = "85_shards"
 _FRONT = r"(?:space|worker|allowance)\b"  # tables about embeddings that are not of the store
 _STORE = re.compile(
     rf"pgblend_data\.(?:{'|'.join(STORE_TABLES)})\b|pgblend_data\.(?:[{{%]|embedding_(?!{_FRONT}))"
@@ -100,16 +101,22 @@ $function$;
 """
 
 
+def stub_objects() -> Iterator[SourceObject]:
+    """Yield what a coordinator alone has."""
+    return objects_of(files("pgblend.sql") / _ROOM, of_coordinator=True)
+
+
 def coordinator_objects(objects: list[SourceObject]) -> list[SourceObject]:
     """Return what a coordinator has in the place of one node's objects."""
-    stubs = {one.name: one for one in objects_of(files("pgblend.sql") / "85_shards" / STUBS)}
+    stubs = {one.name: one for one in stub_objects()}
     first = [relaying(stubs.pop(one.name, one)) for one in objects]
     first = [replace(one, text=routed(one)) if one.name in ROUTED else one for one in first]
     start = next(place for place, one in enumerate(first) if one.stage > _BASE)
     first[start:start] = stubs.values()
     text = f"SELECT pgblend._relay_views('{{{', '.join(VIEWS)}}}');\n"
     text += "GRANT EXECUTE ON FUNCTION pgblend._view_rows TO pgblend_reader;\n"
-    first.append(SourceObject(STUBS, "views", "relayed_views", text))  # after 99_access
+    # After 99_access.
+    first.append(SourceObject(_ROOM, f"{OF_COORDINATOR}views", "relayed_views", text))
     entries = reaching_store(first)
     return [replace(one, text=refusing(one)) if one.name in entries else one for one in first]
 
@@ -120,7 +127,7 @@ def reaching_store(objects: list[SourceObject]) -> set[str]:
     modules = program_modules()
     calls = called(code, modules)
     touching = {name for name, text in {**code, **modules}.items() if touches_store(text)}
-    touching -= {one.name for one in objects if one.stage == STUBS} & _STAND_INS
+    touching -= {one.name for one in objects if one.file.startswith(OF_COORDINATOR)} & _STAND_INS
     entries = set().union(*(granted(access, role) for role in ROLES))
     ends = {*_PORTS, *VIEWS, *CALLED_THERE}
     return {

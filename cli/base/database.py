@@ -106,7 +106,7 @@ _MISSING_OBJECT = {"3F000", "42P01", "42883"}
 _OURS = re.compile(r"\bpgblend(_data)?\b|\bblend\.|schema \"blend\"")
 # Private routines begin with an underscore. What is public was in pgblend before version 0.0.2.
 _PUBLIC_NAME = re.compile(r"\bpgblend\.([a-z]\w*)")
-# What the tables of a coordinator answer that shards have (sql/85_shards/coordinator/guard.sql).
+# What the tables of a coordinator answer that shards have (sql/85_shards/coordinator_guard.sql).
 _ON_SHARDS = "documents are on the shards"
 _NO_VECTORS = {"PB001", "PB008"}
 _UNREACHABLE_CLASSES = ("08", "28", "3D", "57P")

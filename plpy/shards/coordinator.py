@@ -83,7 +83,7 @@ class ShardStore:
 
     def arm(self, scope: "ListScope", cache_bytes: int) -> "LexicalArm":
         """Return the lexical arm over the shards' indexes; each shard keeps what it is set to."""
-        from pgblend.plpy.shards.coordinator_search import ShardArm, ShardIndex
+        from pgblend.plpy.shards.shard_index import ShardArm, ShardIndex
 
         return ShardArm(self.db, ShardIndex(self), scope)
 

@@ -1,6 +1,6 @@
-"""Routines and views that shards have and their coordinator has not: asked there, and merged.
+"""What a coordinator asks shards for: searches, and routines and views that it has not itself.
 
-A coordinator has stubs in their place, of the same signatures (sql/coordinator.py).
+It has stubs in their place, of the same signatures (sql/coordinator.py).
 """
 
 import json
@@ -8,12 +8,16 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from time import monotonic
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pgblend.plpy.base.session import Database
 from pgblend.plpy.shards.coordinator import ShardStore
 from pgblend.plpy.shards.routines import COLLECTIONS_AT, VIEWS
 from pgblend.plpy.shards.trips import LONG_MS, Changed, ShardLeftOut
+
+if TYPE_CHECKING:
+    from pgblend.plpy.search.query import Request
+    from pgblend.plpy.search.rows import Answer as SearchAnswer
 
 # Ids of collections, which each shard numbers for itself, by their names.
 
@@ -99,24 +103,39 @@ def asked_of_all(
 def over_shards(
     db: Database, ask: Callable[[ShardStore], Answer], collection_ids: Sequence[int] = ()
 ) -> Answer:
-    """Return what is found by trips; a WARNING names shards that do not answer.
+    """Return what is found by trips; a WARNING names shards that do not answer."""
 
-    It begins again where what it went by has changed, or a shard has failed.
+    def begin_and_ask(store: ShardStore) -> Answer:
+        missing = store.trips.begin(monotonic() + LONG_MS / 1000, collection_ids)
+        answer = ask(store)
+        if missing is not None:
+            db.warn(f"answering without some shards: {missing.problem}", missing.hint)
+        return answer
+
+    return settled(db, begin_and_ask)
+
+
+def search_shards(db: Database, request: "Request") -> "SearchAnswer":
+    """Return one search, as the columns of _run_search."""
+    from pgblend.plpy.search.call import search
+
+    return settled(db, lambda store: search(db, request, store))
+
+
+def settled(db: Database, ask: Callable[[ShardStore], Answer]) -> Answer:
+    """Return what is asked of a store; begin again where what it went by has changed.
+
+    A shard that has failed is left out then.
     """
     absent: dict[int, str] = {}
     store = ShardStore(db, absent)
     while True:
-        missing = store.trips.begin(monotonic() + LONG_MS / 1000, collection_ids)
         try:
-            answer = ask(store)
+            return ask(store)
         except Changed:
             continue
         except ShardLeftOut:
             store = ShardStore(db, absent)
-            continue
-        if missing is not None:
-            db.warn(f"answering without some shards: {missing.problem}", missing.hint)
-        return answer
 
 
 def merged_by(key: str, rows: Rows) -> Rows:

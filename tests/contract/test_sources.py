@@ -16,7 +16,8 @@ from pgblend.cli.base.revision import known_revisions
 from pgblend.migrations import runner
 from pgblend.migrations.replace_routines import digest, snapshot
 from pgblend.migrations.scripts import read_whole
-from pgblend.sql import SourceObject, objects_of, render, source_objects
+from pgblend.sql import SourceObject, render, source_objects
+from pgblend.sql.coordinator import stub_objects
 from pgblend.sql.program import program_text
 
 SOURCES = source_objects()
@@ -241,10 +242,9 @@ def test_a_body_uses_what_it_imports_and_hides_no_argument(file: tuple[str, str]
 
 def test_every_module_of_plpy_is_used() -> None:
     used = set()
-    stubs = [*objects_of(files("pgblend.sql") / "85_shards" / "coordinator")]
     waiting = [
         module
-        for source in [*SOURCES, *stubs]
+        for source in [*SOURCES, *stub_objects()]
         for body in bodies_of(source)
         for module in imports_of(body)
     ]

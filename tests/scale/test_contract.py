@@ -1,23 +1,22 @@
 """What a coordinator has in the place of one node's routines: nothing reads its own store."""
 
-from importlib.resources import files
-
 import pytest
 
 from pgblend.plpy.shards.routines import ROUTINES
 from pgblend.plpy.shards.routines import VIEWS as RELAYED_VIEWS
-from pgblend.sql import SourceObject, code_of, objects_of, render, source_objects
+from pgblend.sql import SourceObject, code_of, render, source_objects
 from pgblend.sql.coordinator import (
     ROUTED,
     STORE_TABLES,
     coordinator_objects,
     reaching_store,
+    stub_objects,
     touches_store,
 )
 from support.database import Database
 from support.shards import Scale
 
-STUBS = [one.name for one in objects_of(files("pgblend.sql") / "85_shards" / "coordinator")]
+STUBS = [one.name for one in stub_objects()]
 OBJECTS = source_objects()
 COORDINATOR = coordinator_objects(OBJECTS)
 VIEWS = {one.name for one in OBJECTS if "\nCREATE OR REPLACE VIEW " in one.text}

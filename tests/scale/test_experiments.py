@@ -8,7 +8,7 @@ import pytest
 
 from pgblend.cli.shards.places import push_changes
 from pgblend.plpy.search.query import Request
-from pgblend.plpy.shards.coordinator_search import search_shards
+from pgblend.plpy.shards.relay import search_shards
 from support.client_database import CoordinatorDatabase, coordinator_here
 from support.database import Database
 from support.shards import Scale

@@ -10,7 +10,7 @@ import pytest
 
 from pgblend.plpy.base.session import ProgramError
 from pgblend.plpy.search.query import Request
-from pgblend.plpy.shards.coordinator_search import search_shards
+from pgblend.plpy.shards.relay import search_shards
 from support.client_database import CoordinatorDatabase, coordinator_here
 from support.shards import Scale
 

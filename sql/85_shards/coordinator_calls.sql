@@ -204,7 +204,7 @@ SET plan_cache_mode = force_generic_plan
 SET "pgblend.readable" = ''
 AS $python$
 from pgblend.plpy.search.query import Request, Tries
-from pgblend.plpy.shards.coordinator_search import search_shards
+from pgblend.plpy.shards.relay import search_shards
 
 return db.answer(search_shards, Request(
     query, result_limit, collections, filter, profile, options, query_embedding, only_arm, traced,

@@ -1,8 +1,8 @@
-"""A search on a coordinator."""
+"""The lexical arm of a coordinator: statistics are summed, lists and lexemes merged."""
 
 from collections.abc import Callable, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, Protocol
 
 from pgblend.plpy.base.ports import (
     CandidateList,
@@ -20,18 +20,33 @@ from pgblend.plpy.lexical.query import asked_of
 from pgblend.plpy.lexical.terms import parsed_words, parsing
 from pgblend.plpy.lexical.word_list import WordList
 from pgblend.plpy.search.arms import LIKE_A_NAME
-from pgblend.plpy.search.call import search
-from pgblend.plpy.search.query import Request
-from pgblend.plpy.search.rows import Answer
-from pgblend.plpy.shards.coordinator import ShardStore
-from pgblend.plpy.shards.trips import Changed, ShardLeftOut
-
-# The lexical arm of a coordinator: statistics are summed, lists and lexemes merged.
+from pgblend.plpy.shards.trips import Changed, Trips
 
 _TERMS = parsing(
     "SELECT array_agg(l ORDER BY l) AS configs FROM unnest($2) AS l WHERE l = coalesce($3, l)"
 )
 MOST_ALIKE = 50  # of _alike_lexemes
+
+
+class Lists(Protocol):
+    """The store, as far as the arm asks it."""
+
+    db: Database
+    trips: Trips
+    has_given: bool
+    named_query: str | None
+
+    def configurations(self, collection_ids: Sequence[int]) -> list[str]:
+        """Return the text search configurations in use."""
+        ...
+
+    def listed(self, name: str, request: Any) -> CandidateList:
+        """Return a list of all shards."""
+        ...
+
+    def settle(self) -> None:
+        """Check facts that no list was asked for with."""
+        ...
 
 
 class ShardArm(LexicalArm):
@@ -68,7 +83,7 @@ class ShardArm(LexicalArm):
 class ShardIndex:
     """The lexical port over all shards."""
 
-    def __init__(self, store: ShardStore) -> None:
+    def __init__(self, store: Lists) -> None:
         self.store, self.trips = store, store.trips
         self.query: str | None = None  # of the list that is asked for next, by its own words
 
@@ -164,19 +179,3 @@ def of_place(found: Sequence[SimilarLexeme]) -> Sequence[SimilarLexeme]:
     if near:
         return near
     return sorted(found, key=lambda one: (-one.likeness, one.lexeme))[:MOST_ALIKE]
-
-
-def search_shards(db: Database, request: Request) -> Answer:
-    """Return one search, as the columns of _run_search.
-
-    It begins again where what it began by has changed, or a shard has failed.
-    """
-    absent: dict[int, str] = {}
-    store = ShardStore(db, absent)
-    while True:
-        try:
-            return search(db, request, store)
-        except Changed:
-            continue
-        except ShardLeftOut:
-            store = ShardStore(db, absent)
