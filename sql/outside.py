@@ -25,8 +25,8 @@ _ROUTINE = re.compile(
     r"\nLANGUAGE plpython3u(.*?)\nAS \$python\$\n(.*?)\$python\$;",
     re.DOTALL | re.MULTILINE,
 )
-# Only a superuser may fix a parameter of an unknown name. What had one runs searches, or is of a
-# shard: both refuse.
+# Only a superuser may fix a parameter of an unknown name. What had one runs searches, for callers
+# or for another database: both refuse.
 _FIXED = re.compile(r'\nSET "pgblend\.\w+" = [^\n]+')
 _PARAMETER = re.compile(r"(INOUT |OUT )?(\w+) (.+?)(?: DEFAULT .+)?", re.DOTALL)
 # Types whose values JSON has; of all others it has the text.

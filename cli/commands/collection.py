@@ -9,7 +9,7 @@ from pgblend.cli.base import output
 from pgblend.cli.base.database import fetch_rows, open_database
 from pgblend.cli.base.errors import UserError
 from pgblend.cli.base.parameters import merge_pairs, pairs_option
-from pgblend.cli.shards.places import change
+from pgblend.cli.base.places import change
 
 _COLUMNS = (
     "name",

@@ -15,7 +15,7 @@ from pgblend.cli.base import output
 from pgblend.cli.base.database import call, fetch_rows, fetch_value, open_database
 from pgblend.cli.base.errors import UserError
 from pgblend.cli.base.parameters import json_or_text, shorten
-from pgblend.cli.shards.places import change, changing_front
+from pgblend.cli.base.places import change, changing_front
 
 # Settings as a file or as environment variables: what `pgblend config import` reads.
 #

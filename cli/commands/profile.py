@@ -9,7 +9,7 @@ from pgblend.cli.base import output
 from pgblend.cli.base.database import Connection, fetch_rows, fetch_value, open_database
 from pgblend.cli.base.errors import UserError
 from pgblend.cli.base.parameters import merge_pairs, pairs_option, shorten
-from pgblend.cli.shards.places import change, changing_front
+from pgblend.cli.base.places import change, changing_front
 
 _COLUMNS = ("name", "built_in", "description")
 _LIST = "SELECT * FROM blend.profiles ORDER BY name"

@@ -9,7 +9,7 @@ from pgblend.cli.base import output
 from pgblend.cli.base.database import fetch_rows, fetch_value, open_database, resolve_database_url
 from pgblend.cli.base.errors import ExitCode, UserError
 from pgblend.cli.base.extras import require
-from pgblend.cli.shards.places import change, changing_front
+from pgblend.cli.base.places import change, changing_front
 
 STORAGES = ("auto", "vector", "halfvec", "binary")
 _SPACES = """

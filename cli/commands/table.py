@@ -8,8 +8,8 @@ import click
 from pgblend.cli.base import output
 from pgblend.cli.base.database import Connection, fetch_rows, fetch_value, open_database
 from pgblend.cli.base.errors import UserError, echo_hint
+from pgblend.cli.base.places import changing_front, push_changes
 from pgblend.cli.shards.outbox import deliver_changes
-from pgblend.cli.shards.places import changing_front, push_changes
 
 _COLUMNS = (
     "table_name",

@@ -10,13 +10,12 @@ from itertools import chain
 from types import TracebackType
 from typing import Self
 
-from pgblend.cli.base.database import Connection, connect, fetch_rows, translate
+from pgblend.cli.base.database import Connection, connect, translate
 from pgblend.cli.base.errors import UserError
+from pgblend.cli.base.places import MOVED, Place, find_places, places_of_keys, still_moving
 from pgblend.cli.documents.batch import CHUNK_COLUMNS, Batch, readers_json
 from pgblend.cli.documents.parse_settings import ChunkSettings
-from pgblend.cli.shards.places import ShardPlace, find_places
 
-MOVED = "PB016"  # a shard that is being split or moved takes nothing
 # COPY takes the bulk, typed; one statement stores it.
 _STAGE = """
     CREATE TEMP TABLE IF NOT EXISTS document_stage (
@@ -328,15 +327,8 @@ def _explain(connection: Connection, error: Exception) -> UserError:
     return user_error
 
 
-# Where a run's documents go: into this database, or each to its shard.
+# Where a run's documents go: into this database, or each to its place.
 
-_SHARDS = """
-    SELECT q.place - 1 AS place, b.shard
-    FROM unnest(%(keys)s::text[]) WITH ORDINALITY AS q (k, place)
-    INNER JOIN pgblend_data.shard_bucket AS b
-        ON b.bucket = pgblend._bucket(%(collection_id)s::bigint, q.k)
-    ORDER BY q.place
-"""
 _MOVE_SECONDS = 0.2
 _LONGEST_MOVE_SECONDS = 600.0
 
@@ -345,7 +337,7 @@ Part = tuple[Connection, list[int]]
 
 
 class Stores:
-    """Connections of one thread: to the database of the run, and where that has shards, to them.
+    """Connections of one thread: to the database of the run, or to where it has documents.
 
     Each is opened when it is first asked for. Collections, spaces and settings are those of
     `front`.
@@ -377,27 +369,26 @@ class Stores:
         return self._open.enter_context(connect(self._url, application_name="pgblend ingest"))
 
     @cached_property
-    def _shards(self) -> dict[int, tuple[ShardPlace, Connection]]:
-        """The shards that there were when they were last looked for, in their order."""
+    def _places(self) -> dict[int, tuple[Place, Connection]]:
+        """The places that there were when they were last looked for, in their order."""
         return self._connected({})
 
     def all(self) -> dict[int, Connection]:
-        """Return connections to the databases that have documents now, by the shard's number."""
-        if self._shards:
+        """Return connections to the databases that have documents now, by the place's number."""
+        if self._places:
             self._read_places()
-        return {number: shard for number, (_, shard) in self._shards.items()} or {0: self.front}
+        return {number: database for number, (_, database) in self._places.items()} or {
+            0: self.front
+        }
 
     def parts(self, collection_id: int | None, keys: Sequence[str]) -> list[Part]:
         """Return where documents of these source keys are; nothing is of a collection to come."""
-        if not self._shards or collection_id is None:
+        if not self._places or collection_id is None:
             return [(next(iter(self.all().values())), [*range(len(keys))])]
-        found: dict[int, list[int]] = {}
-        given = {"keys": list(keys), "collection_id": collection_id}
-        for row in fetch_rows(self.front, _SHARDS, given):
-            found.setdefault(row["shard"], []).append(row["place"])
-        if found.keys() - self._shards.keys():
+        found = places_of_keys(self.front, collection_id, keys)
+        if found.keys() - self._places.keys():
             self._read_places()
-        return [(self._shards[number][1], places) for number, places in found.items()]
+        return [(self._places[number][1], places) for number, places in found.items()]
 
     def look_up(self, collection_id: int | None, sources: Sequence[tuple[str, str]]) -> list[Known]:
         """Return what is known of each (source key, label), and remember whose the keys are now."""
@@ -465,10 +456,10 @@ class Stores:
     def store(self, collection_id: int | None, collection: str, batch: Batch) -> list[StoreOutcome]:
         """Store a batch, in one transaction for each database (store.py).
 
-        What a shard refuses since it is being moved waits until it is where it goes to. UserError
+        What a place refuses since it is being moved waits until it is where it goes to. UserError
         where the collection of that name is another one by now: its documents belong elsewhere.
         """
-        if not self._shards:
+        if not self._places:
             return store(self.front, collection, batch)
         outcomes: list[StoreOutcome] = []
         waiting = [*batch.chunks]
@@ -493,19 +484,16 @@ class Stores:
         while time.monotonic() < end:
             yield
             time.sleep(_MOVE_SECONDS)
-        raise UserError(
-            "a shard that is being split or moved takes no documents",
-            hint="pgblend shards status says which: run the split again, then this",
-        )
+        raise still_moving()
 
     def _read_places(self) -> None:
-        self._shards = self._connected(self._shards)
+        self._places = self._connected(self._places)
 
     def _connected(
-        self, before: dict[int, tuple[ShardPlace, Connection]]
-    ) -> dict[int, tuple[ShardPlace, Connection]]:
-        """Connect to the shards that there are now and were not before."""
-        found: dict[int, tuple[ShardPlace, Connection]] = {}
+        self, before: dict[int, tuple[Place, Connection]]
+    ) -> dict[int, tuple[Place, Connection]]:
+        """Connect to the places that there are now and were not before."""
+        found: dict[int, tuple[Place, Connection]] = {}
         for place in find_places(self.front):
             there = before.get(place.number)
             if there is None or there[0] != place:

@@ -16,6 +16,7 @@ from pgblend.cli.base.database import Connection, fetch_value
 from pgblend.cli.base.errors import ExitCode, UserError
 from pgblend.cli.base.extras import how_to_install, missing
 from pgblend.cli.base.output import BYTES, StartBar
+from pgblend.cli.base.places import push_changes
 from pgblend.cli.documents.discovery import discover
 from pgblend.cli.documents.document_writer import (
     CollectionInfo,
@@ -34,7 +35,6 @@ from pgblend.cli.documents.source_file import SourceFile
 from pgblend.cli.documents.symbolic_links import file_of, leads_out, real_paths
 from pgblend.cli.embed.spaces import get_setting, needs_vectors
 from pgblend.cli.embed.task_models import HINT, Unknown, told, unknown_languages
-from pgblend.cli.shards.places import push_changes
 
 _FOR_THE_OWNER = "PB017"  # it would run the program with the owner's rights
 # Documents whose file has vanished.

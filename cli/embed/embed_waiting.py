@@ -9,10 +9,10 @@ from math import ceil
 from psycopg.errors import DuplicateObject
 
 from pgblend.cli.base.database import Connection, connect, fetch_value
+from pgblend.cli.base.places import push_changes
 from pgblend.cli.embed.embedding_client import GatewayClient
 from pgblend.cli.embed.queue import Queue, QueueCounts, embed_batch
 from pgblend.cli.embed.spaces import HAS_SPACE, SpaceCounts, get_setting
-from pgblend.cli.shards.places import push_changes
 
 BATCH_SIZE = 100
 # While one batch is at the model, the other is read or stored.
@@ -44,7 +44,7 @@ def create_first_space(connection: Connection, client: GatewayClient, model: str
 def ensure_first_space(connection: Connection, client: GatewayClient, front_url: str) -> bool:
     """Make the first space where there are chunks and none; False where only an admin may.
 
-    It is made at `front_url`: this database, or the coordinator of this shard.
+    It is made at `front_url`, the database that says which spaces there are.
     """
     row = connection.execute(
         f"SELECT EXISTS (SELECT FROM pgblend_data.chunk) AND NOT {HAS_SPACE}"

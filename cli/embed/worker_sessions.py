@@ -21,13 +21,13 @@ from pgblend.cli.base.database import (
 )
 from pgblend.cli.base.errors import ExitCode, UserError
 from pgblend.cli.base.extras import missing, require
+from pgblend.cli.base.places import Place, find_places, push_changes
 from pgblend.cli.embed.embed_waiting import ensure_first_space
 from pgblend.cli.embed.embedding_client import GatewayClient, GatewayUnavailableError
 from pgblend.cli.embed.queue import Queue, QueueCounts, embed_batch
 from pgblend.cli.embed.spaces import SpaceCounts, get_setting
 from pgblend.cli.embed.summaries import sum_up_batch
 from pgblend.cli.shards.outbox import deliver_batch, settle_graph, settle_some
-from pgblend.cli.shards.places import ShardPlace, find_places, push_changes
 
 # Attached tables that no trigger could follow: partitions that came with rows, or went.
 
@@ -184,7 +184,7 @@ class Worker:
         self._calibrates_at = 0.0
         self._fills_at = 0.0
         self._ended = self._moved = False
-        self._places: list[ShardPlace] = []
+        self._places: list[Place] = []
         self.totals = Totals()
 
     def stop(self) -> None:
@@ -205,7 +205,7 @@ class Worker:
         if self._errors:
             raise self._errors[0]
 
-    def _serve(self, places: list[ShardPlace]) -> None:
+    def _serve(self, places: list[Place]) -> None:
         """Have sessions work, until all have ended."""
         urls = [place.url for place in places] or [self.front_url]
         threads = [
@@ -262,7 +262,7 @@ class Worker:
 
         self._served(keep)
 
-    def _follow_tables(self, place: ShardPlace) -> None:
+    def _follow_tables(self, place: Place) -> None:
         """Bring a shard what changes in attached tables."""
 
         def follow(front: Connection) -> None:

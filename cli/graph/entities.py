@@ -3,15 +3,14 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
-from pgblend.cli.base.database import Connection, connect, fetch_rows, fetch_value
+from pgblend.cli.base.database import Connection, fetch_rows, fetch_value
 from pgblend.cli.base.errors import UserError
+from pgblend.cli.base.places import databases_with_documents
 from pgblend.cli.embed.embedding_client import GatewayClient, GatewayUnavailableError
 from pgblend.cli.embed.spaces import get_setting
-from pgblend.cli.shards.places import find_places
 from pgblend.plpy.models.outcome import storable
 
 _BATCH = 20
@@ -73,7 +72,7 @@ _STORE = """
     VALUES (%(collection_id)s, %(content_hash)s, %(version)s, %(result)s::jsonb)
     ON CONFLICT DO NOTHING
 """
-# Of a text that another shard has too.
+# Of a text that another database has too.
 _KNOWN = """
     SELECT x.content_hash, x.result::text AS result FROM pgblend_data.entity_extraction AS x
     WHERE x.collection_id = %(collection_id)s AND x.version = %(version)s
@@ -93,14 +92,14 @@ class Extraction:
 
 def extract_entities(
     connection: Connection,
-    shards: Sequence[Connection],
+    databases: Sequence[Connection],
     client: GatewayClient,
     collection_id: int,
     model: str,
 ) -> Extraction:
     """Ask the model about every text of a collection that it was not asked about yet.
 
-    `shards` have the passages: those of a coordinator, or the one node. Answers are kept by the
+    `databases` have the passages. Answers are kept by the
     text's hash and the version of model and prompt. So only new text costs anything. A text with
     which the model fails is told, and asked about again in the next run. After five in a row the
     rest is left. GatewayUnavailableError where the gateway is gone.
@@ -109,8 +108,8 @@ def extract_entities(
     version = f"{model} {hashlib.sha256((_PROMPT + json.dumps(_SCHEMA)).encode()).hexdigest()[:12]}"
     parameters: dict[str, Any] = {"collection_id": collection_id, "version": version}
     asking = _Asking(client, model, parameters, done)
-    for shard in shards:
-        asking.ask_about(shard, [other for other in shards if other is not shard])
+    for database in databases:
+        asking.ask_about(database, [other for other in databases if other is not database])
     done.joined = fetch_value(connection, _LINK, parameters)
     return done
 
@@ -222,10 +221,7 @@ def run_entities(connection: Connection, collection: str) -> Extraction:
             hint="name one: pgblend config set entity_model provider/model",
         )
     try:
-        with GatewayClient(url) as client, ExitStack() as stack:
-            shards = [stack.enter_context(connect(one.url)) for one in find_places(connection)]
-            return extract_entities(
-                connection, shards or [connection], client, collection_id, model
-            )
+        with GatewayClient(url) as client, databases_with_documents(connection) as databases:
+            return extract_entities(connection, databases, client, collection_id, model)
     except GatewayUnavailableError as error:
         raise UserError(error.reason, hint=error.hint) from error

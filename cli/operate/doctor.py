@@ -57,12 +57,7 @@ def run_checks(url: str) -> list[Check]:
                 connection,
             )
             checks += run(
-                (
-                    *doctor_checks.GRANTS_CHECKS,
-                    *doctor_checks.RERANKING_CHECKS,
-                    *doctor_checks.SHARDS_CHECKS,
-                    serving,
-                ),
+                (*doctor_checks.DATABASE_CHECKS, serving),
                 connection,
             )
     return checks

@@ -21,7 +21,8 @@ from pgblend.cli.base.database import (
 )
 from pgblend.cli.base.errors import UserError
 from pgblend.cli.base.extras import missing
-from pgblend.cli.shards.places import find_places, problems_of
+from pgblend.cli.base.places import find_places
+from pgblend.cli.shards.places import problems_of
 
 Status = Literal["ok", "warning", "problem", "skipped"]
 
@@ -90,9 +91,6 @@ def shards(connection: Connection) -> Iterator[Check]:
         yield Check("shards", "ok", f"{names} answer and have all changes")
 
 
-SHARDS_CHECKS = (shards,)
-
-
 # Does reranking gain, on the judged sets that were run with and without it?
 
 _MODEL = "SELECT blend.get_setting('rerank_model') #>> '{}'"
@@ -124,9 +122,6 @@ def reranking(connection: Connection) -> Iterator[Check]:
     if model is not None and not has_runs and fetch_value(connection, _HAS_SETS):
         how = "run: pgblend eval run, and again with --option rerank=off"
         yield Check("reranking", "ok", f"whether {model} gains is not known ({how})")
-
-
-RERANKING_CHECKS = (reranking,)
 
 
 # Do grants and tokens still belong to the roles that they were made for?
@@ -270,7 +265,7 @@ def policies(connection: Connection) -> Iterator[Check]:
         )
 
 
-GRANTS_CHECKS = (roles, readers, sets_of_readers, policies)
+DATABASE_CHECKS = (roles, readers, sets_of_readers, policies, reranking, shards)
 
 
 # Is what searches read in the server's memory?

@@ -7,8 +7,8 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from pgblend.cli.base.database import Connection, fetch_rows, fetch_value
+from pgblend.cli.base.places import databases_with_documents
 from pgblend.cli.operate.doctor_checks import Check
-from pgblend.cli.shards.places import databases_with_documents
 
 if TYPE_CHECKING:
     import httpx

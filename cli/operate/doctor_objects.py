@@ -268,7 +268,7 @@ def row_security(connection: Connection) -> Iterator[Check]:
 
 
 def _attached_vectors(connection: Connection) -> list[dict[str, Any]]:
-    """Return how many rows of attached tables have a vector; a coordinator takes none over."""
+    """Return how many rows of attached tables have a vector."""
     if not fetch_value(connection, _HAS_ATTACHED_VECTORS):
         return []
     return fetch_rows(connection, "SELECT * FROM blend.attached_vectors()")

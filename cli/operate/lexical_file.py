@@ -20,7 +20,7 @@ from typing import Any, LiteralString
 
 from pgblend.cli.base.database import Connection, connect, fetch_rows, fetch_value
 from pgblend.cli.base.errors import UserError
-from pgblend.cli.shards.places import find_places
+from pgblend.cli.base.places import find_places
 
 FORMAT = 4
 _BLOCK = 1 << 20

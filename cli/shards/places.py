@@ -1,10 +1,7 @@
-"""Where shards are, who goes there, whether they are sound, and what all of them get."""
+"""How databases become the shards of another, how these are reached, and whether they are sound."""
 
-import json
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, LiteralString
 
 from pgblend.cli.base.database import (
     Connection,
@@ -12,23 +9,13 @@ from pgblend.cli.base.database import (
     fetch_rows,
     fetch_value,
     find_revision,
-    open_database,
     parts_of,
-    translate,
     whole_url,
 )
 from pgblend.cli.base.errors import UserError
+from pgblend.cli.base.places import Place, find_places
 from pgblend.cli.base.revision import known_revisions, unknown_revision
 
-_PLACES = """
-    SELECT s.number, s.name, coalesce(s.direct, o.option_value) AS place, u.umoptions AS login
-    FROM pgblend_data.shard AS s
-    CROSS JOIN pg_catalog.pg_foreign_server AS f
-    CROSS JOIN LATERAL pg_catalog.pg_options_to_table(f.srvoptions) AS o
-    LEFT JOIN pg_catalog.pg_user_mappings AS u ON u.srvid = f.oid AND u.usename = current_user
-    WHERE f.srvname = 'pgblend_shards' AND o.option_name = 'p' || s.number
-    ORDER BY s.number
-"""
 _IS_EXTENSION = "SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'pgblend')"
 _HAS_DOCUMENTS = "SELECT EXISTS (SELECT FROM pgblend_data.document)"
 _BECOME = "SELECT pgblend._become_shard(%(number)s, %(tables)s::text[])"
@@ -36,16 +23,7 @@ _MAY_HAVE_SHARDS = "SELECT to_regclass('pgblend_data.shard') IS NOT NULL"
 _IS_COORDINATOR = "SELECT EXISTS (SELECT FROM pgblend_data.shard)"
 
 
-@dataclass(frozen=True)
-class ShardPlace:
-    """A shard, and the URL by which the command's own role reaches it."""
-
-    number: int
-    name: str
-    url: str
-
-
-def places_of(connection: Connection) -> list[ShardPlace]:
+def places_of(connection: Connection) -> list[Place]:
     """Return the shards of a coordinator; UserError where there are none."""
     found = find_places(connection)
     if not found:
@@ -56,56 +34,13 @@ def places_of(connection: Connection) -> list[ShardPlace]:
     return found
 
 
-def find_places(connection: Connection) -> list[ShardPlace]:
-    """Return the shards of a coordinator, none of another database."""
-    rows = fetch_rows(connection, _PLACES)
-    return [ShardPlace(row["number"], row["name"], url_of(row)) for row in rows]
-
-
-def give_each(places: list[ShardPlace], give: Callable[[ShardPlace], object]) -> None:
-    """Give each shard something; the first error is raised after the others have got theirs."""
-    errors: list[UserError] = []
-    for place in places:
-        try:
-            give(place)
-        except Exception as error:
-            problem = error if isinstance(error, UserError) else translate(error)
-            if problem is None:
-                raise
-            errors.append(
-                UserError(
-                    f"shard {place.name} did not get the change: {problem.message}",
-                    hint="the coordinator has it: pgblend shards push, or pgblend worker, "
-                    "tries again",
-                    exit_code=problem.exit_code,
-                )
-            )
-    if errors:
-        raise errors[0]
-
-
-@contextmanager
-def databases_with_documents(connection: Connection) -> Iterator[list[Connection]]:
-    """Connect to the databases that have the documents: to shards, or else it is this one."""
-    with ExitStack() as shards:
-        yield [shards.enter_context(connect(place.url)) for place in find_places(connection)] or [
-            connection
-        ]
-
-
-def places_before(url: str) -> list[ShardPlace]:
+def places_before(url: str) -> list[Place]:
     """Return the shards of a database that may be at any revision, or at none."""
     with connect(url, check=False) as connection:
         revision = find_revision(connection)
         if revision is not None and revision not in known_revisions():
             raise unknown_revision(revision)
         return find_places(connection) if fetch_value(connection, _MAY_HAVE_SHARDS) else []
-
-
-def url_of(row: dict[str, Any]) -> str:
-    """Return a shard's URL with the login of the user mapping."""
-    login = dict(option.split("=", 1) for option in row["login"] or ())
-    return whole_url(row["place"], user=login.get("user"), password=login.get("password"))
 
 
 def given_places(pairs: tuple[str, ...]) -> dict[str, str]:
@@ -189,64 +124,12 @@ def ways_to(given: dict[str, str], connections: list[str], pooler: str | None) -
     )
 
 
-def become_shard(place: ShardPlace) -> None:
+def become_shard(place: Place) -> None:
     """Make an empty database a shard; a second time nothing changes."""
     from pgblend.sql.coordinator import STORE_TABLES
 
     with connect(place.url) as shard:
         fetch_rows(shard, _BECOME, {"number": place.number, "tables": [*STORE_TABLES]})
-
-
-# What shards have a copy of: collections, grants, settings, profiles, embedding spaces.
-
-_FRONT = """
-    SELECT f.version, pgblend._front() AS front FROM pgblend_data.shard_front AS f
-"""
-_APPLY = "SELECT pgblend._apply_front(%(number)s, %(version)s, %(front)s::jsonb)"
-_NOTE = "SELECT pgblend._note_pushed(%(number)s, %(version)s)"
-_LACKING = """
-    SELECT s.number FROM pgblend_data.shard AS s
-    CROSS JOIN pgblend_data.shard_front AS f
-    WHERE s.pushed_version < f.version
-"""
-
-
-def push_front(coordinator: Connection, place: ShardPlace) -> int:
-    """Give a shard the coordinator's front in one transaction; return its version."""
-    (row,) = fetch_rows(coordinator, _FRONT)
-    given = {"number": place.number, "version": row["version"], "front": json.dumps(row["front"])}
-    with connect(place.url) as shard, shard.transaction():
-        fetch_rows(shard, _APPLY, given)
-    coordinator.execute(_NOTE, given)
-    return int(row["version"])
-
-
-def push_changes(coordinator: Connection) -> int:
-    """Give shards what they lack; return how many lacked some, none where there are no shards.
-
-    The first error of a shard is raised after the others have got theirs.
-    """
-    lacking = {row["number"] for row in fetch_rows(coordinator, _LACKING)}
-    places = find_places(coordinator) if lacking else []
-    give_each(
-        [place for place in places if place.number in lacking],
-        lambda place: push_front(coordinator, place),
-    )
-    return len(lacking)
-
-
-def change(option: str | None, sql: LiteralString, parameters: Mapping[str, object]) -> Any:
-    """Connect, run a statement that changes the front and gives a value; shards get the change."""
-    with changing_front(option) as connection:
-        return fetch_value(connection, sql, parameters)
-
-
-@contextmanager
-def changing_front(option: str | None) -> Iterator[Connection]:
-    """Connect for changes of what shards have a copy of, which get them at the end."""
-    with open_database(option) as connection:
-        yield connection
-        push_changes(connection)
 
 
 # What is wrong with the shards of a coordinator.
@@ -302,7 +185,7 @@ def problems_of(coordinator: Connection) -> Iterator[tuple[str, str]]:
             yield place.name, _TRUST
 
 
-def _of_shard(place: ShardPlace, version: int, buckets: list[int]) -> Iterator[str]:
+def _of_shard(place: Place, version: int, buckets: list[int]) -> Iterator[str]:
     try:
         with connect(place.url) as shard:
             rows = fetch_rows(shard, _OF_SHARD, {"buckets": buckets})

@@ -1,7 +1,7 @@
 """What a search asks of the nodes that hold passages, as typed requests and answers.
 
-A search talks to a port. On one node it is answered in process; a coordinator would ask its shards
-and merge their answers. Times travel as milliseconds that are left, never as a clock's reading. A
+A search talks to a port. It is answered in process, or by other databases whose answers are
+merged. Times travel as milliseconds that are left, never as a clock's reading. A
 request has nothing that must be trusted. Whoever may search may make one, and a node answers by the
 rights of its own session.
 """
@@ -357,8 +357,8 @@ class NodePassage(NamedTuple):
 class PassagePort(Protocol):
     """Where a search reads passages; what a node lacks, or its session may not see, is left out.
 
-    In process a request takes its time, as every statement of the search does; a coordinator ends
-    it after `timeout_ms`.
+    In process a request takes its time, as every statement of the search does; another
+    database ends it after `timeout_ms`.
     """
 
     def passages(self, request: PassagesRequest) -> Sequence[Passage]:

@@ -160,7 +160,7 @@ class Backend:
         """Run a statement that waits for others; it ends with 55P03 once its time is over.
 
         The server's own timer ends it, that of lock_timeout. A statement_timeout that is set inside
-        a function has no effect. It would also have PL/Proxy wait for shards to be cancelled.
+        a function has no effect. It would also have PL/Proxy wait for a cancel.
         """
         timers, began = server_itself(), monotonic()
         timers.enable_timeout_after(LOCK_TIMEOUT, max(1, int(ms)))

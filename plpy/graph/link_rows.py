@@ -130,7 +130,7 @@ def candidates_of(db: Database, collection_id: int, names: Sequence[str]) -> Row
 def resolve_links(db: Database, collection_id: int, names: Sequence[str] | None) -> int:
     """Lead the links of some names, None: of all, anew; return how many lead elsewhere now.
 
-    One that leads to another shard stays as it is: the coordinator knows better.
+    One that leads to another database stays as it is: this one does not know its documents.
     """
     links = [link for link in links_of(db, collection_id, names) if not link["is_far"]]
     wanted = sorted({link["name"] for link in links})
@@ -145,7 +145,7 @@ def resolve_links(db: Database, collection_id: int, names: Sequence[str] | None)
 
 
 def lead_links(db: Database, changes: Sequence[Sequence[int | None]]) -> int:
-    """Lead links to documents, of other shards too; return how many.
+    """Lead links to documents, of other databases too; return how many.
 
     `changes` are (link, document, former one): a link that leads elsewhere by now stays.
     """

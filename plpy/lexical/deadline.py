@@ -1,4 +1,4 @@
-"""The time that the lexical arm has, on one node or a coordinator: it reads no table."""
+"""The time that the lexical arm has: it reads no table."""
 
 import time
 from typing import NamedTuple

@@ -29,7 +29,7 @@ def begin(query: Query, store: StorePort, log: Log) -> Query:
     walks = settings.graph["weight"] > 0
     missing = store.begin(query.deadline, query.collection_ids, settings.strict, walks)
     if missing is not None:
-        log.note("shards", *missing, "PB014")
+        log.note(*missing)
     if settings.weights["vector"] > 0:
         query = look_for_vectors(query, store, log, plan.needs_vectors)
     for stage, problem in plan.not_run.items():

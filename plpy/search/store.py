@@ -27,8 +27,10 @@ class StorePort(PassagePort, Protocol):
 
     def begin(
         self, deadline: float, collection_ids: Sequence[int], is_strict: bool, walks: bool
-    ) -> tuple[str, str] | None:
-        """Hear when a search of collections must be over; return what is missing, and a hint.
+    ) -> tuple[str, str, str, str] | None:
+        """Hear when a search of collections must be over; return what of the store is missing.
+
+        That is a name for it, the problem, a hint and an SQLSTATE.
 
         `walks`: it follows edges, which lead to documents of other collections as well.
         """

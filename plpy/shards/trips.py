@@ -90,10 +90,12 @@ _HINT = (
 
 
 class Absence(NamedTuple):
-    """What a search lacks, and what to do."""
+    """What a search lacks, and what to do, as its log notes it."""
 
+    stage: str
     problem: str
     hint: str
+    sqlstate: str
 
 
 class Absences:
@@ -137,7 +139,8 @@ def told_absent(names: Mapping[int, str], absent: Mapping[int, str], percent: in
     if len(absent) == len(names):
         raise ProgramError(f"no shard answered ({told})", _HINT, "PB014")
     count = f"{len(absent)} of {len(names)} did not answer ({told})"
-    return Absence(f"{count}, so about {percent} % of the passages are missing", _HINT)
+    problem = f"{count}, so about {percent} % of the passages are missing"
+    return Absence("shards", problem, _HINT, "PB014")
 
 
 MOST_FACTS = 1000

@@ -83,7 +83,7 @@ RETURN ARRAY(
 
 -- _bucket: the part (0 to 4095) of the store that a document belongs to, from its collection and
 -- key alone.
--- A collection that is placed on some shards has its documents in its own buckets only, spread by
+-- A collection that has buckets of its own has its documents in these only, spread by
 -- the same hash. One that the caller may not read is an error.
 CREATE OR REPLACE FUNCTION pgblend._bucket(collection_id bigint, source_key text)
 RETURNS smallint

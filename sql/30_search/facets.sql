@@ -201,7 +201,7 @@ $function$;
 -- _facet_values: what facets count: one row for each chunk, key and value, or bucket of values.
 -- Dates of built-in fields are days in UTC, texts are composed (Unicode's form NFC), as filters
 -- meet them. The rest is as _field_values has it. collection_ids are
--- those of the chunks: shards that have none of them are not asked.
+-- those of the chunks: a database that has none of them is not asked.
 CREATE OR REPLACE FUNCTION pgblend._facet_values(
     chunk_ids bigint[],
     keys text[],

@@ -50,7 +50,7 @@ END;
 $function$;
 
 -- _delete_documents: delete the documents of a collection that followed a table; returns how many.
--- The collection is locked, since rows may still be on their way to a shard (_claim_rows).
+-- The collection is locked, since rows may still be on their way (_claim_rows).
 CREATE OR REPLACE FUNCTION pgblend._delete_documents(collection_id bigint)
 RETURNS bigint
 LANGUAGE plpgsql
@@ -80,7 +80,7 @@ AS $function$
 DECLARE
     attached pgblend_data.attached_table;
 BEGIN
-    -- First, since a coordinator's worker reads the table while it holds this row.
+    -- First, since a worker that brings its rows reads the table while it holds this row.
     DELETE FROM pgblend_data.attached_table AS a WHERE a.id = attachment_id
     RETURNING a.* INTO attached;
     IF EXISTS (

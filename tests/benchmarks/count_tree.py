@@ -91,7 +91,7 @@ def closures(tree: ast.Module) -> int:
 def speak_of_shards(tree: Path, files: list[Path]) -> int:
     """Count the files of the product outside shards' own that name them."""
     return sum(
-        "shard" not in str(path.relative_to(tree))
+        not re.search("shard|coordinator", str(path.relative_to(tree)))
         and re.search("shard|coordinator", path.read_text(encoding="utf-8"), re.I) is not None
         for path in files
     )

@@ -10,7 +10,7 @@ import pytest
 from conftest import LIBRARIES, Server
 from scale.conftest import Originals, made_scale
 
-from pgblend.cli.shards.places import push_changes
+from pgblend.cli.base.places import push_changes
 from support.gateway_process import GatewayProcess
 from support.model_library import WEAK
 from support.model_provider import DEFAULT_DIMENSIONS, ModelProvider

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pgblend.cli.shards.places import push_changes
+from pgblend.cli.base.places import push_changes
 from pgblend.plpy.search.query import Request
 from pgblend.plpy.shards.relay import search_shards
 from support.client_database import CoordinatorDatabase, coordinator_here

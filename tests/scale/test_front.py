@@ -9,8 +9,8 @@ import pytest
 
 from pgblend.cli.base.database import connect
 from pgblend.cli.base.errors import UserError
+from pgblend.cli.base.places import push_changes
 from pgblend.cli.embed.worker_sessions import Until, Worker
-from pgblend.cli.shards.places import push_changes
 from support.shards import Scale, run_command
 from support.waiting import wait_until
 

@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 
 from pgblend.cli.base.database import connect
-from pgblend.cli.shards.places import places_of, push_front
+from pgblend.cli.base.places import push_front
+from pgblend.cli.shards.places import places_of
 from support.database import Database
 from support.shards import Scale, run_command
 from support.waiting import wait_until

@@ -10,7 +10,8 @@ from typing import Any
 import psycopg
 
 from pgblend.cli.base.database import connect
-from pgblend.cli.shards.places import places_of, push_changes
+from pgblend.cli.base.places import push_changes
+from pgblend.cli.shards.places import places_of
 from support.database import Database
 from support.waiting import wait_until
 
