@@ -37,7 +37,7 @@ def up(database_url: str | None, revision: str, managed: bool) -> None:
       pgblend migrate up --managed
       pgblend --database-url postgresql://me@host/db migrate up
     """
-    from pgblend.cli.shards.places import places_before
+    from pgblend.cli.shards.members import places_before
     from pgblend.migrations import runner
 
     url = resolve_database_url(database_url)

@@ -13,8 +13,7 @@ from pgblend.cli.base.database import (
 )
 from pgblend.cli.base.errors import ExitCode, UserError
 from pgblend.cli.base.places import Place, give_each, push_front
-from pgblend.cli.shards.outbox import deliver, settle_graph, waiting_for
-from pgblend.cli.shards.places import (
+from pgblend.cli.shards.members import (
     become_shard,
     check_asks_password,
     check_may_coordinate,
@@ -24,6 +23,7 @@ from pgblend.cli.shards.places import (
     ways_to,
     with_one_login,
 )
+from pgblend.cli.shards.outbox import deliver, settle_graph, waiting_for
 
 _COLUMNS = (
     *("number", "name", "buckets", "placed", "state", "documents", "front_version"),

@@ -13,19 +13,17 @@ from pgblend.cli.documents.document import storable_text
 from pgblend.cli.documents.ingest_report import SourceProblem
 from pgblend.cli.documents.readers import ReaderRules, is_sidecar
 from pgblend.cli.documents.source_file import (
-    SourceFile,
-    is_slack_export,
-    leftover,
-    readable,
-    saved_parts,
-)
-from pgblend.cli.documents.symbolic_links import (
     NOWHERE,
+    SourceFile,
     export_files,
     is_dangling,
+    is_slack_export,
     leads_out,
+    leftover,
     link_problem,
+    readable,
     real_paths,
+    saved_parts,
 )
 
 TAKEN = "{} and {} would both be stored as {!r}"

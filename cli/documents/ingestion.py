@@ -31,8 +31,7 @@ from pgblend.cli.documents.parse_settings import FieldMap, Limits, ParserConfig
 from pgblend.cli.documents.pipeline import Destination, Pipeline
 from pgblend.cli.documents.read_pictures import Vision, how_to_read
 from pgblend.cli.documents.readers import ReaderRules
-from pgblend.cli.documents.source_file import SourceFile
-from pgblend.cli.documents.symbolic_links import file_of, leads_out, real_paths
+from pgblend.cli.documents.source_file import SourceFile, file_of, leads_out, real_paths
 from pgblend.cli.embed.spaces import get_setting, needs_vectors
 from pgblend.cli.embed.task_models import HINT, Unknown, told, unknown_languages
 

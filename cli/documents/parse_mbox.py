@@ -21,7 +21,7 @@ from pgblend.cli.documents.parse_mail import (
     read_mail,
     to_message,
 )
-from pgblend.cli.documents.symbolic_links import open_file
+from pgblend.cli.documents.source_file import open_file
 
 Open = Callable[[], BinaryIO]
 

@@ -16,8 +16,13 @@ from pgblend.cli.documents.decode import decode
 from pgblend.cli.documents.document import Message, ParseError, storable_text
 from pgblend.cli.documents.json_records import load_json
 from pgblend.cli.documents.office_file import open_archive, read_member
-from pgblend.cli.documents.source_file import CHANNELS_FILE, USERS_FILE, is_slack_export
-from pgblend.cli.documents.symbolic_links import export_files, open_file
+from pgblend.cli.documents.source_file import (
+    CHANNELS_FILE,
+    USERS_FILE,
+    export_files,
+    is_slack_export,
+    open_file,
+)
 
 # Slack's markup as text: names for ids, labels for links.
 

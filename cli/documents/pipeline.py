@@ -24,8 +24,7 @@ from pgblend.cli.documents.parser_process import (
     Wanted,
     make_tasks,
 )
-from pgblend.cli.documents.source_file import SourceFile
-from pgblend.cli.documents.symbolic_links import other_file
+from pgblend.cli.documents.source_file import SourceFile, other_file
 
 # Starting a parsing process takes a quarter of a second: another one for so many bytes.
 _BYTES_PER_PROCESS = 4_000_000

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pgblend.cli.base.errors import UserError
 from pgblend.cli.documents.document import ParseError
-from pgblend.cli.documents.symbolic_links import open_file, real_paths
+from pgblend.cli.documents.source_file import open_file, real_paths
 
 # Names as grant_document takes them; no names are nobody but who may write to the collection.
 Readers = tuple[str, ...]

@@ -22,7 +22,7 @@ from pgblend.cli.base.database import (
 from pgblend.cli.base.errors import UserError
 from pgblend.cli.base.extras import missing
 from pgblend.cli.base.places import find_places
-from pgblend.cli.shards.places import problems_of
+from pgblend.cli.shards.members import problems_of
 
 Status = Literal["ok", "warning", "problem", "skipped"]
 

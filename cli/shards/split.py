@@ -10,7 +10,7 @@ from typing import Any
 from pgblend.cli.base.database import Connection, connect, fetch_rows, fetch_value, whole_url
 from pgblend.cli.base.errors import UserError
 from pgblend.cli.base.places import Place, push_front
-from pgblend.cli.shards.places import (
+from pgblend.cli.shards.members import (
     become_shard,
     check_asks_password,
     given_places,

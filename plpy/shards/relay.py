@@ -92,27 +92,25 @@ def asked_of_all(
     db: Database, call: Sequence[Any], collection_ids: Sequence[int] = ()
 ) -> list[Any]:
     """Return the answers to a call of all shards that have the collections, if any are named."""
-
-    def ask(store: ShardStore) -> list[Any]:
-        (answers,) = store.trips.everywhere([call])
-        return answers
-
-    return over_shards(db, ask, collection_ids)
+    return over_shards(db, lambda store: store.trips.everywhere([call])[0], collection_ids)
 
 
 def over_shards(
     db: Database, ask: Callable[[ShardStore], Answer], collection_ids: Sequence[int] = ()
 ) -> Answer:
     """Return what is found by trips; a WARNING names shards that do not answer."""
+    return settled(db, lambda store: asked_by_trips(store, ask, collection_ids))
 
-    def begin_and_ask(store: ShardStore) -> Answer:
-        missing = store.trips.begin(monotonic() + LONG_MS / 1000, collection_ids)
-        answer = ask(store)
-        if missing is not None:
-            db.warn(f"answering without some shards: {missing.problem}", missing.hint)
-        return answer
 
-    return settled(db, begin_and_ask)
+def asked_by_trips(
+    store: ShardStore, ask: Callable[[ShardStore], Answer], collection_ids: Sequence[int]
+) -> Answer:
+    """Return what a store answers that has found out which shards there are to ask."""
+    missing = store.trips.begin(monotonic() + LONG_MS / 1000, collection_ids)
+    answer = ask(store)
+    if missing is not None:
+        store.db.warn(f"answering without some shards: {missing.problem}", missing.hint)
+    return answer
 
 
 def search_shards(db: Database, request: "Request") -> "SearchAnswer":

@@ -28,7 +28,7 @@ _TERMS = parsing(
 MOST_ALIKE = 50  # of _alike_lexemes
 
 
-class Lists(Protocol):
+class AskedStore(Protocol):
     """The store, as far as the arm asks it."""
 
     db: Database
@@ -83,7 +83,7 @@ class ShardArm(LexicalArm):
 class ShardIndex:
     """The lexical port over all shards."""
 
-    def __init__(self, store: Lists) -> None:
+    def __init__(self, store: AskedStore) -> None:
         self.store, self.trips = store, store.trips
         self.query: str | None = None  # of the list that is asked for next, by its own words
 

@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 
+from count_stays import stays
+
 RUN = Path("plpy/search/run.py")
 CALL = Path("plpy/search/call.py")  # it was a part of RUN
 PRODUCT = ("sql", "plpy", "cli", "migrations")
@@ -150,6 +152,7 @@ def count(tree: Path) -> dict[str, object]:
     plpy = [module for path, module in parsed.items() if path in of["plpy"]]
     run = ast.parse((tree / RUN).read_text(encoding="utf-8"))
     way = [parsed[tree / one] for one in (RUN, CALL) if tree / one in parsed]
+    stayed, returned, _ = stays(tree)
     product = [path for path in files if path.relative_to(tree).parts[0] in PRODUCT]
     tests = [path for path in files if path.relative_to(tree).parts[0] == "tests"]
     return {
@@ -177,6 +180,8 @@ def count(tree: Path) -> dict[str, object]:
             tree, [*python, *of["sql"]]
         ),
         "circles of files": circles(tree, parsed),
+        "stays of what is ingested (count_stays.py)": stayed,
+        "returns of what is ingested": returned,
     }
 
 

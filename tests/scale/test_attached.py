@@ -12,8 +12,8 @@ from conftest import Server
 from psycopg.conninfo import make_conninfo
 
 from pgblend.cli.base.database import connect
+from pgblend.cli.shards.members import places_of
 from pgblend.cli.shards.outbox import deliver, deliver_batch
-from pgblend.cli.shards.places import places_of
 from support.database import Database
 from support.shards import Scale, run_command
 from support.waiting import wait_until

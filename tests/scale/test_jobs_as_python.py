@@ -8,7 +8,7 @@ import pytest
 
 from pgblend.cli.base.places import push_changes
 from pgblend.cli.shards import outbox
-from pgblend.cli.shards.places import places_of
+from pgblend.cli.shards.members import places_of
 from pgblend.plpy.base.session import ProgramError
 from pgblend.plpy.shards import links as entities
 from pgblend.plpy.shards.links import link_entities, link_mentions, resolve_links, settle_graph

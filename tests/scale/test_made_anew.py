@@ -17,7 +17,7 @@ import pytest
 
 from pgblend.cli.base.database import connect
 from pgblend.cli.base.places import push_front
-from pgblend.cli.shards.places import places_of
+from pgblend.cli.shards.members import places_of
 from support.database import Database
 from support.shards import Scale, run_command
 from support.waiting import wait_until

@@ -11,7 +11,7 @@ import psycopg
 
 from pgblend.cli.base.database import connect
 from pgblend.cli.base.places import push_changes
-from pgblend.cli.shards.places import places_of
+from pgblend.cli.shards.members import places_of
 from support.database import Database
 from support.waiting import wait_until
 

@@ -3,7 +3,7 @@
 import pytest
 
 from pgblend.cli.base.errors import UserError
-from pgblend.cli.shards.places import ways_to
+from pgblend.cli.shards.members import ways_to
 
 GIVEN = {"b1": "postgresql://u@h1/search", "b2": "postgresql://u@h2/search"}
 DIRECT = ["host=h1 dbname=search", "host=h2 dbname=search"]
