@@ -68,7 +68,7 @@ def _degraded(db: Connection) -> list[str] | None:
 def _written(row: Row) -> str:
     """Return a row as JSON, what is JSON in it as it is."""
     members = (
-        f'"{name}":{value if name in _JSON else json.dumps(value, ensure_ascii=False)}'
+        f'"{name}":{value if value and name in _JSON else json.dumps(value, ensure_ascii=False)}'
         for name, value in row._asdict().items()
     )
     return f"{{{','.join(members)}}}"

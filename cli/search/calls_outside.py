@@ -81,6 +81,12 @@ def search(db: Connection, asked: SearchArguments, role: str | None = None) -> A
     return _repeated(db, role, attempt, *asked)
 
 
+def _of_whole_rows(options: str | None) -> str:
+    """Return options (JSON) under which rows have all columns; wrong ones stay wrong."""
+    given = json.loads(options or "{}")
+    return json.dumps(given | {"columns": []}) if isinstance(given, dict) else options or ""
+
+
 def context(
     db: Connection, asked: SearchArguments, output_format: str = "json", role: str | None = None
 ) -> dict[str, Any]:
@@ -92,9 +98,11 @@ def context(
             "Leave it out for json.",
         )
 
+    whole = asked._replace(options=_of_whole_rows(asked.options))
+
     def attempt(started_at: float, tries: Tries) -> dict[str, Any]:
         settings = context_settings(db, asked.options, asked.profile, asked.collections)
-        answer = _searched(db, asked, started_at, tries)
+        answer = _searched(db, whole, started_at, tries)
         searched_at = time.time()
         passages = [found._asdict() for found in answer["results"]]
         made = context_of(db, asked.query, passages, settings, output_format)

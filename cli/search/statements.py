@@ -23,13 +23,14 @@ class SearchRequest:
     query_embedding: str | None = None  # as JSON
 
     def parameters(self) -> dict[str, object]:
-        """Return what the SQL call binds."""
+        """Return what the SQL call binds: rows of commands and over HTTP are whole."""
+        options = {name: value for name, value in self.options.items() if name != "columns"}
         return {
             "query": self.query,
             "limit": self.limit,
             "collections": self.collections,
             "filter": None if self.filter is None else json.dumps(self.filter),
-            "options": json.dumps(self.options),
+            "options": json.dumps(options),
             "query_embedding": self.query_embedding,
         }
 

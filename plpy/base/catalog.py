@@ -38,6 +38,11 @@ SHARE = Number(0, 1)
 LEXICAL_CACHE_BYTES = 6_000_000
 UNIT = Text(["absolute", "attainable"])
 BY_ARM = ("fuzzy", "lexical", "vector")
+# Of a row that a search can do without; numbers, ids and what is degraded are always told.
+SPARED = [
+    *("collection", "uri", "title", "snippet", "content", "start_line", "end_line", "pages"),
+    *("metadata", "source_key", "context_before", "context_after", "arms", "details"),
+]
 NORMALIZATION_METHODS = ["minmax", "theoretical", "absolute", "zscore", "logistic", "spread"]
 Texts = Annotated[list[str], Items(Text(most=10_000), most=10)]
 LongText = Annotated[str | None, Nullable(Text(most=100_000))]
@@ -278,6 +283,11 @@ class SearchSettings:
     candidate_depth: int = setting(100, Whole(1, 10000))
     """How many candidates each arm gives to fusion. It alone sets the pool, so scores do not depend
     on limit or offset."""
+
+    columns: Sequence[str] = setting([], Items(Text(SPARED), most=len(SPARED)))
+    """In a call of a search function: which columns of its rows are wanted, such as ["source_key",
+    "content"]. The others are NULL, and take no time. rank, score, relevance, document_id, chunk_id
+    and degraded are always there, and in an experiment all are. []: all."""
 
     context_chars: dict[str, float] = setting(
         {"after": 0, "before": 0}, NumbersOrOne(["after", "before"], 0, 20000)

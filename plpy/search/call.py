@@ -10,7 +10,7 @@ from pgblend.plpy.search.begin import begin, look_for_vectors
 from pgblend.plpy.search.log import Log
 from pgblend.plpy.search.pool import Pool, empty_pool
 from pgblend.plpy.search.query import Query, Request, read_query
-from pgblend.plpy.search.rows import Answer
+from pgblend.plpy.search.rows import Answer, wanted_columns
 from pgblend.plpy.search.run import rank
 from pgblend.plpy.search.store import StorePort
 from pgblend.plpy.search.told import last_facts, note_last, note_logged, told_trace
@@ -41,7 +41,7 @@ def answered(db: Database, request: Request, store: StorePort) -> Answer:
         note_logged(query, log)
         report = search_report(query, pool, store, log)
     note_last(db, query.name, query.state.role, last_facts(query, pool, log))
-    return {"results": list(pool.rows), "trace": trace, "report": report}
+    return {"results": wanted_columns(query, pool.rows), "trace": trace, "report": report}
 
 
 def found(query: Query, store: StorePort, log: Log) -> tuple[Query, Pool]:

@@ -7,7 +7,7 @@ from os import urandom
 from time import monotonic, time
 from typing import NamedTuple
 
-from pgblend.plpy.base.catalog import SearchSettings
+from pgblend.plpy.base.catalog import SPARED, SearchSettings
 from pgblend.plpy.base.ports import Space
 from pgblend.plpy.base.session import Database
 from pgblend.plpy.base.unchanged import MANY, begin_unchanged, keep_unchanged
@@ -125,6 +125,13 @@ class Query:
     def wanted(self) -> int:
         """Return how many rows are wanted from the first on: offset + limit."""
         return self.settings.offset + self.request.result_limit
+
+    @property
+    def spared(self) -> Sequence[str]:
+        """Return the columns of rows that the call does without; what tells of a search has all."""
+        named = self.settings.columns if self.plan.options.get("columns") else ()
+        is_told = self.request.traced != "none" or self.experiment is not None
+        return [name for name in SPARED if name not in named] if named and not is_told else ()
 
     def depth(self, is_variant: bool = False) -> int:
         """Return how many candidates an arm, or a list of an expanded query, is asked for."""

@@ -27,15 +27,23 @@ def fetch_rows(query: Query, pool: Pool, store: StorePort, log: Log) -> Pool:
 
 
 def page_rows(query: Query, pool: Pool, store: StorePort, log: Log) -> list[Row]:
-    """Return the rows of a page; a passage that is not there, or is not to be seen, gives none."""
-    page, ranking = pool.page, pool.ranking
+    """Return the rows of a page; a passage that is not there, or is not to be seen, gives none.
+
+    Of columns that the call does without, those that take time are not made.
+    """
+    page, ranking, spared = pool.page, pool.ranking, query.spared
     chunk_ids = pool.fused.ids(page.items)
-    arms = ranking.arms_of(page.items, pool, query.settings.fused_scale)
     texts = pool.stored.texts(chunk_ids)
     shown = [texts.get(chunk_id) for chunk_id in chunk_ids]
     there = [text for text in shown if text is not None]
-    snippets = shown_snippets(log.db, pool.highlights, there) if pool.highlights else {}
-    details = page_details(query, pool, shown, store.spaces(chunk_ids))
+    arms = details = [""] * len(page.items)
+    snippets: Mapping[int, str] = {}
+    if "snippet" not in spared and pool.highlights:
+        snippets = shown_snippets(log.db, pool.highlights, there)
+    if "arms" not in spared:
+        arms = [*map(_as_json, ranking.arms_of(page.items, pool, query.settings.fused_scale))]
+    if "details" not in spared:
+        details = page_details(query, pool, shown, store.spaces(chunk_ids))
     rows = [
         Row(
             rank=page.start + place,
@@ -46,7 +54,7 @@ def page_rows(query: Query, pool: Pool, store: StorePort, log: Log) -> list[Row]
             collection=text.collection,
             uri=text.uri,
             title=text.title,
-            snippet=snippets[text.chunk_id],
+            snippet=snippets.get(text.chunk_id, ""),
             content=text.content,
             start_line=text.start_line,
             end_line=text.end_line,
@@ -55,7 +63,7 @@ def page_rows(query: Query, pool: Pool, store: StorePort, log: Log) -> list[Row]
             source_key=text.source_key,
             context_before=None,
             context_after=None,
-            arms=_as_json(of_item),
+            arms=of_item,
             degraded=log.degraded,
             details=of_details,
         )
@@ -64,7 +72,21 @@ def page_rows(query: Query, pool: Pool, store: StorePort, log: Log) -> list[Row]
         )
         if text is not None
     ]
+    if {"context_before", "context_after"}.issubset(spared):
+        return rows
     return with_text_around(query, store, rows)
+
+
+def wanted_columns(query: Query, rows: Sequence[Row]) -> list[Row]:
+    """Return rows without the columns that the call does without, which are None."""
+    spared = query.spared
+    if not spared:
+        return [*rows]
+    is_kept = [name not in spared for name in Row._fields]
+    return [
+        Row._make(value if kept else None for value, kept in zip(row, is_kept, strict=True))
+        for row in rows
+    ]
 
 
 def with_text_around(query: Query, store: StorePort, rows: list[Row]) -> list[Row]:

@@ -45,6 +45,7 @@ BEGIN
     PERFORM pgblend._check_result_limit(wanted);
     PERFORM pgblend._check_size('seed_nodes', cardinality(seed_nodes), 'items', 'array_items');
     asked := coalesce(options, '{}') || jsonb_build_object(
+        'columns', '[]'::jsonb,
         'graph', coalesce(nullif(options -> 'graph', 'null'), '{}')
             || jsonb_build_object('depth', depth));
     IF has_seeds THEN

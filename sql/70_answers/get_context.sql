@@ -34,8 +34,8 @@ BEGIN
     END IF;
     settings := pgblend._context_settings(options, profile, collections);
     search := pgblend._search(
-        query, result_limit, collections, filter, profile, options, query_embedding,
-        is_reported => false);
+        query, result_limit, collections, filter, profile,
+        coalesce(options, '{}') || '{"columns": []}', query_embedding, is_reported => false);
     searched_at := clock_timestamp();
     context := pgblend._context_of(query, search.results, settings, output_format)
         || jsonb_build_object('degraded', blend.last_search() -> 'degraded');

@@ -101,7 +101,8 @@ BEGIN
         (SELECT ARRAY[c.name] FROM pgblend_data.collection AS c WHERE c.id = run.collection_id),
         NULL,
         run.profile,
-        CASE run.arm WHEN 'lexical' THEN '{"strict": true}'::jsonb ELSE '{}' END || run.options,
+        CASE run.arm WHEN 'lexical' THEN '{"strict": true}'::jsonb ELSE '{}' END || run.options
+            || '{"columns": []}',
         CASE WHEN run.arm IN ('hybrid', 'vector') THEN query_embedding END,
         nullif(run.arm, 'hybrid')) AS s
     CROSS JOIN LATERAL unnest(s.results) AS r;

@@ -52,6 +52,11 @@ STATEMENTS = {
         f"%(query)s, {rows}, options => %(words_options)s::jsonb)"
         for rows in (10, 100)
     },
+    **{  # what the peers give
+        f"lexical_search, {rows} rows of two columns": "SELECT source_key, content"
+        f" FROM blend.lexical_search(%(query)s, {rows}, options => %(narrow_options)s::jsonb)"
+        for rows in (10, 100)
+    },
     "vector_search, 10 rows": "SELECT * FROM blend.vector_search("
     "NULL, 10, query_embedding => %(vector)s, options => %(options)s::jsonb)",
     "bare HNSW": f"SELECT e.chunk_id FROM pgblend_data.embedding_{SPACE} AS e"
@@ -59,6 +64,7 @@ STATEMENTS = {
 }
 # The same with 50 candidates of either side.
 SHORTER = json.dumps(json.loads(PATIENT) | {"candidate_depth": LESS, "ef_search": LESS})
+NARROW = json.dumps(json.loads(PATIENT_WORDS) | {"columns": ["source_key", "content"]})
 BARE_SHORTER = STATEMENTS["bare HNSW"].replace(f"LIMIT {DEPTH}", f"LIMIT {LESS}")
 Search = Callable[[Question], object]
 
@@ -95,6 +101,7 @@ class Bench:
             "settings": self.settings,
             "options": PATIENT,
             "words_options": PATIENT_WORDS,
+            "narrow_options": NARROW,
         }
         return connection.execute(statement.encode(), values, prepare=True).fetchall()
 

@@ -63,6 +63,18 @@ PAIRS = (
         "pg_textsearch, 100 rows",
         2.0,
     ),
+    Pair(
+        "the same, 10 rows of two columns",
+        "lexical_search, 10 rows of two columns",
+        "pg_textsearch, 20 rows",
+        2.0,
+    ),
+    Pair(
+        "the same, 100 rows of two columns",
+        "lexical_search, 100 rows of two columns",
+        "pg_textsearch, 100 rows",
+        4.0,
+    ),
     Pair("vector_search, 10 rows / bare walk of 100", "vector_search, 10 rows", WALK, 1.4),
     Pair("hybrid / ts_rank_cd + HNSW in one statement", OURS, "hand-written SQL", wide=1.0),
     Pair("hybrid / LanceDB hybrid", OURS, "LanceDB hybrid"),

@@ -49,6 +49,22 @@ def test_a_context_is_the_same(library: Database, outside: Connection, output_fo
     assert told["parts"]
 
 
+def test_only_a_search_heeds_the_columns_that_are_named(
+    library: Database, outside: Connection
+) -> None:
+    named = '{"columns": ["title"]}'
+    statement = "SELECT to_jsonb(r) FROM hybrid_search('red fox', options => %s) AS r"
+    inside = library.column(statement, named)
+    found = search(outside, SearchArguments("red fox", options=named))["results"]
+    assert [row._asdict() for row in found] == inside
+    assert {row["content"] for row in inside} == {None}
+    contexts = [
+        context(outside, SearchArguments("red fox", options=options))["parts"]
+        for options in (named, "{}")
+    ]
+    assert contexts[0] == contexts[1] != []
+
+
 WRONG = [
     (SearchArguments("x", -1), "result_limit => -1"),
     (SearchArguments("x", options='{"fusio": "rrf"}'), """options => '{"fusio": "rrf"}'"""),

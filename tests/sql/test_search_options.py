@@ -229,3 +229,69 @@ def test_hostile_strings_are_only_text(db: Database, text: str) -> None:
     assert db.value("SELECT delete_document(%s, %s)", text, text) is True
     assert db.value("SELECT remove_collection(%s)", text) is True
     assert db.value("SELECT count(*) FROM chunks") == before
+
+
+ALWAYS = ["rank", "score", "relevance", "document_id", "chunk_id", "degraded"]
+
+
+def whole_rows(db: Database, call: str) -> list[dict[str, Any]]:
+    return db.column(f"SELECT to_jsonb(r) FROM {call} AS r")
+
+
+@pytest.mark.parametrize("wanted", [["source_key", "content"], ["snippet"], ["arms", "details"]])
+def test_rows_have_the_columns_that_are_wanted(
+    db: Database, search: Search, wanted: list[str]
+) -> None:
+    whole = whole_rows(db, search("7"))
+    narrow = whole_rows(db, narrowed(search, wanted))
+    assert len(narrow) == 7
+    kept = {*ALWAYS, *wanted}
+    expected = [{name: row[name] if name in kept else None for name in row} for row in whole]
+    assert narrow == expected
+
+
+def narrowed(search: Search, columns: list[str], limit: int = 7) -> str:
+    told = json.dumps({"columns": columns})
+    return search(f"{limit}, options => '{told}'")
+
+
+def test_no_column_named_is_all(db: Database, search: Search) -> None:
+    assert whole_rows(db, narrowed(search, [])) == whole_rows(db, search("7"))
+
+
+def test_an_unknown_column_is_an_error(db: Database, search: Search) -> None:
+    error = db.error(f"SELECT * FROM {narrowed(search, ['rang'])}")
+    assert error.sqlstate == "22023"
+    assert error.message_primary is not None
+    assert "source_key" in error.message_primary
+
+
+def test_text_around_is_read_where_it_is_wanted(db: Database, search: Search) -> None:
+    around = '{"context_chars": 100, "columns": ["context_after"]}'
+    rows = whole_rows(db, search(f"7, options => '{around}'"))
+    assert {(row["context_before"], row["context_after"]) for row in rows} == {(None, "")}
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "get_context('word', options => {}) -> 'parts'",
+        "search_explain('word', options => {}) -> 'results'",
+        "(SELECT json_agg(g)::text FROM graph_search("
+        "query_embedding => '{vector}', options => {}) AS g)",
+    ],
+)
+def test_what_reads_rows_itself_has_them_whole(db: Database, call: str) -> None:
+    call = call.replace("{vector}", vector_of("word"))
+    of_words = '"weights": {"vector": 0}' if "'word'" in call else '"min_score": 0'
+    whole, narrow = f"'{{{of_words}}}'", f'\'{{{of_words}, "columns": ["arms"]}}\''
+    asked = [db.value(f"SELECT {call.replace('{}', one)}") for one in (narrow, whole)]
+    assert asked[0] == asked[1]
+
+
+def test_a_profile_does_not_narrow_rows(db: Database) -> None:
+    settings = json.dumps({"columns": ["title"], "weights": {"vector": 0}})
+    db.rows("SELECT set_profile('narrow', settings => %s)", settings)
+    rows = db.column("SELECT source_key FROM hybrid_search('word', 3, profile => 'narrow')")
+    assert len(rows) == 3
+    assert None not in rows

@@ -119,6 +119,7 @@ SEARCH_SETTINGS = {
     "weights": [1, {"lexical": -1}, {"taste": 1}, []],
     "answer_tokens": [0, 100001, "x"],
     "rescore_factor": [0, "x"],
+    "columns": [["rang"], ["content", 1], "content", {"content": True}],
     "context_chars": [{"before": -1}, {"around": 5}, {"after": "x"}, -1, 20001, "500"],
     "context_order": ["size", 1],
     "max_file_tokens": [0, 1.5, "many"],
