@@ -44,7 +44,7 @@ MOVED = "PB016"
 
 
 @dataclass(frozen=True)
-class Place:
+class StorePlace:
     """A database with documents, and the URL by which the command's own role reaches it."""
 
     number: int
@@ -52,10 +52,10 @@ class Place:
     url: str
 
 
-def find_places(connection: Connection) -> list[Place]:
+def find_places(connection: Connection) -> list[StorePlace]:
     """Return the places of documents, none where this database has them."""
     rows = fetch_rows(connection, _PLACES)
-    return [Place(row["number"], row["name"], url_of(row)) for row in rows]
+    return [StorePlace(row["number"], row["name"], url_of(row)) for row in rows]
 
 
 def places_of_keys(
@@ -91,7 +91,7 @@ def url_of(row: dict[str, Any]) -> str:
     return whole_url(row["place"], user=login.get("user"), password=login.get("password"))
 
 
-def give_each(places: list[Place], give: Callable[[Place], object]) -> None:
+def give_each(places: list[StorePlace], give: Callable[[StorePlace], object]) -> None:
     """Give each shard something; the first error is raised after the others have got theirs."""
     errors: list[UserError] = []
     for place in places:
@@ -127,7 +127,7 @@ _LACKING = """
 """
 
 
-def push_front(coordinator: Connection, place: Place) -> int:
+def push_front(coordinator: Connection, place: StorePlace) -> int:
     """Give a shard the coordinator's front in one transaction; return its version."""
     (row,) = fetch_rows(coordinator, _FRONT)
     given = {"number": place.number, "version": row["version"], "front": json.dumps(row["front"])}

@@ -12,7 +12,7 @@ from pgblend.cli.base.database import (
     resolve_database_url,
 )
 from pgblend.cli.base.errors import ExitCode, UserError
-from pgblend.cli.base.places import Place, give_each, push_front
+from pgblend.cli.base.places import StorePlace, give_each, push_front
 from pgblend.cli.shards.members import (
     become_shard,
     check_asks_password,
@@ -91,7 +91,7 @@ def add(database_url: str | None, shards: tuple[str, ...], pooler: str | None) -
         given = given_places(shards)
         connections, login = with_one_login(given)
         ways = ways_to(given, connections, pooler)
-        found = [Place(place, name, one) for place, (name, one) in enumerate(given.items())]
+        found = [StorePlace(place, name, one) for place, (name, one) in enumerate(given.items())]
         fetch_rows(coordinator, _EXTENSION)
         for place in found:
             check_asks_password(coordinator, place.name, place.url)
@@ -147,7 +147,7 @@ def push(database_url: str | None) -> None:
         settle_graph(connection)
 
 
-def _push(coordinator: Connection, place: Place) -> None:
+def _push(coordinator: Connection, place: StorePlace) -> None:
     version = push_front(coordinator, place)
     rows = deliver(coordinator, place)
     told = f", {rows:,} changes of attached tables" if rows else ""
@@ -232,7 +232,7 @@ def status(database_url: str | None, output_format: str) -> None:
     output.echo_list("shards", rows, _COLUMNS, output_format)
 
 
-def state_of(place: Place, version: int) -> dict[str, object]:
+def state_of(place: StorePlace, version: int) -> dict[str, object]:
     """Return what a shard says of itself, and whether that is right."""
     try:
         with connect(place.url) as shard:

@@ -12,7 +12,7 @@ from typing import Self
 
 from pgblend.cli.base.database import Connection, connect, translate
 from pgblend.cli.base.errors import UserError
-from pgblend.cli.base.places import MOVED, Place, find_places, places_of_keys, still_moving
+from pgblend.cli.base.places import MOVED, StorePlace, find_places, places_of_keys, still_moving
 from pgblend.cli.documents.batch import CHUNK_COLUMNS, Batch, readers_json
 from pgblend.cli.documents.parse_settings import ChunkSettings
 
@@ -369,7 +369,7 @@ class Stores:
         return self._open.enter_context(connect(self._url, application_name="pgblend ingest"))
 
     @cached_property
-    def _places(self) -> dict[int, tuple[Place, Connection]]:
+    def _places(self) -> dict[int, tuple[StorePlace, Connection]]:
         """The places that there were when they were last looked for, in their order."""
         return self._connected({})
 
@@ -490,10 +490,10 @@ class Stores:
         self._places = self._connected(self._places)
 
     def _connected(
-        self, before: dict[int, tuple[Place, Connection]]
-    ) -> dict[int, tuple[Place, Connection]]:
+        self, before: dict[int, tuple[StorePlace, Connection]]
+    ) -> dict[int, tuple[StorePlace, Connection]]:
         """Connect to the places that there are now and were not before."""
-        found: dict[int, tuple[Place, Connection]] = {}
+        found: dict[int, tuple[StorePlace, Connection]] = {}
         for place in find_places(self.front):
             there = before.get(place.number)
             if there is None or there[0] != place:

@@ -21,7 +21,7 @@ from pgblend.cli.base.database import (
 )
 from pgblend.cli.base.errors import ExitCode, UserError
 from pgblend.cli.base.extras import missing, require
-from pgblend.cli.base.places import Place, find_places, push_changes
+from pgblend.cli.base.places import StorePlace, find_places, push_changes
 from pgblend.cli.embed.embed_waiting import ensure_first_space
 from pgblend.cli.embed.embedding_client import GatewayClient, GatewayUnavailableError
 from pgblend.cli.embed.queue import Queue, QueueCounts, embed_batch
@@ -184,7 +184,7 @@ class Worker:
         self._calibrates_at = 0.0
         self._fills_at = 0.0
         self._ended = self._moved = False
-        self._places: list[Place] = []
+        self._places: list[StorePlace] = []
         self.totals = Totals()
 
     def stop(self) -> None:
@@ -205,7 +205,7 @@ class Worker:
         if self._errors:
             raise self._errors[0]
 
-    def _serve(self, places: list[Place]) -> None:
+    def _serve(self, places: list[StorePlace]) -> None:
         """Have sessions work, until all have ended."""
         urls = [place.url for place in places] or [self.front_url]
         threads = [
@@ -262,7 +262,7 @@ class Worker:
 
         self._served(keep)
 
-    def _follow_tables(self, place: Place) -> None:
+    def _follow_tables(self, place: StorePlace) -> None:
         """Bring a shard what changes in attached tables."""
 
         def follow(front: Connection) -> None:

@@ -13,7 +13,7 @@ from pgblend.cli.base.database import (
     whole_url,
 )
 from pgblend.cli.base.errors import UserError
-from pgblend.cli.base.places import Place, find_places
+from pgblend.cli.base.places import StorePlace, find_places
 from pgblend.cli.base.revision import known_revisions, unknown_revision
 
 _IS_EXTENSION = "SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'pgblend')"
@@ -23,7 +23,7 @@ _MAY_HAVE_SHARDS = "SELECT to_regclass('pgblend_data.shard') IS NOT NULL"
 _IS_COORDINATOR = "SELECT EXISTS (SELECT FROM pgblend_data.shard)"
 
 
-def places_of(connection: Connection) -> list[Place]:
+def places_of(connection: Connection) -> list[StorePlace]:
     """Return the shards of a coordinator; UserError where there are none."""
     found = find_places(connection)
     if not found:
@@ -34,7 +34,7 @@ def places_of(connection: Connection) -> list[Place]:
     return found
 
 
-def places_before(url: str) -> list[Place]:
+def places_before(url: str) -> list[StorePlace]:
     """Return the shards of a database that may be at any revision, or at none."""
     with connect(url, check=False) as connection:
         revision = find_revision(connection)
@@ -124,7 +124,7 @@ def ways_to(given: dict[str, str], connections: list[str], pooler: str | None) -
     )
 
 
-def become_shard(place: Place) -> None:
+def become_shard(place: StorePlace) -> None:
     """Make an empty database a shard; a second time nothing changes."""
     from pgblend.sql.coordinator import STORE_TABLES
 
@@ -185,7 +185,7 @@ def problems_of(coordinator: Connection) -> Iterator[tuple[str, str]]:
             yield place.name, _TRUST
 
 
-def _of_shard(place: Place, version: int, buckets: list[int]) -> Iterator[str]:
+def _of_shard(place: StorePlace, version: int, buckets: list[int]) -> Iterator[str]:
     try:
         with connect(place.url) as shard:
             rows = fetch_rows(shard, _OF_SHARD, {"buckets": buckets})

@@ -12,7 +12,7 @@ import psycopg
 
 from pgblend.cli.base.database import Connection, connect, fetch_rows, fetch_value, translate
 from pgblend.cli.base.errors import UserError
-from pgblend.cli.base.places import Place, find_places, give_each
+from pgblend.cli.base.places import StorePlace, find_places, give_each
 
 # Edges that lead from one shard to another, brought up to date with what changed on shards.
 
@@ -70,7 +70,7 @@ def deliver_changes(coordinator: Connection) -> None:
     give_each(find_places(coordinator), lambda place: deliver(coordinator, place))
 
 
-def deliver(coordinator: Connection, place: Place) -> int:
+def deliver(coordinator: Connection, place: StorePlace) -> int:
     """Bring a shard all that waits for it; return how many entries that were."""
     if not fetch_rows(coordinator, _COLLECTIONS, {"number": place.number}):
         return 0
@@ -81,7 +81,7 @@ def deliver(coordinator: Connection, place: Place) -> int:
     return done
 
 
-def deliver_batch(coordinator: Connection, shard: Connection, place: Place) -> int:
+def deliver_batch(coordinator: Connection, shard: Connection, place: StorePlace) -> int:
     """Bring a batch of each attached table to a shard; return how many entries that were.
 
     A table that cannot be brought stops no other: UserError where there is nothing else.
@@ -101,7 +101,7 @@ def deliver_batch(coordinator: Connection, shard: Connection, place: Place) -> i
     return done
 
 
-def waiting_for(coordinator: Connection, place: Place) -> dict[str, object]:
+def waiting_for(coordinator: Connection, place: StorePlace) -> dict[str, object]:
     """Return how many changes wait for a shard, and since when."""
     (row,) = fetch_rows(coordinator, _WAITING, {"number": place.number})
     return row

@@ -9,7 +9,7 @@ from typing import Any
 
 from pgblend.cli.base.database import Connection, connect, fetch_rows, fetch_value, whole_url
 from pgblend.cli.base.errors import UserError
-from pgblend.cli.base.places import Place, push_front
+from pgblend.cli.base.places import StorePlace, push_front
 from pgblend.cli.shards.members import (
     become_shard,
     check_asks_password,
@@ -207,7 +207,7 @@ _MOST_PASSES = 10
 class Half:
     """A new shard, how it is reached without a login (places.Ways), and the buckets it gets."""
 
-    place: Place
+    place: StorePlace
     connection: str
     direct: str | None
     buckets: list[int]
@@ -236,7 +236,7 @@ def cancel_split(coordinator: Connection, name: str) -> None:
 
 
 @contextmanager
-def claimed(coordinator: Connection, name: str) -> Iterator[tuple[Connection, Place]]:
+def claimed(coordinator: Connection, name: str) -> Iterator[tuple[Connection, StorePlace]]:
     """Let no other command split a shard, or cancel that: documents stored meanwhile would be lost.
 
     Yields the connection that holds the claim, as long as the command runs, and the shard.
@@ -271,7 +271,7 @@ def locked(url: str, problem: str) -> Iterator[Connection]:
 
 def _split(
     coordinator: Connection,
-    former: Place,
+    former: StorePlace,
     halves: list[Half],
     claim: Connection,
     say: Callable[[str], None],
@@ -310,7 +310,7 @@ def _split(
         say(f"shard {half.place.number}: {half.place.name}, {len(half.buckets):,} buckets")
 
 
-def place_named(coordinator: Connection, name: str) -> Place:
+def place_named(coordinator: Connection, name: str) -> StorePlace:
     """Return the shard of a name."""
     places = places_of(coordinator)
     for place in places:
@@ -323,7 +323,7 @@ def place_named(coordinator: Connection, name: str) -> Place:
 
 
 def halves_of(
-    coordinator: Connection, former: Place, pairs: tuple[str, ...], pooler: str | None
+    coordinator: Connection, former: StorePlace, pairs: tuple[str, ...], pooler: str | None
 ) -> list[Half]:
     """Deal a shard's buckets evenly to new shards, whose numbers are the next ones."""
     known = places_of(coordinator)
@@ -345,7 +345,7 @@ def halves_of(
     count = len(given)
     return [
         Half(
-            Place(first + place, name, given[name]),
+            StorePlace(first + place, name, given[name]),
             ways.connections[place],
             ways.directs[place],
             buckets[len(buckets) * place // count : len(buckets) * (place + 1) // count],
@@ -361,12 +361,12 @@ def elsewhere(half: Half, halves: list[Half]) -> list[int]:
     return sorted({*range(_BUCKETS_IN_ALL)} - {*half.buckets})
 
 
-def copy_all(former: Place, halves: list[Half]) -> int:
+def copy_all(former: StorePlace, halves: list[Half]) -> int:
     """Copy what has changed; return of how many documents."""
     return sum(copy_changes(former.url, half.place.url, half.buckets) for half in halves)
 
 
-def refuse_changes(place: Place, is_moved: bool) -> None:
+def refuse_changes(place: StorePlace, is_moved: bool) -> None:
     """Have a shard refuse changes of documents, after those that have begun; or not any more."""
     with connect(place.url) as shard:
         if fetch_value(shard, _NUMBER) != place.number:
