@@ -127,6 +127,7 @@ def count_fields(weights: list[int]) -> bytes:
 # New chunks as the index has them: packed as pending, their words in the vocabulary.
 
 MOST_TERMS = 100_000
+MOST_WORDS = 50_000  # are looked up together
 NAME_MARK = b"=="  # before a document's name, to which nothing is similar
 
 _COLUMNS = {
@@ -171,12 +172,16 @@ def add_chunks(db: Database, parts: Iterable[Rows]) -> None:
 
     A row has a chunk's columns, and its tsvector as `vector` (tsvectorsend).
     """
+    words: Words = defaultdict(set)
     for rows in parts:
-        words: Words = defaultdict(set)
         packed = [*pack_chunks(db, rows, words)]
         columns = [[row[name] for row in rows] for name in _COLUMNS]
         lengths = [[one.length for one in packed], [one.own_length for one in packed]]
         db.run(_PENDING, _PENDING_TYPES, *columns, *lengths, [one.records for one in packed])
+        if sum(map(len, words.values())) > MOST_WORDS:
+            add_words(db, words)
+            words.clear()
+    if words:
         add_words(db, words)
 
 

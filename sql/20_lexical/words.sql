@@ -172,22 +172,30 @@ AS $function$
 DECLARE
     no_words CONSTANT text := E' \t\r\n.,;:!?';
     repeated text := rtrim(left(NEW.content, NEW.own_start), no_words);
-    config regconfig := pgblend._regconfig(NEW.text_search_config);
+    config regconfig;
     named record;
     words record;
     heading_goes_on boolean := false;
     is_repeated boolean := NEW.chunk_index <= 0;  -- the first counts as its own in any case
 BEGIN
-    IF config IS NULL THEN
-        PERFORM pgblend._check_text_search_config(NEW.text_search_config);
-    END IF;
+    -- The configuration in the same look: _regconfig costs as much as all else here.
     IF TG_OP = 'INSERT' THEN
-        SELECT d.source_key, d.title INTO named FROM pgblend_data.document AS d
+        SELECT d.source_key, d.title, (
+            SELECT c.oid FROM pg_catalog.pg_ts_config AS c
+            WHERE c.cfgname = NEW.text_search_config
+                AND pg_catalog.pg_ts_config_is_visible(c.oid)) AS config
+        INTO named
+        FROM pgblend_data.document AS d
         WHERE d.id = NEW.document_id
-        FOR KEY SHARE;
+        FOR KEY SHARE OF d;
+        config := named.config;
     ELSE
         SELECT d.source_key, d.title INTO named FROM pgblend_data.document AS d
         WHERE d.id = NEW.document_id;
+    END IF;
+    IF config IS NULL THEN
+        PERFORM pgblend._check_text_search_config(NEW.text_search_config);
+        config := pgblend._regconfig(NEW.text_search_config);
     END IF;
     IF NEW.chunk_index > 0 THEN
         SELECT
@@ -458,19 +466,24 @@ FOR EACH ROW EXECUTE FUNCTION pgblend._check_language();
 CREATE OR REPLACE TRIGGER collection_language_05_check_language
 BEFORE INSERT OR UPDATE OF text_search_config ON pgblend_data.collection_language
 FOR EACH ROW EXECUTE FUNCTION pgblend._check_language();
+-- New documents are checked once a statement, since few of them differ (_document_record_language).
 CREATE OR REPLACE TRIGGER document_05_check_language
-BEFORE INSERT OR UPDATE OF text_search_config ON pgblend_data.document
+BEFORE UPDATE OF text_search_config ON pgblend_data.document
 FOR EACH ROW EXECUTE FUNCTION pgblend._check_language();
 
 -- _document_record_language: trigger that notes which text search configurations a collection uses.
 -- Sessions that are the first with one note it each, and none waits for another. One that is noted
--- already is not checked again: it may have been dropped since.
+-- already is not checked here: it may have been dropped since. New documents are checked.
 CREATE OR REPLACE FUNCTION pgblend._document_record_language()
 RETURNS trigger
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 AS $function$
 BEGIN
+    IF TG_OP = 'INSERT' THEN
+        PERFORM pgblend._check_text_search_config(n.text_search_config)
+        FROM (SELECT DISTINCT d.text_search_config FROM new_document AS d) AS n;
+    END IF;
     INSERT INTO pgblend_data.collection_language (collection_id, text_search_config)
     SELECT DISTINCT n.collection_id, n.text_search_config
     FROM new_document AS n

@@ -218,7 +218,7 @@ BEGIN
     INTO ids, statuses, new_text
     FROM (
         SELECT g.ordinality AS place, d.id, CASE
-            WHEN d.id = ANY(added) THEN 'added'
+            WHEN d.id IN (SELECT n.id FROM unnest(added) AS n (id)) THEN 'added'  -- by a hash
             WHEN d.content_hash <> g.content_hash OR d.title <> g.title
                 OR d.text_search_config <> g.text_search_config
                 THEN 'replaced'
@@ -381,19 +381,22 @@ BEGIN
             t.place, d.id, d.collection_id, d.bucket, d.text_search_config
         FROM unnest(document_ids) WITH ORDINALITY AS t (id, place)
         INNER JOIN pgblend_data.document AS d ON d.id = t.id
-    ), new AS (
+    ), new AS MATERIALIZED (  -- a stage of its own: what it needs stays in the processor's caches
         SELECT
-            n.*, t.*,
+            t.*, own.text, n.ordinality, n.kind, n.start_offset, n.end_offset, n.start_line,
+            n.end_line, n.pages, n.piece_tokens,
             first_index - 1 + row_number() OVER chunks_before AS chunk_index,
-            pgblend._uncontrolled(n.content) AS text,
+            coalesce(n.token_count, pgblend._approximate_tokens(own.text)) AS tokens,
             pgblend._uncontrolled(n.heading) AS own_heading,
             pgblend._uncontrolled(n.context) AS own_context,
             coalesce(
                 pgblend._uncontrolled(n.own_headings),
                 CASE WHEN n.kind = 'code' THEN '' END) AS headings_within,
-            coalesce(length(pgblend._uncontrolled(left(n.content, n.own_start))), 0) AS text_start
+            coalesce(length(pgblend._uncontrolled(left(n.content, n.own_start))), 0) AS text_start,
+            coalesce(pgblend._uncontrolled_json(n.metadata), '{}') AS metadata
         FROM unnest(chunks) WITH ORDINALITY AS n
         INNER JOIN target AS t ON t.place = n.document
+        CROSS JOIN LATERAL (SELECT pgblend._uncontrolled(n.content) AS text OFFSET 0) AS own
         WINDOW chunks_before AS (PARTITION BY t.id ORDER BY n.ordinality)
     )
     INSERT INTO pgblend_data.chunk (
@@ -403,9 +406,8 @@ BEGIN
     SELECT
         n.id, n.chunk_index, n.collection_id, n.bucket, n.text, n.own_heading,
         coalesce(n.kind, 'doc'), n.text_start, n.start_offset, n.end_offset, n.start_line,
-        n.end_line, n.pages, coalesce(n.token_count, pgblend._approximate_tokens(n.text)),
-        n.piece_tokens, coalesce(pgblend._uncontrolled_json(n.metadata), '{}'),
-        n.text_search_config, n.own_context, n.headings_within
+        n.end_line, n.pages, n.tokens, n.piece_tokens, n.metadata, n.text_search_config,
+        n.own_context, n.headings_within
     FROM new AS n
     ORDER BY n.id, n.ordinality;
     GET DIAGNOSTICS added = ROW_COUNT;
@@ -436,12 +438,11 @@ AS $function$
 BEGIN
     RETURN ARRAY(
         SELECT ROW(
-            array_position(places, s.document), s.content, s.heading, s.kind, s.own_start,
-            s.start_offset, s.end_offset, s.start_line, s.end_line, s.pages, s.token_count,
-            s.piece_tokens, s.metadata, s.context,
+            p.number, s.content, s.heading, s.kind, s.own_start, s.start_offset, s.end_offset,
+            s.start_line, s.end_line, s.pages, s.token_count, s.piece_tokens, s.metadata, s.context,
             s.own_headings)::pgblend_data.given_chunk
         FROM pg_temp.chunk_stage AS s
-        WHERE s.document = ANY(places)
+        INNER JOIN unnest(places) WITH ORDINALITY AS p (place, number) ON p.place = s.document
         ORDER BY s.number);
 END;
 $function$;

@@ -85,33 +85,44 @@ BEGIN
 END;
 $function$;
 
--- _document_want_summary: trigger that queues a new text for a summary, where its collection has
+-- _document_want_summary: trigger that queues new texts for a summary, where their collection has
 -- summaries.
--- Elsewhere a summary that was there goes: it is of another text.
+-- Elsewhere a summary that was there goes: it is of another text. Asks for that setting alone.
 CREATE OR REPLACE FUNCTION pgblend._document_want_summary()
 RETURNS trigger
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 AS $function$
 BEGIN
-    IF TG_OP = 'UPDATE' AND new.content_hash = old.content_hash THEN
-        RETURN NULL;
-    ELSIF coalesce(  -- that setting alone, since each document that is written asks
+    IF TG_OP = 'INSERT' THEN
+        PERFORM pgblend._want_summaries(array_agg(n.id), true)
+        FROM new_document AS n
+        GROUP BY n.collection_id
+        HAVING coalesce(
+            (SELECT c.settings -> 'summaries' FROM pgblend_data.collection AS c
+                WHERE c.id = n.collection_id),
+            (SELECT s.value FROM pgblend_data.setting AS s WHERE s.name = 'summaries'),
+            'false')::boolean;
+    ELSIF coalesce(
         (SELECT c.settings -> 'summaries' FROM pgblend_data.collection AS c
-            WHERE c.id = new.collection_id),
+            WHERE c.id = NEW.collection_id),
         (SELECT s.value FROM pgblend_data.setting AS s WHERE s.name = 'summaries'),
         'false')::boolean
     THEN
-        PERFORM pgblend._want_summaries(ARRAY[new.id], true);
-    ELSIF TG_OP = 'UPDATE' THEN
-        DELETE FROM pgblend_data.document_summary AS m WHERE m.document_id = new.id;
+        PERFORM pgblend._want_summaries(ARRAY[NEW.id], true);
+    ELSE
+        DELETE FROM pgblend_data.document_summary AS m WHERE m.document_id = NEW.id;
     END IF;
     RETURN NULL;
 END;
 $function$;
 
-CREATE OR REPLACE TRIGGER document_50_want_summary AFTER INSERT OR UPDATE ON pgblend_data.document
-FOR EACH ROW EXECUTE FUNCTION pgblend._document_want_summary();
+CREATE OR REPLACE TRIGGER document_50_want_summary AFTER INSERT ON pgblend_data.document
+REFERENCING NEW TABLE AS new_document
+FOR EACH STATEMENT EXECUTE FUNCTION pgblend._document_want_summary();
+CREATE OR REPLACE TRIGGER document_50_want_other_summary AFTER UPDATE ON pgblend_data.document
+FOR EACH ROW WHEN (new.content_hash <> old.content_hash)
+EXECUTE FUNCTION pgblend._document_want_summary();
 
 -- _want_summaries: queue documents without a summary for one.
 -- Messages speak for themselves: exports of them and mails get none. With is_new, documents that

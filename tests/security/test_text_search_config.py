@@ -38,8 +38,9 @@ def test_every_way_to_write_one_refuses_what_does_not_exist(
     for db, statement in (
         (writer, "SELECT ingest_document('a', 'l', 'a seal', language => 'klingon')"),
         (writer, "UPDATE pgblend_data.document SET text_search_config = 'klingon'"),
-        (writer, f"INSERT INTO {document} text_search_config) VALUES ({own}, 0, 'l', '', '',"
-            " 'klingon')"),
+        (writer, f"INSERT INTO {document} metadata, text_search_config)"
+            f" VALUES ({own}, 0, 'l', '', '', '{{}}', 'english'),"
+            f" ({own}, 0, 'm', '', '', '{{}}', 'klingon')"),
         (writer, f"INSERT INTO pgblend_data.collection_language VALUES ({own}, 'klingon')"),
         (writer, "UPDATE pgblend_data.collection_language SET text_search_config = 'klingon'"),
         (writer, f"INSERT INTO pgblend_data.chunk ({of_chunk}, text_search_config)"
@@ -52,6 +53,10 @@ def test_every_way_to_write_one_refuses_what_does_not_exist(
         error = db.error(statement)
         assert (error.sqlstate, error.message_primary) == ("22023", MISSING), statement
         assert "german, not de" in error.message_hint
+    # Documents are checked once a statement: of a row that lacks a column as well, that is told.
+    error = writer.error(f"INSERT INTO {document} text_search_config)"
+        f" VALUES ({own}, 0, 'l', '', '', 'klingon')")  # fmt: skip
+    assert error.sqlstate == "23502"
     assert committed.column("SELECT source_key FROM lexical_search('walrus')") == ["k"]
     assert writer.warnings() == []
 

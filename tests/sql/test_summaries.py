@@ -46,6 +46,27 @@ def document(db: Database, key: str) -> int:
     return int(db.value("SELECT document_id FROM documents WHERE source_key = %s", key))
 
 
+def test_a_statement_over_collections_queues_only_changed_texts_of_those_with_summaries(
+    library: Database,
+) -> None:
+    library.rows("SELECT add_collection('other')")
+    add_documents(library, "other", [("o", "O", "text o"), ("p", "P", "text p")])
+    settings(library, summaries="true")
+    for key in "abnop":
+        library.rows("SELECT set_summary(%s, 'short')", document(library, key))
+    assert waiting(library) == []
+    library.rows(
+        "UPDATE pgblend_data.document SET modified_at = now(),"
+        " content_hash = CASE WHEN source_key IN ('a', 'o') THEN 'another' ELSE content_hash END"
+    )
+    assert waiting(library) == ["a"]
+    kept = "SELECT d.source_key FROM pgblend_data.document_summary AS m JOIN"
+    kept += (
+        " pgblend_data.document AS d ON d.id = m.document_id WHERE m.summary = 'short' ORDER BY 1"
+    )
+    assert library.column(kept) == ["b", "n", "p"]
+
+
 def test_another_prefix_embeds_what_it_touches(library: Database) -> None:
     assert inputs(library) == []
     settings(library, embedding_prefix='"none"')

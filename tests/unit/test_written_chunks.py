@@ -26,9 +26,12 @@ def chunk(id_: int, collection_id: int, sent: bytes) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("most", [0, records.MOST_TERMS])
-def test_each_part_is_stored_with_its_words(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
-    """Also where the session knows more words than it keeps."""
+def test_parts_are_stored_and_their_words_together(
+    monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    """Also where the session knows more words than it keeps, or they are too many at once."""
     monkeypatch.setattr(records, "MOST_TERMS", most)
+    monkeypatch.setattr(records, "MOST_WORDS", most)
     stored: list[tuple[Any, ...]] = []
     words: list[tuple[Any, ...]] = []
     db = FakeDatabase({
@@ -46,8 +49,12 @@ def test_each_part_is_stored_with_its_words(monkeypatch: pytest.MonkeyPatch, mos
         ([3], [73], [1], [3], [0], ["english"]),
     ]
     assert stored[0][6][0] == 3  # words of the first chunk, each as often as it is there
-    assert words == [
+    assert words[:2] == [
         (1, "english", ["red", "wine"], True),
         (2, "english", ["sea"], False),  # its vocabulary is made anew: all are added
-        (1, "english", ["wine"], True),
     ]
+    assert words[2:] == ([] if most else [(1, "english", ["wine"], True)])
+
+
+def test_a_statement_without_chunks_asks_nothing() -> None:
+    add_chunks(FakeDatabase({}), [])
