@@ -48,8 +48,8 @@ _LASTING = f"""
 """
 
 
-Of = Literal["rows", "collections", "segment", "pending", "tombstone"]
-"""Of anything, of collections, or of one table of the lexical index."""
+Of = Literal["rows", "collections", "estimate", "segment", "pending", "tombstone"]
+"""Of anything, of collections, what may be out of date, or of one table of the lexical index."""
 
 
 @dataclass(slots=True)
@@ -120,8 +120,8 @@ def run_unchanged(
 ) -> Rows:
     """Return the rows of a statement that reads alone, as kept where the search uses that.
 
-    Where they are not kept, the statement `before` runs first. But for "rows", a statement reads
-    what _note_collection_change notes, and nothing else.
+    Where they are not kept, the statement `before` runs first. But for "rows" and "estimate", a
+    statement reads what _note_collection_change notes, and nothing else.
     """
     kept: Unchanged | None = db.kept("unchanged_now").get("kept")
     if kept is None:

@@ -47,13 +47,13 @@ _HAS_CHUNKS = """
 
 
 def check_index(
-    db: Database, collection_ids: Sequence[int], unsealed: Sequence[int], is_strict: bool
+    db: Database, collection_ids: Sequence[int], bare: Sequence[int], is_strict: bool
 ) -> None:
-    """End with PB002 where a collection, one of those without segments, has unindexed chunks.
+    """End with PB002 where a collection, one of those without an index, has chunks.
 
     If strict, with PB003 where there are no chunks at all.
     """
-    for row in db.run(_UNINDEXED, ["bigint[]"], unsealed) if unsealed else ():
+    for row in db.run(_UNINDEXED, ["bigint[]"], bare) if bare else ():
         raise ProgramError(
             f'collection "{row["name"]}" has no lexical index',
             "Make it: lexical_rebuild, or pgblend reindex --rebuild",

@@ -1,6 +1,6 @@
 """What a search reads of the lexical index."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
@@ -104,7 +104,7 @@ class IndexView:
     sums: Floats | None = None  # zeros to add scores up in
     sieve: Mask | None = None
     similar: tuple[Pending | None, dict[tuple[str, str, str], list[SimilarLexeme]]] | None = None
-    checked: "Unsealed | None" = None  # beside which no chunk was found unindexed
+    empty: Set[int] = frozenset()  # collections that were found to have no chunks
 
     def held_bytes(self) -> int:
         """Return how many bytes the arrays take, without postings."""
@@ -252,7 +252,6 @@ def live_rows(view: IndexView, tombstones: bytes | None) -> Live:
 
 
 Version = tuple[tuple[int, str], ...]  # segments with what changes when their deletions do
-Unsealed = tuple[bytes | None, bytes | None]  # what changes where chunks are added or deleted
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -314,15 +313,14 @@ def session_cache(db: Database) -> LexicalCache:
 class OpenIndex:
     """The index of some collections under one snapshot; `has_read`: something was not kept.
 
-    `unsealed` are the collections that have no segment, `beside` is what is stored beside segments.
+    `bare` are the collections that have neither segments nor pending chunks.
     """
 
     view: IndexView
     live: Live
     pending: Pending | None
     has_read: bool
-    unsealed: Sequence[int]
-    beside: Unsealed
+    bare: Set[int]
 
 
 # Ids, versions and collections of segments; ids of deleted chunks (8 bytes each); pending chunks
@@ -369,9 +367,10 @@ def open_index(
         cache.views[owner] = version, view
     pending, has_read = cache.pending.update(db, state["pending"])
     live = live_rows(view, state["tombstones"])
-    unsealed = [*set(collection_ids).difference(state["collection_ids"])]
-    beside = state["pending"], state["tombstones"]
-    return OpenIndex(view, live, pending, is_new or has_read, unsealed, beside)
+    bare = set(collection_ids).difference(
+        state["collection_ids"], () if pending is None else pending.collection_ids
+    )
+    return OpenIndex(view, live, pending, is_new or has_read, bare)
 
 
 def read_state(db: Database, collection_ids: Sequence[int]) -> Row:

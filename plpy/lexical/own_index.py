@@ -99,12 +99,12 @@ class Node:
     def check_index(self, collection_ids: Sequence[int], is_strict: bool) -> None:
         """End with PB002 where an index is missing; if strict, PB003 where nothing is stored."""
         opened = self._opened.get(tuple(collection_ids))
-        unsealed = collection_ids if opened is None else opened.unsealed
-        if opened is not None and opened.view.checked == opened.beside:
-            unsealed = []  # chunks that came since would be pending
-        check_index(self.db, collection_ids, unsealed, is_strict)
+        bare = collection_ids if opened is None else opened.bare
+        if opened is not None and opened.bare <= opened.view.empty:
+            bare = ()  # chunks that came since would be pending
+        check_index(self.db, collection_ids, [*bare], is_strict)
         if opened is not None:
-            opened.view.checked = opened.beside
+            opened.view.empty = opened.bare
 
     def make_ready(self, collection_ids: Sequence[int]) -> bool:
         """Read what is new of the index; tell whether any was."""

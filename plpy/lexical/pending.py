@@ -1,9 +1,10 @@
 """Pending chunks: read, kept in a session, and their postings."""
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import groupby
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,6 +28,7 @@ class Pending:
 
     A posting has its term, its chunk (ordinal) and six counts: by field, of its own and repeated.
     `ranges` has (first chunk, after the last) by configuration; `places` remembers terms' postings.
+    `collection_ids` are of the chunks.
     """
 
     rows: ChunkRows
@@ -35,6 +37,7 @@ class Pending:
     counts: Integers
     ranges: dict[str, tuple[int, int]] = field(default_factory=dict)
     places: dict[int, Integers] = field(default_factory=dict)
+    collection_ids: Set[int] = frozenset()
 
 
 RECORD = np.dtype(
@@ -76,8 +79,8 @@ def ordinals_of(record_counts: Integers) -> Integers:
 
 
 READ_CHUNKS = """
-    SELECT c.chunk_id, int8send(c.chunk_id) || xidsend(c.xmin) AS key, c.text_search_config,
-        int8send(c.document_id) || int4send(c.chunk_index) AS place,
+    SELECT c.chunk_id, int8send(c.chunk_id) || xidsend(c.xmin) AS key, c.collection_id,
+        c.text_search_config, int8send(c.document_id) || int4send(c.chunk_index) AS place,
         int4send(c.length) || int4send(c.own_length) AS lengths, c.records
     FROM pgblend_data.pending AS c WHERE c.chunk_id = ANY($1)
 """
@@ -114,7 +117,13 @@ def packed_words(db: Database, chunk_ids: Sequence[int]) -> dict[int, Packed]:
     return {row["chunk_id"]: one for row, one in zip(rows, pack_chunks(db, rows), strict=True)}
 
 
-Chunk = tuple[str, bytes, bytes]  # configuration, head, records
+class Chunk(NamedTuple):
+    """A pending chunk, with its columns (HEAD) and records (RECORD) as they are joined."""
+
+    config: str
+    head: bytes
+    records: bytes
+    collection_id: int
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -159,7 +168,8 @@ class PendingCache:
             if len(records) % RECORD_BYTES:
                 report_damage(db, "pending", row["chunk_id"], "its records are cut off")
             head = row["place"] + lengths + struct.pack(">i", len(records) // RECORD_BYTES)
-            self.chunks[row["key"]] = row["text_search_config"], head, records
+            of = row["text_search_config"], head, records, row["collection_id"]
+            self.chunks[row["key"]] = Chunk(*of)
         self.pending = join_chunks({key: self.chunks[key] for key in sorted(keys)})
         self.listed = listed
         self.named.update(keys)
@@ -189,20 +199,21 @@ HEAD = np.dtype(
 
 def join_chunks(chunks: Mapping[bytes, Chunk]) -> Pending:
     """Make arrays of chunks by key."""
-    order = sorted(chunks, key=lambda key: chunks[key][0])
+    order = sorted(chunks, key=lambda key: chunks[key].config)
     chosen = [chunks[key] for key in order]
-    head = np.frombuffer(b"".join([head for _, head, _ in chosen]), HEAD)
+    head = np.frombuffer(b"".join([chunk.head for chunk in chosen]), HEAD)
     ids = np.frombuffer(b"".join(order), KEY)["chunk_ids"].astype(np.int64)
     others = (head[name].astype(type_) for name, type_ in [*COLUMN_TYPES.items()][1:])
-    records = np.frombuffer(b"".join([records for _, _, records in chosen]), RECORD)
+    records = np.frombuffer(b"".join([chunk.records for chunk in chosen]), RECORD)
     pending = Pending(  # copies: the records themselves are not kept twice
         rows=ChunkRows(ids, *others),
         terms=records["term"].astype(np.int64),
         ordinals=ordinals_of(head["record_counts"]),
         counts=records["counts"].copy(),
+        collection_ids={chunk.collection_id for chunk in chosen},
     )
     start = 0
-    for config, group in groupby(config for config, _, _ in chosen):
+    for config, group in groupby(chunk.config for chunk in chosen):
         end = start + len(list(group))
         pending.ranges[config] = (start, end)
         start = end

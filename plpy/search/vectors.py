@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from pgblend.plpy.base.ports import CandidateList, LiteralRequest, Space, VectorRequest
 from pgblend.plpy.base.session import Database, Row
-from pgblend.plpy.base.unchanged import run_unchanged
+from pgblend.plpy.base.unchanged import Of, run_unchanged
 from pgblend.plpy.lexical.conditions import filter_condition, in_language, passing_ids
 from pgblend.plpy.lexical.forms import IGNORABLE, small, unicode_form
 from pgblend.plpy.lexical.query import binding_conditions, literal_condition
@@ -215,7 +215,8 @@ def chosen_scan(db: Database, asked: VectorSearch) -> tuple[str, Sequence[int] |
 
     Those are the chunks that pass where few do, or, if True, the collections' own. The planner's
     row count tells a small table. A part is counted of a large one, and of one that was never
-    analyzed (-1). Otherwise a search would change with the first autovacuum.
+    analyzed (-1). Otherwise a search would change with the first autovacuum. A session counts many
+    collections' vectors anew where the planner's count makes the most another one.
     """
     space, few, scan = asked.space, asked.few, asked.scan
     if scan != "auto":
@@ -231,7 +232,8 @@ def chosen_scan(db: Database, asked: VectorSearch) -> tuple[str, Sequence[int] |
         return scan, None, False
     statement = _COUNT.format(table=space.table_name, restored=_SEQUENTIAL)
     types = ["bigint[]", "integer"]
-    if run_unchanged(db, statement, types, ids, most, before=_BY_COLLECTION)[0]["is_small"]:
+    of: Of = "rows" if space.vectors < 0 else "estimate"
+    if run_unchanged(db, statement, types, ids, most, before=_BY_COLLECTION, of=of)[0]["is_small"]:
         return "exact", None, is_part
     return scan, None, False
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import psycopg
 import pytest
 
-from support.database import Database
+from support.database import SPACE, Database, add_space, embed_waiting, vector_of
 
 SETS = 70  # more than rows are found again for (MANY of plpy/base/unchanged.py)
 FOUND = "SELECT source_key FROM lexical_search('zirconium', 100) ORDER BY source_key"
@@ -224,6 +224,54 @@ def test_of_many_changes_the_last_is_noted(admin: Database, reader: tuple[Databa
     )
     assert [(int(number) % 1000, table) for number, table in found] == [(0, None)]
     assert session.value(RENEW, kept) == 0
+
+
+HYBRID = (
+    "SELECT count(*) FROM hybrid_search('zirconium', query_embedding => %s, options =>"
+    ' \'{"mode": "fast", "candidate_depth": 1, "ef_search": 1}\')'
+)
+GROWN = "UPDATE pg_class SET reltuples = reltuples * 100 WHERE relname = %s RETURNING reltuples"
+ANEW = ("is_small", "NOT EXISTS (SELECT FROM pgblend_data.segment")
+
+
+def test_a_stored_document_has_little_read_anew(
+    admin: Database, reader: tuple[Database, str]
+) -> None:
+    """Neither how many vectors there are, till the planner knows, nor what has no index."""
+    other, held = reader
+    add_space(admin)
+    embed_waiting(admin)
+    admin.rows("ANALYZE")
+    with psycopg.connect(admin.url, autocommit=True) as connection:
+        session = Database(connection)
+        for setting in (
+            "log_min_duration = -1",
+            "log_nested_statements = on",
+            "log_level = notice",
+        ):
+            session.rows(f"LOAD 'auto_explain'; SET auto_explain.{setting}")
+        session.rows("SELECT set_config('pgblend.groups', %s, false)", held)
+        session.rows(f'SET ROLE "{other.value("SELECT current_user")}"')
+
+        def read_anew() -> list[str]:
+            """Return which of these statements a search runs."""
+            session.notices.clear()
+            assert session.value(HYBRID, vector_of("zirconium")) > 0
+            told = " ".join(" ".join(str(message).split()) for _, message in session.notices)
+            return [one for one in ANEW if one in told]
+
+        for _ in range(3):
+            read_anew()
+        connection.execute("RESET ROLE; SET auto_explain.log_min_duration = 0")
+        session.rows(f'SET ROLE "{other.value("SELECT current_user")}"')
+        assert read_anew() == []
+        for text in ("Cobalt.", "Nickel.", "Zinc."):
+            admin.rows("SELECT ingest_document('house', 'new.md', %s, readers => '{g9}')", text)
+            assert read_anew() == []
+        assert admin.rows(GROWN, f"embedding_{SPACE}") == [(SETS * 100,)]
+        assert read_anew() == ["is_small"]
+        admin.rows("SELECT set_document_readers('house', 'new.md', '{g10}')")
+        assert read_anew() == [ANEW[1]]  # an index that is made anew
 
 
 CHANGED = RENEW.replace("count(*)", "index_tables")

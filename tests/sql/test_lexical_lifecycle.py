@@ -258,6 +258,18 @@ def test_strict_search_names_a_missing_and_an_empty_index(
     assert warnings == []
 
 
+def test_what_was_empty_is_named_once_it_has_lost_its_index(library: psycopg.Connection) -> None:
+    library.execute("SELECT lexical_seal('library'); SELECT add_collection('second')")
+    strict = '{"strict": true}'
+    for _ in range(2):
+        assert search(library, "wine", strict) == ["0", "2"]
+    library.execute("SELECT ingest_document('second', 'b', 'red wine')")
+    assert sorted(search(library, "wine", strict)) == ["0", "2", "b"]
+    library.execute("DELETE FROM pgblend_data.pending")
+    with pytest.raises(psycopg.Error, match='"second" has no lexical index'):
+        search(library, "wine", strict)
+
+
 def test_lenient_search_goes_on_without_a_missing_index(
     library: psycopg.Connection, warnings: list[str]
 ) -> None:

@@ -116,6 +116,7 @@ def pending_row(chunk_id: int, chunk: Chunk) -> dict[str, Any]:
     return {
         "chunk_id": chunk_id,
         "key": struct.pack(">qI", chunk_id, 700),
+        "collection_id": 1,
         "text_search_config": chunk.config,
         "place": struct.pack(">qi", chunk.document, chunk.index),
         "lengths": struct.pack(">ii", length, length),

@@ -55,6 +55,7 @@ def pending_row(chunk):
     return {
         "chunk_id": chunk["id"],
         "key": pending_key(chunk),
+        "collection_id": 1,
         "text_search_config": config_of(chunk),
         "place": struct.pack(">qi", chunk["document"], chunk["index"]),
         "lengths": struct.pack(">ii", length(chunk), own_length(chunk)),
