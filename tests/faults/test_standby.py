@@ -23,6 +23,7 @@ from pgblend.cli.base.database import connect
 from pgblend.cli.main import cli
 from pgblend.cli.operate.cluster import Cluster
 from pgblend.migrations import runner
+from pgblend.plpy.base.unchanged import MANY
 from support.database import Database, add_documents, embed_waiting
 from support.model_library import EXPANSION, QUERY, WEAK, fill, use_models
 from support.model_provider import GatewayProcess, ModelProvider
@@ -424,3 +425,28 @@ def test_what_is_waited_for_is_checked(place: Place) -> None:
         said = place.reader.error(WAITING, json.dumps({"wait_for": wrong}))
         assert said.sqlstate == "22023"
         assert "a place in the log" in str(said.message_primary)
+
+
+FOUND = "SELECT source_key FROM lexical_search('zirconium', 100, '{house}')"
+
+
+def test_a_right_that_is_lost_is_lost_there(place: Place) -> None:
+    """Also for who reads so much that a session keeps it; the loss was under way when it did."""
+    admin, groups = place.admin, [f"g{n}" for n in range(MANY + 1)]
+    admin.rows("CREATE ROLE holder IN ROLE pgblend_reader; SELECT add_collection('house')")
+    admin.rows("SELECT grant_collection('house', 'holder')")
+    store = "SELECT ingest_document('house', %s, %s, readers => ARRAY['group:' || %s])"
+    for group in groups:
+        admin.rows(store, group, f"The zirconium of {group}.", group)
+    signed = admin.value("SELECT sign_groups(%s, 'holder')", groups)
+    with connect(url_of(place.cluster)) as other, connect(place.superuser_url) as connection:
+        session, losing = Database(connection), Database(other)
+        losing.rows("BEGIN; SELECT set_document_readers('house', 'g3', '{hr}')")
+        follow(admin, place.standby)
+        session.rows("SELECT set_config('pgblend.groups', %s, false)", signed)
+        session.rows("SET ROLE holder")
+        assert [sorted(session.column(FOUND)) for _ in range(3)] == [sorted(groups)] * 3
+        losing.rows("COMMIT")
+        follow(admin, place.standby)
+        assert sorted(session.column(FOUND)) == sorted({*groups} - {"g3"})
+    admin.rows("SELECT remove_collection('house'); DROP ROLE holder")

@@ -207,6 +207,24 @@ def test_what_was_kept_counts_for_its_session_s_snapshots_alone(
     assert session.value(RENEW, kept) == 1
 
 
+def test_where_triggers_do_not_tell_nothing_is_kept(
+    admin: Database, reader: tuple[Database, str]
+) -> None:
+    """What a subscription stores is written past them, as by this role."""
+    session, _ = reader
+    kept = session.value(KEEP)
+    admin.rows("CREATE SUBSCRIPTION s CONNECTION '' PUBLICATION p WITH (connect = false)")
+    try:
+        assert session.value(RENEW, kept) == 0
+        assert [session.column(FOUND) for _ in range(2)] == [KEYS] * 2
+        admin.rows("SET session_replication_role = replica")
+        admin.rows("DELETE FROM pgblend_data.document_reader WHERE reader = 'g2'")
+        admin.rows("RESET session_replication_role")
+        assert session.column(FOUND) == [key for key in KEYS if key != "page-2.md"]
+    finally:
+        admin.rows("ALTER SUBSCRIPTION s SET (slot_name = NONE); DROP SUBSCRIPTION s")
+
+
 def test_of_many_changes_the_last_is_noted(admin: Database, reader: tuple[Database, str]) -> None:
     """Who kept something before finds it gone, also by a change of an index."""
     session, _ = reader
