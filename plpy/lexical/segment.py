@@ -102,9 +102,15 @@ def apart(rows: SealedRows) -> SealedRows:
     )
 
 
+LARGE = 1 << 14  # bytes of an array: pages of its own would be more than a small one needs
+
+
 def own_pages(array: Integers) -> Integers:
-    """Return a copy in pages of its own, the array itself where it takes no memory."""
-    if not held_bytes([array]):
+    """Return a copy in pages of its own, the array itself where it takes little memory.
+
+    A process may have 65,530 mappings, fewer than segments that a reader may read.
+    """
+    if held_bytes([array]) < LARGE:
         return array
     copy = np.frombuffer(mmap(-1, array.nbytes), array.dtype)
     copy[:] = array

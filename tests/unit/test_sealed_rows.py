@@ -1,6 +1,7 @@
 """Rows of segments in few bytes, against the same as wide arrays."""
 
 from mmap import mmap
+from pathlib import Path
 
 import numpy as np
 from hypothesis import given
@@ -78,3 +79,14 @@ def test_rows_apart_take_as_few_bytes() -> None:
         assert (moved.own_lengths is moved.lengths) == (each == 1)
         pages = [memoryview(one.base).obj for one in moved.arrays() if held_bytes([one])]
         assert {*map(type, pages)} == {mmap}
+
+
+def mappings() -> int:
+    return len(Path("/proc/self/maps").read_text().splitlines())
+
+
+def test_rows_of_small_segments_take_no_mapping_each() -> None:
+    """A process may have 65,530, fewer than compartments that one may read."""
+    before = mappings()
+    kept = [apart(seal_rows(rows_of(9, 5, 8))) for _ in range(1000)]
+    assert mappings() - before < len(kept) / 2
