@@ -8,6 +8,8 @@ import json
 from dataclasses import dataclass
 from typing import Any, LiteralString
 
+from pgblend.cli.base.errors import UserError
+
 # A search, as the command line asks for it.
 
 
@@ -22,15 +24,21 @@ class SearchRequest:
     options: dict[str, Any]
     query_embedding: str | None = None  # as JSON
 
+    def __post_init__(self) -> None:
+        if "columns" in self.options:
+            raise UserError(
+                "columns is of calls in SQL: rows of commands, HTTP and frameworks are whole",
+                "Leave it out.",
+            )
+
     def parameters(self) -> dict[str, object]:
-        """Return what the SQL call binds: rows of commands and over HTTP are whole."""
-        options = {name: value for name, value in self.options.items() if name != "columns"}
+        """Return what the SQL call binds."""
         return {
             "query": self.query,
             "limit": self.limit,
             "collections": self.collections,
             "filter": None if self.filter is None else json.dumps(self.filter),
-            "options": json.dumps(options),
+            "options": json.dumps(self.options),
             "query_embedding": self.query_embedding,
         }
 

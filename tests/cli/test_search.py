@@ -173,6 +173,7 @@ def test_options_narrow_the_search(
 REFUSED = (
     (["--option", "rrf_kk=20"], "rrf_kk"),
     (["--option", "k1=-1"], "k1"),
+    (["--option", 'columns=["uri"]'], "rows of commands, HTTP and frameworks are whole"),
     (["--collection", "nope"], "nope"),
     (["--lang", "klingon"], "klingon"),
     (["--filter", '{"a": [1]}'], "filter"),

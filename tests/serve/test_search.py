@@ -192,6 +192,7 @@ def test_a_path_that_cannot_be_shown(client: httpx.Client, path: str, status: in
         ('{"query": "x", "limit": 0}', "limit: 0 is less than the minimum"),
         ('{"query": "x", "options": {"rrf_q": 1}}', "rrf_q"),
         ('{"query": "x", "options": {"rrf_k": -1}}', "rrf_k"),
+        ('{"query": "x", "options": {"columns": ["uri"]}}', "columns is of calls in SQL"),
         ('{"query": "x", "collections": ["secret"]}', "secret"),
         ('{"query": "x", "profile": "none"}', "none"),
         ('{"query": "x", "query_embedding": [1, 2]}', "dimensions"),
