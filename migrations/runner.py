@@ -223,9 +223,12 @@ def _prepare(connection: Connection, *, managed: bool = False) -> None:
 
 
 def _replace_newest(connection: Connection, *, outside: bool = False) -> None:
-    """Put the routines of sql/ in the place of those that the last release had."""
+    """Put the routines of sql/ in the place of those that the last release had.
+
+    Before the first one a working tree's: of a name, those with other parameters go.
+    """
     last, script = max(released(), default=None), _script(connection)
-    replace_routines(connection, script, snapshot(last) if last else None, outside=outside)
+    replace_routines(connection, script, snapshot(last) if last else script, outside=outside)
 
 
 def _script(connection: Connection) -> str:

@@ -130,3 +130,16 @@ def test_apply_mends_a_routine_that_was_changed(
     assert applied.exit_code == 0, applied.stderr
     assert parse_valid(pgblend("migrate", "status", "--json"), "migrate-status")["drift"] is False
     assert pgblend("config", "get", "rrf_k").stdout == "60\n"
+
+
+def test_apply_drops_what_had_other_parameters(
+    pgblend: Pgblend, connection: psycopg.Connection
+) -> None:
+    connection.execute(
+        "CREATE FUNCTION pgblend._regconfig(config_name text, other integer) RETURNS regconfig"
+        " LANGUAGE sql AS $$ SELECT NULL::regconfig $$"
+    )
+    applied = pgblend("migrate", "apply")
+    assert applied.exit_code == 0, applied.stderr
+    named = "SELECT count(*) FROM pg_proc WHERE proname = '_regconfig'"
+    assert connection.execute(named).fetchone() == (1,)
