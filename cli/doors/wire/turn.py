@@ -159,9 +159,10 @@ class Turn:
             return
         if kind == wire.NOTICE and self._is_known(part):
             return
-        names = {wire.CLOSED: self._closes, wire.PARSED: self._parses}.get(kind)
-        if names and not self._is_the_client_s(names.popleft(), kind):
-            return
+        if kind in (wire.PARSED, wire.CLOSED):
+            names = self._parses if kind == wire.PARSED else self._closes
+            if names and not self._is_the_client_s(names.popleft(), kind):
+                return
         self._owed -= kind in _OWED
         if kind == wire.COMPLETE:
             tag = part[5:-1]
