@@ -16,13 +16,13 @@ _FEW_SIGNS = 8  # beyond ASCII, for which the text is not looked through one by 
 CONFIG = """
 FROM pg_catalog.pg_ts_config AS t
 WHERE t.cfgname = {name} AND pg_catalog.pg_ts_config_is_visible(t.oid)"""
-_VERSION = """concat_ws(
+VERSION_OF_ROW = """concat_ws(
     ' ',
     t.oid,
     (SELECT bit_xor(hashtid(m.ctid) # hashtext(m.xmin::text))
     FROM pg_catalog.pg_ts_config_map AS m WHERE m.mapcfg = t.oid),
     (SELECT bit_xor(hashtid(d.ctid) # hashtext(d.xmin::text)) FROM pg_catalog.pg_ts_dict AS d))"""
-VERSION = f"SELECT {_VERSION} AS version {CONFIG}"
+VERSION = f"SELECT {VERSION_OF_ROW} AS version {CONFIG}"
 """Changes with the configuration called {name}, its mappings and any dictionary."""
 
 _LEXEMES = rf"""
@@ -31,7 +31,7 @@ SELECT ARRAY(
     FROM unnest($2) WITH ORDINALITY AS w (word, place) ORDER BY w.place) AS lexemes
 {CONFIG.format(name="$1")}"""
 _MEANING = f"""
-SELECT {_VERSION} AS version, tsvector_to_array(to_tsvector(t.oid::regconfig, $2)) AS lexemes
+SELECT {VERSION_OF_ROW} AS version, tsvector_to_array(to_tsvector(t.oid::regconfig, $2)) AS lexemes
 {CONFIG.format(name="$1")}"""
 # These keep how words begin, as beginning_of says; others change that.
 KEEP_ALL_LETTERS = """

@@ -193,7 +193,7 @@ _VERSION = rb"0(?<=[aA]0)(?:(?=0*\.0)|(?<![aA0_]..)|(?<=0A0))"
 # in any language. Each begins with a sign of its own, since that is found soonest.
 _INNER_PARTS = (rb"A(?:(?<=aA)|(?<=0A)(?=a)|(?<=AA)(?=aa))", _VERSION)
 _OF_DIGITS = (rb",(?<=0,)(?=0)", rb"'(?<=0')(?=0)", rb"_(?<=0_)(?=0)")
-_BETWEEN_DIGITS = (*_OF_DIGITS, rb"\.(?<=0\.)(?=0)", rb" (?<=0 )(?=0)", rb"\?(?<=0\?)(?=0)")
+_BETWEEN_DIGITS = rb"0(?=[,'_. ?]0)"
 _OTHER_FORMS = (*_INNER_PARTS, rb"\.(?=[aA0_])", *_OF_DIGITS, rb"\x00")
 # The same in one, where it is enough to know that there is any.
 _OTHER_FORM = (
@@ -327,7 +327,7 @@ def inner_parts(text: str, kinds: bytes) -> Iterator[int]:
 
 def grouped_digits(kinds: bytes) -> Iterator[int]:
     """Give, in no order, the signs between digits of which a number may be made."""
-    return _found(_BETWEEN_DIGITS, kinds)
+    return (found.end() for found in re.finditer(_BETWEEN_DIGITS, kinds))
 
 
 def _found(patterns: Iterable[bytes], kinds: bytes) -> Iterator[int]:

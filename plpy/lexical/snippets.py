@@ -70,11 +70,16 @@ def words_like(page: str, vocabulary: Vocabulary, beginnings: Iterable[str]) -> 
         if beginning.startswith(last):  # these are found
             continue
         last = beginning
-        at = find(" " + beginning)
+        sought = " " + beginning
+        at = find(sought)
         while at >= 0:
             end = find(" ", at + 1)
-            words.setdefault(page[at + 1 : end], []).append(at)
-            at = find(" " + beginning, end)
+            word = page[at + 1 : end]
+            if word in words:
+                words[word].append(at)
+            else:
+                words[word] = [at]
+            at = find(sought, end)
     # the small form of a capital i with a dot may be two letters
     if not page.isascii() and (not vocabulary.keeps_all or "\u0130" in page):
         others = (word for word in set(page.split()) if not word.isascii())

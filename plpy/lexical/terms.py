@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pgblend.plpy.base.catalog import Synonyms
 from pgblend.plpy.base.ports import Counts, LexicalPort, Operand, Part
 from pgblend.plpy.base.session import Database, Row, Rows
-from pgblend.plpy.lexical.configuration import VERSION, Meaning
+from pgblend.plpy.lexical.configuration import CONFIG, VERSION, VERSION_OF_ROW, Meaning
 from pgblend.plpy.lexical.forms import pictures
 from pgblend.plpy.lexical.query import AskedWords, asked_of, joined_condition, parsed
 from pgblend.plpy.lexical.words import indexable_text
@@ -116,14 +116,17 @@ CROSS JOIN LATERAL pgblend._query_lexemes($4, $5, u.configs, CASE
 _PARSED_IN_ONE = f"""
 WITH used AS MATERIALIZED ({{used}})
 
-SELECT c.name AS config_name, w.*, ({_VERSION.format(name="c.name")}) AS version
+SELECT c.name AS config_name, w.*, t.version
 FROM used AS u
 CROSS JOIN LATERAL unnest(u.configs) AS c (name)
+LEFT JOIN LATERAL (
+    SELECT {VERSION_OF_ROW} AS version, to_tsvector(t.oid::regconfig, $4[1]) AS words
+    {CONFIG.format(name="c.name")}) AS t ON true
 CROSS JOIN LATERAL (
     SELECT
         coalesce(array_agg(w.lexeme), '{{{{}}}}') AS lexemes,
         coalesce(array_agg(cardinality(w.positions)), '{{{{}}}}') AS counts
-    FROM unnest(to_tsvector(pgblend._regconfig(c.name), $4[1])) AS w) AS w
+    FROM unnest(t.words) AS w) AS w
 """
 _LONGEST_LEXEME = 2046  # bytes
 _MOST_KNOWN = 50

@@ -130,11 +130,11 @@ def list_column(
 
 def merge_lists(lists: Sequence[ArmList]) -> Fused:
     """Return the passages of all lists, each once, not yet fused."""
-    found = (
+    found = [
         zip(one.found.document_ids, one.found.chunk_indexes, one.found.chunk_ids, strict=True)
         for one in lists
-    )
-    ordered = sorted(set().union(*found))
+    ]
+    ordered = sorted(found[0] if len(found) == 1 else set().union(*found))
     columns = map(list, zip(*ordered, strict=True)) if ordered else ([], [], [])
     document_ids, chunk_indexes, chunk_ids = columns
     ranks = [list_column(of_list.found, count(1), chunk_ids, None) for of_list in lists]
@@ -231,7 +231,8 @@ def fuse_lists(
         sums = _by_scores(fused, lists, settings, depth, moved_cosines)
     elif len(lists) == 1 and settings.fused_scale == "attainable":
         low, high = score_range(lists[0])
-        shares = [max((score - low) / (high - low), 0.0) for score in lists[0].found.scores]
+        whole = high - low
+        shares = [max(score - low, 0.0) / whole for score in lists[0].found.scores]
         sums = list_column(lists[0].found, shares, fused.chunk_ids, 0.0)
         fused.normal = [sums]
     else:

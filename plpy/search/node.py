@@ -43,23 +43,26 @@ MOST_LOOKS = 200
 # Most texts stand once, which a look tells for each collection, if they are given.
 _OTHERS = """(SELECT FROM pgblend_data.chunk AS r WHERE r.collection_id = {collection}
     AND r.content_hash = c.content_hash COLLATE "C" AND r.id <> c.id OFFSET 0)"""
-_MAY_REPEAT = f"""
-    $2 IS NULL OR CASE WHEN cardinality($2) = 1
-    THEN EXISTS {_OTHERS.format(collection="$2[1]")} ELSE EXISTS (
-        SELECT FROM unnest($2) AS s (id)
-        CROSS JOIN LATERAL {_OTHERS.format(collection="s.id")} AS r) END"""
 # OFFSET 0 keeps each row a look-up by its key. Beside a long transaction ANALYZE may call the
 # tables empty. The planner would then join all rows with all.
 _ROWS = f"""
     SELECT c.id AS chunk_id, c.content, c.text_search_config, c.start_offset, c.end_offset,
         c.start_line, c.end_line, c.pages, (d.metadata || c.metadata)::text AS metadata,
         c.document_id, o.name AS collection, d.source_key, d.uri, d.title,
-        {_MAY_REPEAT} AS may_repeat
+        {{may_repeat}} AS may_repeat
     FROM unnest($1) AS u (chunk_id)
     CROSS JOIN LATERAL (
         SELECT c.* FROM pgblend_data.chunk AS c WHERE c.id = u.chunk_id OFFSET 0) AS c
     CROSS JOIN LATERAL ({_DOCUMENT}) AS d
     CROSS JOIN LATERAL ({_COLLECTION}) AS o"""
+# What a plan has and does not run takes time as well.
+_ROWS_OF_NONE = _ROWS.format(may_repeat="cardinality($2) = 0")
+_ROWS_OF_ONE = _ROWS.format(may_repeat=f"EXISTS {_OTHERS.format(collection='$2[1]')}")
+_ROWS_OF_SOME = _ROWS.format(
+    may_repeat=f"""EXISTS (
+        SELECT FROM unnest($2) AS s (id)
+        CROSS JOIN LATERAL {_OTHERS.format(collection="s.id")} AS r)"""
+)
 _HOLDERS = f"""
     SELECT c.id AS chunk_id, c.content, d.id AS document_id, o.name AS collection,
         d.source_key, d.uri, d.title FROM pgblend_data.chunk AS c
@@ -130,9 +133,11 @@ class StoreNode:
     def passages(self, request: PassagesRequest) -> list[Passage]:
         """Return the passages that are there."""
         ids = request.collection_ids
-        looks = len(request.chunk_ids) * len(ids) <= MOST_LOOKS  # more take longer than to read all
-        values = request.chunk_ids, ids if looks else None
-        return [Passage(**row) for row in self.db.run(_ROWS, ["bigint[]", "bigint[]"], *values)]
+        statement = _ROWS_OF_ONE if len(ids) == 1 else _ROWS_OF_SOME
+        if len(request.chunk_ids) * len(ids) > MOST_LOOKS:  # more take longer than to read all
+            statement, ids = _ROWS_OF_NONE, ()
+        rows = self.db.run(statement, ["bigint[]", "bigint[]"], request.chunk_ids, ids)
+        return [Passage(**row) for row in rows]
 
     def holders(self, request: HoldersRequest) -> list[Holder]:
         """Return those of the passages that have one of the texts."""

@@ -486,7 +486,7 @@ def told_settings(db: Database, state: State, options: str | None) -> str:
     return write_json(layers.resolved(checked_options(db, layers, options or "{}")))
 
 
-_SEARCHED = "SELECT pgblend._searched_collections($1) AS ids"
+_COLLECTION_IDS = "SELECT pgblend._searched_collections($1) AS ids"
 
 
 def context_settings(
@@ -496,7 +496,7 @@ def context_settings(
 
     Reserves that are more than max_tokens together are an error: they could not be kept.
     """
-    ids = db.run(_SEARCHED, ["text[]"], collections)[0]["ids"]
+    ids = db.run(_COLLECTION_IDS, ["text[]"], collections)[0]["ids"]
     settings = told_settings(db, read_state(db, profile, None, ids), options)
     read = json.loads(settings, parse_float=Decimal, parse_int=Decimal)
     reserved, most = sum(read["reserve_tokens"].values()), read["max_tokens"]
