@@ -22,9 +22,9 @@ from pgblend.cli.documents.document import (
 )
 from pgblend.cli.documents.parse_settings import ChunkSettings
 from pgblend.cli.documents.token_spans import TokenSpans, piece_tokens, token_ends
-from pgblend.plpy.lexical.headings import OwnHeading as ShownHeading
-from pgblend.plpy.lexical.headings import levelled, marked
 from pgblend.plpy.lexical.split_text import split_text
+from pgblend.plpy.lexical.words import OwnHeading as ShownHeading
+from pgblend.plpy.lexical.words import levelled, marked
 
 # Chunks of messages: those of one context, in order, as many as fit.
 

@@ -20,14 +20,13 @@ from pgblend.cli.base.http_client import AnswerTooLargeError, gateway_client
 from pgblend.cli.operate.account import token_for
 from pgblend.cli.search.statements import SearchRequest
 from pgblend.plpy.base.catalog import GivenExpansion
-from pgblend.plpy.models.embedding import checked_vectors
 from pgblend.plpy.models.expansion import (
     checked_expansion,
     embedded_texts,
     expansion_question,
     joined_to,
 )
-from pgblend.plpy.models.outcome import gateway_answer
+from pgblend.plpy.models.outcome import checked_vectors, gateway_answer
 from pgblend.plpy.search.rerank import checked_scores
 
 PLAN: LiteralString = """

@@ -19,11 +19,10 @@ from pgblend.plpy.lexical.query import check_query
 from pgblend.plpy.models.outcome import mask_secrets
 from pgblend.plpy.search.bridge import BridgedNode
 from pgblend.plpy.search.call import search as run_search
-from pgblend.plpy.search.log import go_on_without
+from pgblend.plpy.search.candidates import StoredPassages
 from pgblend.plpy.search.node import StoreNode
-from pgblend.plpy.search.passages import StoredPassages
 from pgblend.plpy.search.plan import context_settings, read_state, told_plan
-from pgblend.plpy.search.query import Request, Tries
+from pgblend.plpy.search.query import Request, Tries, go_on_without
 from pgblend.plpy.search.rows import Answer
 
 Value = TypeVar("Value")

@@ -19,6 +19,8 @@ from pgblend.plpy.base.ports import (
     SimilarRequest,
 )
 from pgblend.plpy.base.session import Database
+from pgblend.plpy.base.stages import Deadline, arm_deadline
+from pgblend.plpy.lexical.configuration import WordList, question_words
 from pgblend.plpy.lexical.corrections import (
     Guess,
     Lexeme,
@@ -28,9 +30,7 @@ from pgblend.plpy.lexical.corrections import (
     most_of_guesses,
     told_corrections,
 )
-from pgblend.plpy.lexical.deadline import Deadline, arm_deadline
 from pgblend.plpy.lexical.query import asked_of
-from pgblend.plpy.lexical.question_words import question_words
 from pgblend.plpy.lexical.spellings import is_letter_name, other_spellings, rare_spellings
 from pgblend.plpy.lexical.terms import (
     QueryTerms,
@@ -43,7 +43,6 @@ from pgblend.plpy.lexical.terms import (
     with_synonyms,
     words_of_lexemes,
 )
-from pgblend.plpy.lexical.word_list import WordList
 
 NOTHING = CandidateList([], [], [], [], [], None)
 MOST_UNKNOWN = 64

@@ -20,9 +20,10 @@ from pgblend.plpy.base.ports import (
     SimilarRequest,
 )
 from pgblend.plpy.base.session import Database, Rows
+from pgblend.plpy.base.stages import Deadline
 from pgblend.plpy.base.unchanged import is_unchanged, run_unchanged
 from pgblend.plpy.lexical.candidate_filter import CandidateFilter, Ids, candidate_filter
-from pgblend.plpy.lexical.deadline import Deadline
+from pgblend.plpy.lexical.chunk_rows import sampled
 from pgblend.plpy.lexical.documents import (
     DocumentRows,
     TermWeights,
@@ -147,8 +148,6 @@ class Node:
 
     def sample(self, request: ListRequest) -> Sample:
         """Take a sample of what could be found; PB009 where the time is over."""
-        from pgblend.plpy.lexical.sample import sampled  # of facets alone
-
         opened, check = self._begin(request.collection_ids, request.timeout_ms)
         lists = []
         for part in request.parts:

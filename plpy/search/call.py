@@ -6,14 +6,19 @@ from pgblend.plpy.base.ports import Space
 from pgblend.plpy.base.session import Database
 from pgblend.plpy.base.unchanged import end_unchanged
 from pgblend.plpy.lexical.query import binding_conditions, plain_quotes, without_phrases
-from pgblend.plpy.search.begin import begin, look_for_vectors
-from pgblend.plpy.search.log import Log
+from pgblend.plpy.search.arms import begin, look_for_vectors
 from pgblend.plpy.search.pool import Pool, empty_pool
-from pgblend.plpy.search.query import Query, Request, read_query
-from pgblend.plpy.search.rows import Answer, wanted_columns
+from pgblend.plpy.search.query import Log, Query, Request, read_query
+from pgblend.plpy.search.rows import (
+    Answer,
+    last_facts,
+    note_last,
+    note_logged,
+    told_trace,
+    wanted_columns,
+)
 from pgblend.plpy.search.run import rank
 from pgblend.plpy.search.store import StorePort
-from pgblend.plpy.search.told import last_facts, note_last, note_logged, told_trace
 
 
 def search(db: Database, request: Request, store: StorePort) -> Answer:
@@ -36,7 +41,7 @@ def answered(db: Database, request: Request, store: StorePort) -> Answer:
         query, pool = found(query, store, log)
     trace, report = told_trace(query, pool, log), None
     if query.search_id and request.traced != "rerank" and not request.is_blank:
-        from pgblend.plpy.search.report import search_report  # where a log is kept
+        from pgblend.plpy.search.trace import search_report  # where a log is kept
 
         note_logged(query, log)
         report = search_report(query, pool, store, log)

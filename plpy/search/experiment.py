@@ -9,12 +9,11 @@ from typing import NamedTuple
 from pgblend.plpy.base.catalog import Cursor
 from pgblend.plpy.base.session import Json, ProgramError
 from pgblend.plpy.base.settings import read_json, write_json
-from pgblend.plpy.search.begin import begin
-from pgblend.plpy.search.log import Log
+from pgblend.plpy.search.arms import begin
 from pgblend.plpy.search.page import page_end, page_start, with_page
 from pgblend.plpy.search.plan import check_cursor
 from pgblend.plpy.search.pool import Draft, Pool, Side
-from pgblend.plpy.search.query import Query
+from pgblend.plpy.search.query import Log, Query
 from pgblend.plpy.search.rows import page_rows
 from pgblend.plpy.search.run import ranked
 from pgblend.plpy.search.store import StorePort

@@ -22,10 +22,9 @@ from pgblend.plpy.search.scores import (
 )
 
 if TYPE_CHECKING:
-    from pgblend.plpy.search.log import Log
-    from pgblend.plpy.search.passages import StoredPassages
+    from pgblend.plpy.search.candidates import StoredPassages
     from pgblend.plpy.search.pool import Pool
-    from pgblend.plpy.search.query import Query
+    from pgblend.plpy.search.query import Log, Query
     from pgblend.plpy.search.store import StorePort
 
 # What is in the question's own language comes before its translations.

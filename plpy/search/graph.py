@@ -17,8 +17,7 @@ from pgblend.plpy.search.pool import Places, Pool
 from pgblend.plpy.search.scores import scale_fused, weighted_sums
 
 if TYPE_CHECKING:
-    from pgblend.plpy.search.log import Log
-    from pgblend.plpy.search.query import Query
+    from pgblend.plpy.search.query import Log, Query
     from pgblend.plpy.search.store import StorePort
 
 # How many of the nearest seeds each node remembers. The best of them counts, and a seed's own nodes

@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pgblend.plpy.base.ports import Sample
 from pgblend.plpy.base.session import Json
-from pgblend.plpy.search.candidates import ArmList, Fused, candidate_arms
-from pgblend.plpy.search.passages import StoredPassages
+from pgblend.plpy.search.candidates import ArmList, Fused, StoredPassages, candidate_arms
 from pgblend.plpy.search.query import Query
-from pgblend.plpy.search.relevance import Scale, chance_of_less
+from pgblend.plpy.search.scores import Scale, chance_of_less
 from pgblend.plpy.search.store import Highlights, StorePort
 
 if TYPE_CHECKING:
-    from pgblend.plpy.search.log import Log
+    from pgblend.plpy.search.query import Log
 
 
 NO_SCALE = Scale(None)

@@ -15,9 +15,8 @@ from pgblend.plpy.search.rule_patterns import for_query
 from pgblend.plpy.search.scores import scale_fused
 
 if TYPE_CHECKING:
-    from pgblend.plpy.search.log import Log
-    from pgblend.plpy.search.passages import StoredPassages
-    from pgblend.plpy.search.query import Query
+    from pgblend.plpy.search.candidates import StoredPassages
+    from pgblend.plpy.search.query import Log, Query
     from pgblend.plpy.search.store import StorePort
 
 Value = TypeVar("Value")

@@ -6,11 +6,8 @@ log. It returns the pool with what it adds.
 
 from pgblend.plpy.search.arms import gather
 from pgblend.plpy.search.fusion import fuse
-from pgblend.plpy.search.log import Log
-from pgblend.plpy.search.page import cut_page
-from pgblend.plpy.search.pool import Pool, empty_pool
-from pgblend.plpy.search.query import Query
-from pgblend.plpy.search.refine import (
+from pgblend.plpy.search.page import (
+    cut_page,
     diversify,
     drop_repetitions,
     is_enough,
@@ -19,6 +16,8 @@ from pgblend.plpy.search.refine import (
     look_further,
     tell_refined,
 )
+from pgblend.plpy.search.pool import Pool, empty_pool
+from pgblend.plpy.search.query import Log, Query
 from pgblend.plpy.search.rerank import has_targets, rerank
 from pgblend.plpy.search.rows import fetch_rows
 from pgblend.plpy.search.store import Highlights, StorePort

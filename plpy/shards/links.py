@@ -12,10 +12,10 @@ from itertools import chain
 from typing import Any
 
 from pgblend.plpy.base.session import Database, ProgramError, Row
-from pgblend.plpy.graph.link_targets import meant_by
-from pgblend.plpy.graph.mentions import (
+from pgblend.plpy.graph.names import (
     common_names,
     documents_named,
+    meant_by,
     mentions,
     most_documents,
 )

@@ -16,9 +16,9 @@ from pgblend.plpy.base.ports import (
 )
 from pgblend.plpy.base.session import Database, ProgramError, Rows
 from pgblend.plpy.lexical.arm import LexicalArm
+from pgblend.plpy.lexical.configuration import WordList
 from pgblend.plpy.lexical.query import asked_of
 from pgblend.plpy.lexical.terms import parsed_words, parsing
-from pgblend.plpy.lexical.word_list import WordList
 from pgblend.plpy.search.arms import LIKE_A_NAME
 from pgblend.plpy.shards.trips import Changed, Trips
 
@@ -138,7 +138,7 @@ class ShardIndex:
 
     def sample(self, request: ListRequest) -> Sample:
         """Take a sample of what could be found on all shards."""
-        from pgblend.plpy.lexical.sample import merged_samples  # of facets alone
+        from pgblend.plpy.lexical.chunk_rows import merged_samples  # of facets alone
 
         self.trips.left_ms = request.timeout_ms
         (answers,) = self.trips.everywhere([("sample", request)])

@@ -200,7 +200,7 @@ AS $python$
 import numpy as np
 from pgblend.plpy.lexical.segment import (
     add_postings, merge_postings, unpack_segment, write_segment)
-from pgblend.plpy.lexical.signature import check_signature
+from pgblend.plpy.lexical.segment import check_signature
 
 THERE = """
     SELECT c.id, c.document_id FROM pgblend_data.chunk AS c

@@ -182,7 +182,7 @@ LANGUAGE plpython3u
 IMMUTABLE PARALLEL UNSAFE
 AS $python$
 import json
-from pgblend.plpy.models.embedding import checked_vectors
+from pgblend.plpy.models.outcome import checked_vectors
 
 vectors = checked_vectors(json.loads(answer), count, space)
 return json.dumps(vectors if isinstance(vectors, dict) else {"vectors": vectors})

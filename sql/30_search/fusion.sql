@@ -285,7 +285,7 @@ LANGUAGE plpython3u
 IMMUTABLE PARALLEL UNSAFE
 AS $python$
 import json
-from pgblend.plpy.search.blend import blend_scores
+from pgblend.plpy.search.rerank import blend_scores
 
 return blend_scores([fused], [rerank], json.loads(blend), [rank], candidates)[0]
 $python$;

@@ -302,7 +302,7 @@ LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 AS $python$
 import json
-from pgblend.plpy.search.log import go_on_without
+from pgblend.plpy.search.query import go_on_without
 
 strict = bool(json.loads(settings).get("strict"))
 return [db.answer(go_on_without, stage, problem, hint, problem_code, strict)]

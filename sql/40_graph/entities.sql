@@ -23,7 +23,7 @@ RETURNS bigint
 LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 AS $python$
-from pgblend.plpy.graph.mention_store import TEXTS, link_mentions
+from pgblend.plpy.graph.edge_rows import TEXTS, link_mentions
 
 texts = plpy.cursor(plpy.prepare(TEXTS, ["bigint"]), [collection_id])
 return link_mentions(db, collection_id, texts)

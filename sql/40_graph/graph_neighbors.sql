@@ -155,7 +155,7 @@ LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 AS $python$
 from pgblend.plpy.search.node import StoreNode
-from pgblend.plpy.search.passages import StoredPassages
+from pgblend.plpy.search.candidates import StoredPassages
 
 return StoredPassages(StoreNode(db)).walk(seeds, 1, {
     "depth": depth, "direction": direction, "edge_types": edge_types, "node_limit": node_limit

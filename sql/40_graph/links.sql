@@ -177,7 +177,7 @@ RETURNS bigint
 LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 AS $python$
-from pgblend.plpy.graph.link_rows import insert_links
+from pgblend.plpy.graph.edge_rows import insert_links
 
 return db.answer(insert_links, collection_id, document_ids, links, origin)
 $python$;
@@ -262,7 +262,7 @@ RETURNS bigint
 LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 AS $python$
-from pgblend.plpy.graph.link_rows import resolve_links
+from pgblend.plpy.graph.edge_rows import resolve_links
 
 return db.answer(resolve_links, collection_id, names)
 $python$;

@@ -319,7 +319,7 @@ STRICT
 ROWS 10
 AS $python$
 import json
-from pgblend.plpy.lexical.headings import markdown_headings, marked
+from pgblend.plpy.lexical.words import markdown_headings, marked
 from pgblend.plpy.lexical.split_text import split_text
 from pgblend.plpy.lexical.split_text import approximate_tokens
 

@@ -65,7 +65,7 @@ CREATE OR REPLACE FUNCTION pgblend._walk(
 LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 AS $python$
-from pgblend.plpy.search.passages import StoredPassages
+from pgblend.plpy.search.candidates import StoredPassages
 from pgblend.plpy.shards.relay import over_shards
 
 graph = {

@@ -86,7 +86,7 @@ LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 AS $python$
 import json
-from pgblend.plpy.graph.mention_store import keep_mentions
+from pgblend.plpy.graph.edge_rows import keep_mentions
 from pgblend.plpy.shards.relay import writable_id
 
 HERE = (
@@ -134,7 +134,7 @@ LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 AS $python$
 import json
-from pgblend.plpy.graph.mention_store import count_of, names_of
+from pgblend.plpy.graph.edge_rows import count_of, names_of
 from pgblend.plpy.shards.relay import writable_id
 
 own_id = writable_id(db, collection)
@@ -151,8 +151,8 @@ LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 AS $python$
 import json
-from pgblend.plpy.graph.mention_store import TEXTS
-from pgblend.plpy.graph.mentions import NameFinder, common_names
+from pgblend.plpy.graph.edge_rows import TEXTS
+from pgblend.plpy.graph.names import NameFinder, common_names
 from pgblend.plpy.shards.relay import writable_id
 
 own_id = writable_id(db, collection)

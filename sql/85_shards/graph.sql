@@ -77,7 +77,7 @@ LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 AS $python$
 import json
-from pgblend.plpy.graph.link_rows import candidates_of
+from pgblend.plpy.graph.edge_rows import candidates_of
 from pgblend.plpy.shards.relay import named_id
 
 return candidates_of(db, named_id(db, collection), json.loads(names))
@@ -158,7 +158,7 @@ LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 AS $python$
 import json
-from pgblend.plpy.graph.link_rows import lead_links
+from pgblend.plpy.graph.edge_rows import lead_links
 
 db.run("SELECT pgblend._writable_collection($1)", ["text"], collection)
 return db.answer(lead_links, json.loads(changes))
@@ -192,7 +192,7 @@ LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 AS $python$
 import json
-from pgblend.plpy.graph.link_rows import links_of
+from pgblend.plpy.graph.edge_rows import links_of
 from pgblend.plpy.shards.relay import named_id
 
 return links_of(db, named_id(db, collection), json.loads(names))

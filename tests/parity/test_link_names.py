@@ -7,15 +7,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from psycopg.types.json import Jsonb
 
-from pgblend.plpy.graph.link_targets import link_target, resolve_link
-from pgblend.plpy.graph.mentions import (
+from pgblend.plpy.graph.names import (
     MOST_NAMESAKES,
     NameFinder,
     common_names,
+    document_names,
     documents_named,
+    link_target,
     mentions,
+    path_name,
+    resolve_link,
+    uri_name,
 )
-from pgblend.plpy.graph.names import document_names, path_name, uri_name
 from support.database import Database
 
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from psycopg.types.json import Jsonb
 
 from pgblend.plpy.base.session import error_state
-from pgblend.plpy.models.embedding import checked_vectors
 from pgblend.plpy.models.expansion import checked_expansion
+from pgblend.plpy.models.outcome import checked_vectors
 from pgblend.plpy.search.lists import variant_arms, vectors_of_texts
 from pgblend.plpy.search.rerank import checked_scores
 from support.arm_lists import settings_of

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from psycopg.types.json import Jsonb
 
-from pgblend.plpy.search.blend import blend_scores
 from pgblend.plpy.search.fusion import fuse_ranks, rank_bonus, recency_decay
 from pgblend.plpy.search.plan import arm_depth
+from pgblend.plpy.search.rerank import blend_scores
 from pgblend.plpy.search.scores import (
     arm_normalization,
     convex_fusion,

@@ -19,7 +19,7 @@ from pgblend.cli.base.http_client import MAX_ANSWER_BYTES
 from pgblend.cli.doors.door import ModelGateway
 from pgblend.cli.embed.embedding_client import GatewayClient, GatewayUnavailableError
 from pgblend.cli.search.asked_models import ModelCall
-from pgblend.plpy.models.embedding import checked_vectors
+from pgblend.plpy.models.outcome import checked_vectors
 from support.gateway_process import GatewayProcess
 from support.raw_server import RawServer, http_answer
 from support.sampled import sampled

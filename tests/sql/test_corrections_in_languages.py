@@ -7,7 +7,7 @@ from collections.abc import Callable
 import psycopg
 import pytest
 
-from pgblend.plpy.lexical.question_words import question_words
+from pgblend.plpy.lexical.configuration import question_words
 from support.database import Database
 from support.typo import misspell
 

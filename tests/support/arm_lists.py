@@ -8,8 +8,7 @@ from typing import Any
 from pgblend.plpy.base.catalog import SearchSettings, defaults
 from pgblend.plpy.base.ports import CandidateList, Passage
 from pgblend.plpy.base.settings import Layers
-from pgblend.plpy.search.candidates import ArmList, Fused
-from pgblend.plpy.search.passages import StoredPassages
+from pgblend.plpy.search.candidates import ArmList, Fused, StoredPassages
 from pgblend.plpy.search.plan import Plan, State
 from pgblend.plpy.search.pool import Pool, Ranking
 from pgblend.plpy.search.query import Query, Request

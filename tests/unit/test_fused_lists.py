@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgblend.plpy.search.blend import blend_addends, blend_ceiling, blended_order
 from pgblend.plpy.search.candidates import Fused
 from pgblend.plpy.search.fusion import fuse_lists
 from pgblend.plpy.search.pool import Page
+from pgblend.plpy.search.rerank import blend_addends, blend_ceiling, blended_order
 from pgblend.plpy.search.scores import comparable_scores
 from pgblend.plpy.search.trace import fused_parts, search_trace
 from support.arm_lists import arm, never, pool_of, query_of, settings_of

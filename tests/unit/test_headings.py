@@ -2,7 +2,7 @@
 
 import pytest
 
-from pgblend.plpy.lexical.headings import heading_words, markdown_headings, marked
+from pgblend.plpy.lexical.words import heading_words, markdown_headings, marked
 
 
 @pytest.mark.parametrize(

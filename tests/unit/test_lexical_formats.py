@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from pgblend.plpy.base.session import ProgramError
-from pgblend.plpy.lexical.deadline import Deadline, arm_deadline
+from pgblend.plpy.base.stages import Deadline, arm_deadline
 from pgblend.plpy.lexical.pending import unpack_pending
 from pgblend.plpy.lexical.records import Packed, pack_lexemes, read_lexemes, term_ids
 from pgblend.plpy.lexical.segment import (

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from pgblend.plpy.base.ports import Sample
 from pgblend.plpy.lexical.arm import LexicalArm, ListScope
+from pgblend.plpy.lexical.chunk_rows import merged_samples, sampled
 from pgblend.plpy.lexical.own_index import Node
-from pgblend.plpy.lexical.sample import merged_samples, sampled
 from pgblend.plpy.lexical.vocabulary import MOST_WORDS
 from support.fake_database import FakeDatabase
 from support.fake_index import Chunk, lexical_answers

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgblend.plpy.graph.mentions import (
+from pgblend.plpy.graph.names import (
     MOST_NAMESAKES,
     NameFinder,
     common_names,

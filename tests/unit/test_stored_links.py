@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from pgblend.plpy.base.session import ProgramError
-from pgblend.plpy.graph.link_rows import checked_links, insert_links, resolve_links
+from pgblend.plpy.graph.edge_rows import checked_links, insert_links, resolve_links
 from support.fake_database import FakeDatabase
 
 

@@ -23,8 +23,8 @@ from pgblend.cli.doors.wire.session import Session
 from pgblend.cli.doors.wire.telling import ROWS_WRITTEN_FOR_ANY, Told
 from pgblend.cli.search.outside import StatementError, literal, report_search
 from pgblend.plpy.base.session import ProgramError, keep_value
-from pgblend.plpy.graph.link_rows import checked_links
-from pgblend.plpy.graph.link_targets import link_target
+from pgblend.plpy.graph.edge_rows import checked_links
+from pgblend.plpy.graph.names import link_target
 from pgblend.plpy.lexical.records import pack_chunks
 from pgblend.plpy.models.gateway import NO_GATEWAY
 from pgblend.sql.outside import CLOCK, EFFECTS, PLAIN, Column, Routine, body_digest, routines
