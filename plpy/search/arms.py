@@ -16,9 +16,9 @@ from pgblend.plpy.base.session import (
     error_state,
 )
 from pgblend.plpy.models.outcome import Outcome, checked_vectors
-from pgblend.plpy.search.candidates import ArmList, StoredPassages
+from pgblend.plpy.search.candidates import ArmList, StoredPassages, corrected_notes
 from pgblend.plpy.search.lexical import WordLists, WordScope
-from pgblend.plpy.search.lists import ListSearch, corrected_notes, gathered_lists
+from pgblend.plpy.search.lists import ListSearch, gathered_lists
 from pgblend.plpy.search.plan import check_cursor
 from pgblend.plpy.search.pool import Pool
 from pgblend.plpy.search.query import Log, Query, Tries, sentences

@@ -1,5 +1,6 @@
 """The lists of a search, the candidates that they make, and what is read of these by their ids."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import fsum, inf
@@ -125,6 +126,28 @@ def candidate_arms(
         for of_list, of_ranks in zip(lists, ranks, strict=True)
         if (rank := of_ranks[item]) is not None
     }
+
+
+def corrected_notes(
+    corrections: Sequence[str | None], method: str
+) -> dict[int, Mapping[str, Json]]:
+    """Return method and corrections, a JSON text or None, of each rank."""
+    notes: dict[str | None, Mapping[str, Json]] = {
+        text: {"method": method, **({"corrections": json.loads(text)} if text else {})}
+        for text in set(corrections)
+    }
+    return {rank: notes[text] for rank, text in enumerate(corrections, 1)}
+
+
+def corrected_words(note: Mapping[str, Json]) -> dict[str, list[str]]:
+    """Return what the fuzzy arm took for each unknown word, from a rank's note."""
+    told = note.get("corrections")
+    return told if isinstance(told, dict) else {}
+
+
+def corrected_lexemes(note: Mapping[str, Json]) -> tuple[str, ...]:
+    """Return the lexemes that the fuzzy arm took for unknown words, from a rank's note."""
+    return tuple(lexeme for of_word in corrected_words(note).values() for lexeme in of_word)
 
 
 # q/|q| + weight · mean(p/|p|), Rocchio's feedback, in the arithmetic of the vectors themselves.

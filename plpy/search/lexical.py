@@ -8,6 +8,7 @@ from pgblend.plpy.base.ports import CandidateList, LiteralRequest, Sample
 from pgblend.plpy.base.session import Database, ProgramError
 from pgblend.plpy.lexical.configuration import WordList
 from pgblend.plpy.lexical.query import query_groups
+from pgblend.plpy.search.query import IndexState
 from pgblend.plpy.search.store import StorePort
 
 if TYPE_CHECKING:
@@ -20,17 +21,6 @@ _SOUND = (
 
 
 MOST_SAMPLED = 1000
-
-
-class IndexState(NamedTuple):
-    """What was learnt of the lexical index.
-
-    `reach` is incomplete or none where the index is not asked for as a whole, or at all; `damaged`
-    are names of collections that are left out.
-    """
-
-    reach: str | None = None
-    damaged: Sequence[str] = ()
 
 
 class WordScope(NamedTuple):

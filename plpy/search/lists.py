@@ -12,7 +12,7 @@ from pgblend.plpy.base.session import Json
 from pgblend.plpy.base.stages import Progress
 from pgblend.plpy.lexical.query import query_groups
 from pgblend.plpy.models.outcome import ModelStages, Outcome
-from pgblend.plpy.search.candidates import ArmList
+from pgblend.plpy.search.candidates import ArmList, corrected_words
 from pgblend.plpy.search.plan import Plan
 
 
@@ -46,28 +46,6 @@ def is_strong_signal(
         if len(deeper.scores) <= len(near):  # none where the time is over
             return bool(deeper.scores), top
         found = deeper
-
-
-def corrected_notes(
-    corrections: Sequence[str | None], method: str
-) -> dict[int, Mapping[str, Json]]:
-    """Return method and corrections, a JSON text or None, of each rank."""
-    notes: dict[str | None, Mapping[str, Json]] = {
-        text: {"method": method, **({"corrections": json.loads(text)} if text else {})}
-        for text in set(corrections)
-    }
-    return {rank: notes[text] for rank, text in enumerate(corrections, 1)}
-
-
-def corrected_words(note: Mapping[str, Json]) -> dict[str, list[str]]:
-    """Return what the fuzzy arm took for each unknown word, from a rank's note."""
-    told = note.get("corrections")
-    return told if isinstance(told, dict) else {}
-
-
-def corrected_lexemes(note: Mapping[str, Json]) -> tuple[str, ...]:
-    """Return the lexemes that the fuzzy arm took for unknown words, from a rank's note."""
-    return tuple(lexeme for of_word in corrected_words(note).values() for lexeme in of_word)
 
 
 def vectors_of_texts(

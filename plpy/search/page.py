@@ -1,13 +1,11 @@
 """What is done with the best candidates, as far down the order as a page needs; and the page."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from pgblend.plpy.base.catalog import Cursor
-from pgblend.plpy.base.ports import Holder, Passage
 from pgblend.plpy.base.session import Json, ProgramError
-from pgblend.plpy.search.candidates import Fused
 from pgblend.plpy.search.choose import distinct_items, diverse_items, good_items
 from pgblend.plpy.search.pool import Page, Pool, Ranking
 from pgblend.plpy.search.query import Log, Query
@@ -229,9 +227,6 @@ def tell_ending(query: Query, pool: Pool, log: Log) -> None:
     log.degraded.append(f"relevance: {told}")
 
 
-_OF_DOCUMENT = ("document_id", "collection", "source_key", "uri", "title")
-
-
 def page_start(order: Sequence[tuple[float, int, int]], after: Cursor | None) -> int | None:
     """Return the place, from 0, of the first row after the one that `after` names.
 
@@ -294,64 +289,3 @@ def with_page(pool: Pool, start: int, items: Sequence[int], log: Log) -> Pool:
     ranking = ranking._replace(places={**ranking.places, "page": ranking.best})
     log.done("page", len(items), {"relevance": ranking.told_scale()})
     return pool._replace(ranking=ranking, page=Page(start, items, relevances))
-
-
-def copies_on_page(
-    page: Sequence[int],
-    pool: Fused,
-    content_of: Mapping[int, str],
-    holders: Callable[[Sequence[int], Sequence[str]], Sequence[Holder]],
-) -> list[list[dict[str, Json]]]:
-    """Return for each item of a page the other documents whose candidate has the same text.
-
-    In the candidates' order, each document once: {document_id, collection, source_key, uri, title}.
-    `content_of` has the texts of the page's chunks that may have copies. `holders` gives those of
-    chunk ids that have one of some contents. A blank text has no copies: such passages differ by
-    their titles.
-    """
-    ids = pool.chunk_ids
-    contents = [content_of.get(ids[item], "") for item in page]
-    wanted = sorted({content for content in contents if content.strip()})
-    shown = set(page)
-    others = [item for item in pool.order if item not in shown] if wanted else []
-    if not others:
-        return [[] for _ in page]
-    place_of = {ids[item]: place for place, item in enumerate(others)}
-    by_content: dict[str, dict[int, Holder]] = {content: {} for content in wanted}
-    for row in sorted(holders(list(place_of), wanted), key=lambda row: place_of[row.chunk_id]):
-        by_content[row.content].setdefault(row.document_id, row)
-    return [
-        [
-            {name: getattr(holder, name) for name in _OF_DOCUMENT}
-            for document_id, holder in by_content.get(content, {}).items()
-            if document_id != pool.document_ids[item]
-        ]
-        for item, content in zip(page, contents, strict=True)
-    ]
-
-
-def near_copies(
-    page: Sequence[int],
-    pool: Fused,
-    dropped: Mapping[int, Mapping[str, Json]],
-    texts: Mapping[int, Passage],
-) -> list[list[dict[str, Json]]]:
-    """Return for each item of a page the other documents left out as nearly the same text.
-
-    As copies_on_page names them, with the `likeness` of the texts (the setting dedup_similarity).
-    """
-    left_out: dict[Json, dict[int, dict[str, Json]]] = {}  # by the chunk that was kept
-    for item, why in dropped.items():
-        passage = texts.get(pool.chunk_ids[item])
-        if why["reason"] == "similar" and passage is not None:
-            document = {name: getattr(passage, name) for name in _OF_DOCUMENT}
-            of_kept = left_out.setdefault(why["duplicate_of"], {})
-            of_kept.setdefault(passage.document_id, {**document, "likeness": why["likeness"]})
-    return [
-        [
-            document
-            for document_id, document in left_out.get(pool.chunk_ids[item], {}).items()
-            if document_id != pool.document_ids[item]
-        ]
-        for item in page
-    ]

@@ -15,7 +15,6 @@ from pgblend.plpy.base.stages import StageLog
 from pgblend.plpy.base.unchanged import MANY, begin_unchanged, keep_unchanged
 from pgblend.plpy.lexical.query import LEAST_LIMIT, check_query
 from pgblend.plpy.models.outcome import ModelStages
-from pgblend.plpy.search.lexical import IndexState
 from pgblend.plpy.search.plan import Plan, State, arm_depth, of_arm, read_state, search_plan
 
 # What a search is asked, and how often it was tried.
@@ -251,6 +250,17 @@ def go_on_without(
     without = _CALLED.get(stage, f"the {stage} stage")
     db.warn(f"searching without {without}: {reason}")
     return f"{stage}: {reason}"
+
+
+class IndexState(NamedTuple):
+    """What was learnt of the lexical index.
+
+    `reach` is incomplete or none where the index is not asked for as a whole, or at all; `damaged`
+    are names of collections that are left out.
+    """
+
+    reach: str | None = None
+    damaged: Sequence[str] = ()
 
 
 class Log(StageLog):

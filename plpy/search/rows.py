@@ -1,19 +1,16 @@
-"""What a search gives: a page's rows, column by column, and what it tells of itself."""
+"""A page's rows: what was found, column by column, and what repeats it."""
 
 import json
-from collections.abc import Mapping, Sequence
-from time import monotonic
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypedDict
 
-from pgblend.plpy.base.ports import Passage
-from pgblend.plpy.base.session import Database, Json, keep_value
+from pgblend.plpy.base.ports import Holder, Passage
+from pgblend.plpy.base.session import Json
 from pgblend.plpy.base.session import Row as ChunkRow
-from pgblend.plpy.base.stages import rows_of, since
 from pgblend.plpy.lexical.query import excluded_texts
-from pgblend.plpy.search.page import copies_on_page, near_copies
+from pgblend.plpy.search.candidates import Fused
 from pgblend.plpy.search.pool import Pool, Row
 from pgblend.plpy.search.query import Log, Query
-from pgblend.plpy.search.rerank import read_texts
 from pgblend.plpy.search.store import StorePort, shown_snippets
 
 _FIRST = 10
@@ -204,147 +201,65 @@ class Answer(TypedDict):
     report: str | None
 
 
-_MOST_NOTED = 50
-_NOT_TOLD = {"content", "metadata", "context_before", "context_after", "degraded"}
-_RAN = (
-    "SELECT pgblend._asking_role()::text AS role,"
-    " pgblend._milliseconds(statement_timestamp(), clock_timestamp()) AS most_ms"
-)
+_OF_DOCUMENT = ("document_id", "collection", "source_key", "uri", "title")
 
 
-def told_trace(query: Query, pool: Pool, log: Log) -> str | None:
-    """Return as JSON what the search did, for those who ask; None where nobody does.
+def copies_on_page(
+    page: Sequence[int],
+    pool: Fused,
+    content_of: Mapping[int, str],
+    holders: Callable[[Sequence[int], Sequence[str]], Sequence[Holder]],
+) -> list[list[dict[str, Json]]]:
+    """Return for each item of a page the other documents whose candidate has the same text.
 
-    `traced` rerank tells what a reranker reads, and page how each row came to its place. With pool
-    it tells how each candidate did, and with facets a sample of what has the words as well.
+    In the candidates' order, each document once: {document_id, collection, source_key, uri, title}.
+    `content_of` has the texts of the page's chunks that may have copies. `holders` gives those of
+    chunk ids that have one of some contents. A blank text has no copies: such passages differ by
+    their titles.
     """
-    traced, request = query.request.traced, query.request
-    if traced == "rerank":
-        return json.dumps({"passages": read_passages(pool)})
-    if traced == "none":
-        return None
-    plan, state, draft = query.plan, query.state, pool.draft
-    sources = plan.layers.sources(plan.options)
-    sides = [(query, pool)] if draft is None else [(one.query, one.pool) for one in draft.sides]
-    traces = [page_trace(*side) for side in sides]
-    rows = {
-        chunk_id: told
-        for (_, side), trace in zip(sides, traces, strict=True)
-        for chunk_id, told in zip(
-            side.fused.ids(side.page.items), trace.get("rows", ()), strict=True
-        )
-    }
-    return json.dumps(
-        {
-            "query": request.query,
-            "profile": state.profile,
-            "mode": plan.settings.mode,
-            "meta": search_meta(query, log),
-            "collections": sorted(state.collections),
-            "settings": {
-                name: {"value": getattr(plan.settings, name), "source": source}
-                for name, source in sources.items()
-            },
-            "degraded": log.degraded,
-            "total_ms": since(request.started_at),
-            "results": [told_row(row) | rows[row.chunk_id] for row in pool.rows],
-            "stages": [stage.told() for stage in log.stages],
-            **{name: told for name, told in traces[0].items() if name != "rows"},
-            **({"experiment": draft.told()} if draft else {}),
-            **({"sample": pool.sample._asdict()} if pool.sample else {}),
-        }
-    )
+    ids = pool.chunk_ids
+    contents = [content_of.get(ids[item], "") for item in page]
+    wanted = sorted({content for content in contents if content.strip()})
+    shown = set(page)
+    others = [item for item in pool.order if item not in shown] if wanted else []
+    if not others:
+        return [[] for _ in page]
+    place_of = {ids[item]: place for place, item in enumerate(others)}
+    by_content: dict[str, dict[int, Holder]] = {content: {} for content in wanted}
+    for row in sorted(holders(list(place_of), wanted), key=lambda row: place_of[row.chunk_id]):
+        by_content[row.content].setdefault(row.document_id, row)
+    return [
+        [
+            {name: getattr(holder, name) for name in _OF_DOCUMENT}
+            for document_id, holder in by_content.get(content, {}).items()
+            if document_id != pool.document_ids[item]
+        ]
+        for item, content in zip(page, contents, strict=True)
+    ]
 
 
-def whole(number: float | None) -> float | None:
-    """Return a whole number without a point, as the server writes it."""
-    return int(number) if number is not None and number == int(number) else number
+def near_copies(
+    page: Sequence[int],
+    pool: Fused,
+    dropped: Mapping[int, Mapping[str, Json]],
+    texts: Mapping[int, Passage],
+) -> list[list[dict[str, Json]]]:
+    """Return for each item of a page the other documents left out as nearly the same text.
 
-
-def told_row(row: Row) -> dict[str, Json]:
-    """Return the columns of a row that explanations show."""
-    told = {name: value for name, value in row._asdict().items() if name not in _NOT_TOLD}
-    numbers = {"score": whole(row.score), "relevance": whole(row.relevance)}
-    return told | numbers | {"details": json.loads(row.details)}
-
-
-def read_passages(pool: Pool) -> list[dict[str, Json]]:
-    """Return the passages that a reranker reads, best fused score first; the rival's go last."""
-    passages: dict[int, str] = {}
-    for side in [one.pool for one in pool.draft.sides] if pool.draft else [pool]:
-        targets = side.ranking.targets or ()
-        passages = (
-            dict(zip(side.fused.ids(targets), read_texts(side, targets), strict=True)) | passages
-        )
-    return [{"chunk_id": chunk_id, "passage": passage} for chunk_id, passage in passages.items()]
-
-
-def page_trace(query: Query, pool: Pool) -> dict[str, list[dict[str, Json]]]:
-    """Return {rows} of the page and, of a pool, {candidates}: how each came to its place."""
-    from pgblend.plpy.search.trace import search_trace  # of few searches
-
-    return search_trace(query, pool) if pool.ranking.places else {}
-
-
-def search_meta(query: Query, log: Log) -> dict[str, Json]:
-    """Return what a search was, in four facts: {mode, expanded, reranked, vectorsUsed}.
-
-    mode is bm25, vector or fuzzy of one arm alone, else hybrid, or bm25_only where no vectors were
-    searched.
+    As copies_on_page names them, with the `likeness` of the texts (the setting dedup_similarity).
     """
-    stages, arm = log.ran(), query.plan.only_arm
-    mode = "bm25" if arm == "lexical" else arm
-    return {
-        "mode": mode or ("hybrid" if "vector" in stages else "bm25_only"),
-        "expanded": rows_of(stages.get("expand")) > 0,
-        "reranked": rows_of(stages.get("rerank")) > 0,
-        "vectorsUsed": "vector" in stages,
-    }
-
-
-def note_logged(query: Query, log: Log) -> None:
-    """Keep for the log what was searched (_send_report): nobody can write here by SQL."""
-    from pgblend.plpy.search.datagram import Noted  # where a log is kept
-
-    stated = log.db.run(_RAN, [])[0]
-    noted = Noted(
-        role=stated["role"],
-        query=query.text,
-        collections=[name[:100] for name in sorted(query.state.collections)[:50]],
-        ms=(monotonic() - query.began) * 1000,
-        stages=[  # warm_up depends on started_at, which is the caller's word
-            {
-                "name": stage.name,
-                "ms": max(0, min(stage.ms, stated["most_ms"])),
-                "rows": stage.rows,
-            }
-            for stage in log.stages
-            if stage.skipped is None
-        ],
-    )
-    keep_value(log.db.kept("searched"), query.search_id, noted, _MOST_NOTED)
-
-
-def note_last(db: Database, name: str, role: str, report: Mapping[str, Json]) -> None:
-    """Keep what a search did for last_search, to the end of the transaction.
-
-    `name` is that of the parameter pgblend.last_search, which the transaction, or the savepoint,
-    ends: so nobody finds it later.
-    """
-    db.session["pgblend_last_search"] = (name, role, json.dumps(report))
-
-
-def last_facts(query: Query, pool: Pool, log: Log) -> dict[str, Json]:
-    """Return what last_search tells of a search."""
-    return {
-        "mode": query.plan.settings.mode,
-        "meta": search_meta(query, log),
-        "arm": query.plan.only_arm,
-        "rows": len(pool.rows),
-        "candidates": pool.found,
-        "excluded": excluded_texts(query.text),
-        "degraded": log.degraded,
-        "not_run": query.plan.not_run,
-        "search_id": query.search_id,
-        "ms": since(query.request.started_at),
-    }
+    left_out: dict[Json, dict[int, dict[str, Json]]] = {}  # by the chunk that was kept
+    for item, why in dropped.items():
+        passage = texts.get(pool.chunk_ids[item])
+        if why["reason"] == "similar" and passage is not None:
+            document = {name: getattr(passage, name) for name in _OF_DOCUMENT}
+            of_kept = left_out.setdefault(why["duplicate_of"], {})
+            of_kept.setdefault(passage.document_id, {**document, "likeness": why["likeness"]})
+    return [
+        [
+            document
+            for document_id, document in left_out.get(pool.chunk_ids[item], {}).items()
+            if document_id != pool.document_ids[item]
+        ]
+        for item in page
+    ]

@@ -15,8 +15,7 @@ from pgblend.plpy.base.ports import (
 )
 from pgblend.plpy.base.session import Database, Rows
 from pgblend.plpy.lexical.snippets import Sought, page_snippets
-from pgblend.plpy.search.candidates import ArmList
-from pgblend.plpy.search.lists import corrected_lexemes
+from pgblend.plpy.search.candidates import ArmList, corrected_lexemes
 
 if TYPE_CHECKING:
     from pgblend.plpy.lexical.arm import LexicalArm, ListScope

@@ -104,7 +104,7 @@ AS $python$
 import json
 import time
 from uuid import uuid4
-from pgblend.plpy.search.rows import note_last
+from pgblend.plpy.search.call import note_last
 
 name = str(uuid4())
 role = db.run(

@@ -8,7 +8,7 @@ from psycopg.types.json import Jsonb
 
 from pgblend.plpy.base.ports import Holder
 from pgblend.plpy.search.candidates import Fused
-from pgblend.plpy.search.page import copies_on_page
+from pgblend.plpy.search.rows import copies_on_page
 from support.database import Database, add_documents
 
 SHARED = "The fox jumps over the lazy dog."

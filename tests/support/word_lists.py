@@ -12,7 +12,8 @@ CREATE OR REPLACE FUNCTION public.word_list(
 ) LANGUAGE plpython3u STABLE AS $python$
 import json
 from math import inf
-from pgblend.plpy.search.lexical import IndexState, WordLists, WordScope
+from pgblend.plpy.search.lexical import WordLists, WordScope
+from pgblend.plpy.search.query import IndexState
 from pgblend.plpy.search.node import StoreNode
 from pgblend.plpy.base.session import Backend
 from pgblend.plpy.base.catalog import SearchSettings, defaults
