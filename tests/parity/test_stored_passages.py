@@ -8,11 +8,10 @@ import pytest
 from psycopg.types.json import Jsonb
 
 from pgblend.plpy.search.arms import VectorScope, vector_request
-from pgblend.plpy.search.candidates import ArmList, StoredPassages
+from pgblend.plpy.search.candidates import ArmList, StoredPassages, corrected_notes
 from pgblend.plpy.search.fusion import fuse_lists
 from pgblend.plpy.search.graph import search_graph
 from pgblend.plpy.search.lexical import WordLists, WordScope
-from pgblend.plpy.search.lists import corrected_notes
 from pgblend.plpy.search.node import StoreNode
 from pgblend.plpy.search.plan import read_state
 from pgblend.plpy.search.pool import Pool

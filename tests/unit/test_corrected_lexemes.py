@@ -1,7 +1,7 @@
 import pytest
 
 from pgblend.plpy.base.session import Json
-from pgblend.plpy.search.lists import corrected_lexemes
+from pgblend.plpy.search.candidates import corrected_lexemes
 
 
 @pytest.mark.parametrize(
