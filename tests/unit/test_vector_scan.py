@@ -1,0 +1,29 @@
+"""How many vectors are compared rather than walked to, by what was measured."""
+
+import pytest
+
+from pgblend.plpy.base.ports import Space
+from pgblend.plpy.search.vectors import VectorSearch
+
+
+# Milliseconds of both ways by bench_vector_scan.py's own vectors: tests/benchmarks/NOTES.md.
+@pytest.mark.parametrize(
+    ("dimensions", "vectors", "own", "is_compared"),
+    [
+        (384, 20_000, 6_000, True),  # 3.6 against 4.3
+        (384, 50_000, 7_500, True),  # 5.6 against 12.7
+        (384, 50_000, 15_000, False),  # 11.7 against 7.6
+        (384, 100_000, 10_000, True),  # 10.1 against 22.4
+        (384, 100_000, 20_000, False),  # 17.3 against 13.1
+        (1536, 20_000, 4_000, True),  # 9.4 against 13.4
+    ],
+)
+def test_vectors_of_collections_are_compared_where_a_walk_takes_longer(
+    dimensions: int, vectors: int, own: int, is_compared: bool
+) -> None:
+    space = Space(
+        *("s", "m", dimensions, True, "vector", f"vector({dimensions})", None, "embedding_s"),
+        *(1, vectors, False),
+    )
+    asked = VectorSearch(None, space, [1], False, None, None, None, "auto", None, 4.0, 100)
+    assert (own <= asked.few_of_collections) is is_compared
