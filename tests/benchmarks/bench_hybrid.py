@@ -52,7 +52,7 @@ STATEMENTS = {
         f"%(query)s, {rows}, options => %(words_options)s::jsonb)"
         for rows in (10, 100)
     },
-    **{  # what the peers give
+    **{
         f"lexical_search, {rows} rows of two columns": "SELECT source_key, content"
         f" FROM blend.lexical_search(%(query)s, {rows}, options => %(narrow_options)s::jsonb)"
         for rows in (10, 100)
@@ -64,7 +64,9 @@ STATEMENTS = {
 }
 # The same with 50 candidates of either side.
 SHORTER = json.dumps(json.loads(PATIENT) | {"candidate_depth": LESS, "ef_search": LESS})
-NARROW = json.dumps(json.loads(PATIENT_WORDS) | {"columns": ["source_key", "content"]})
+TWO = {"columns": ["source_key", "content"]}  # what the peers give
+NARROW = json.dumps(json.loads(PATIENT_WORDS) | TWO)
+NARROW_HYBRID = json.dumps(json.loads(PATIENT) | TWO)
 BARE_SHORTER = STATEMENTS["bare HNSW"].replace(f"LIMIT {DEPTH}", f"LIMIT {LESS}")
 Search = Callable[[Question], object]
 
@@ -113,6 +115,7 @@ class Bench:
         }
         for name, statement in STATEMENTS.items():
             found[name] = partial(self.run, own, statement), own
+        found["pgblend, two columns"] = lambda q: self.blend.ask(own, q, NARROW_HYBRID), own
         found["pgblend, depth 50"] = lambda q: self.blend.ask(own, q, SHORTER), own
         found["bare HNSW, depth 50"] = partial(self.run, less, BARE_SHORTER), less
         peer = self.systems.get(HandWrittenTextsearch.name)
