@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -71,10 +71,11 @@ class IndexView:
 
     Segments lie by text search configuration, then id. `bounds` are (first row, after the last) of
     each, `directories` its (terms, where the postings of each start, and the last ends): all terms
-    where they are few, else one in `every`. `ranges` are the rows of each configuration;
-    `frequencies` has for each code, of `code_type`, the occurrences in title, headings and body.
-    They are the chunk's own, then those that repeat the chunk before. `alive` takes no memory where
-    all are.
+    where they are few, else one in `every`. Then `pairs` tells which segments have a term, see
+    may_have. `ranges` are the rows of each configuration; `frequencies` has for each code the
+    occurrences in title, headings and body. They are the chunk's own, then those that repeat the
+    chunk before. Code c of segment s is there codes[code_offsets[s] + c], so that codes of many
+    segments take no more than those of one. `alive` takes no memory where all are.
 
     Segments never change but for deletions. So a session can keep views, and in them what it
     derived: see the functions that fill these.
@@ -86,10 +87,11 @@ class IndexView:
     ranges: dict[str, tuple[int, int]]
     code_offsets: Integers
     code_counts: Integers
-    code_type: np.dtype[np.integer]
+    codes: Integers
     code_bytes: list[int]
     directories: list[Pair]
     every: int
+    pairs: Integers
     rows: SealedRows
     alive: Mask
     total_length: int
@@ -104,6 +106,7 @@ class IndexView:
     sums: Floats | None = None  # zeros to add scores up in
     sieve: Mask | None = None
     similar: tuple[Pending | None, dict[tuple[str, str, str], list[SimilarLexeme]]] | None = None
+    bare: tuple[Sequence[int], Pending | None, Set[int]] | None = None  # see bare_collections
     empty: Set[int] = frozenset()  # collections that were found to have no chunks
 
     def held_bytes(self) -> int:
@@ -113,6 +116,8 @@ class IndexView:
             [
                 *self.rows.arrays(),
                 self.alive,
+                self.codes,
+                self.pairs,
                 self.frequencies,
                 *(array for directory in self.directories for array in directory),
                 *self.spans.values(),
@@ -120,14 +125,29 @@ class IndexView:
             ]
         )
 
+    def forget_impacts(self, terms: Iterable[int]) -> Iterator[int]:
+        """Forget impacts of terms; yield how many bytes each took."""
+        for term in terms:
+            if term in self.impacts:
+                freed = self.impacts.pop(term).nbytes
+                self.posting_bytes -= freed
+                yield freed
 
-TERM_BYTES, IMPACT_BYTES = 500, 4
+    def forget_postings(self, terms: Iterable[int]) -> Iterator[int]:
+        """Forget postings of terms without impacts; yield how many bytes each took."""
+        for term in terms:
+            freed = term_bytes(self.postings.pop(term))
+            self.posting_bytes -= freed
+            yield freed
+
+
+TERM_BYTES = 500
 
 
 def term_bytes(postings: Pair) -> int:
-    """Return how many bytes a term's postings take with their impacts, and the objects around."""
+    """Return how many bytes a term's postings take, with the objects around."""
     rows, codes = postings
-    return TERM_BYTES + rows.nbytes + codes.nbytes + IMPACT_BYTES * len(rows)
+    return TERM_BYTES + rows.nbytes + codes.nbytes
 
 
 def view_rows(view: IndexView, chunk_ids: Integers) -> Integers:
@@ -171,12 +191,16 @@ class KeptSegment(NamedTuple):
 def lexical_view(segments: Iterable[Segment]) -> IndexView:
     """Join the arrays of segments, of which one at a time is held as it is stored."""
     parts: list[KeptSegment] = []
-    every, terms = 1, 0
+    every, terms, noted = 1, 0, np.empty(0, np.bool_)
     for segment in segments:
         terms += len(segment.terms)
         if every == 1 and terms > MOST_TERMS:
-            every = BLOCK_TERMS
+            every, noted = BLOCK_TERMS, np.zeros(PAIRS, np.bool_)
+            for part in parts:
+                note_pairs(noted, part.id, part.directory[0])
             parts = [part._replace(directory=thinned(*part.directory, every)) for part in parts]
+        if every > 1:
+            note_pairs(noted, segment.id, segment.terms)
         part = KeptSegment(
             segment.config,
             segment.id,
@@ -190,29 +214,30 @@ def lexical_view(segments: Iterable[Segment]) -> IndexView:
     parts.sort(key=lambda part: part[:2])
     starts = np.cumsum([0, *(len(part.rows) for part in parts)])
     code_starts = np.cumsum([0, *(len(part.code_book) for part in parts)])
-    code_type = np.min_scalar_type(code_starts[-1])
+    code_books = np.concatenate([np.empty(0, np.int64), *(part.code_book for part in parts)])
+    code_book, codes = np.unique(code_books, return_inverse=True)
     bounds = list(pairwise(starts.tolist()))
     ranges: dict[str, tuple[int, int]] = {}
     for part, (start, end) in zip(parts, bounds, strict=True):
         ranges[part.config] = (ranges.get(part.config, (start, end))[0], end)
     dead = [part.dead + start for part, (start, _) in zip(parts, bounds, strict=True)]
-    code_books = [np.empty(0, np.int64), *(part.code_book for part in parts)]
     rows = join_sealed([part.rows for part in parts])
     return IndexView(
         segment_ids=[part.id for part in parts],
         offsets=starts[:-1].astype(ROW),
         bounds=bounds,
         ranges=ranges,
-        code_offsets=code_starts[:-1].astype(code_type),
+        code_offsets=code_starts[:-1],
         code_counts=np.diff(code_starts),
-        code_type=code_type,
+        codes=codes.astype(np.min_scalar_type(len(code_book))),
         code_bytes=[part.code_bytes for part in parts],
         directories=[part.directory for part in parts],
         every=every,
+        pairs=np.packbits(noted, bitorder="little"),
         rows=rows,
         alive=without(np.broadcast_to(np.True_, len(rows)), dead),
         total_length=int(rows.lengths.sum(dtype=np.int64)),
-        frequencies=field_counts(np.concatenate(code_books)),
+        frequencies=field_counts(code_book),
     )
 
 
@@ -225,6 +250,34 @@ def thinned(terms: Integers, starts: Integers, every: int) -> Pair:
     if every == 1:
         return terms, starts
     return terms[::every].copy(), np.append(starts[:-1:every], starts[-1])
+
+
+PAIRS = 1 << 24  # bits, two for each pair: of two million pairs they tell one in twenty wrong
+
+
+def pair_places(segment_ids: Integers | int, terms: Integers) -> list[Integers]:
+    """Return the bits for pairs of a segment and a term; other pairs may have the same."""
+    salts = (segment_ids & PAIRS - 1) * 0x9E3779B1
+    return [(terms ^ salts) & PAIRS - 1, (terms >> 32 ^ salts) & PAIRS - 1]
+
+
+def note_pairs(noted: Mask, segment_id: int, terms: Integers) -> None:
+    """Set the bits of a segment's terms."""
+    for places in pair_places(segment_id, terms):
+        noted[places] = True
+
+
+def may_have(view: IndexView, terms: Integers) -> Mask:
+    """Tell of each segment of a thinned view which of the terms it may have, all it has among them.
+
+    Most of a query's words, and of other ways to spell them, few of many segments have.
+    """
+    first, second = (
+        view.pairs[places >> 3] >> (places & 7) & 1
+        for places in pair_places(np.array(view.segment_ids)[:, None], terms)
+    )
+    has: Mask = (first & second).astype(np.bool_)
+    return has
 
 
 def without(alive: Mask, dead: Sequence[Integers]) -> Mask:
@@ -251,7 +304,7 @@ def live_rows(view: IndexView, tombstones: bytes | None) -> Live:
     return live
 
 
-Version = tuple[tuple[int, str], ...]  # segments with what changes when their deletions do
+Version = tuple[list[int], list[str]]  # segments, and what changes when their deletions do
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -279,9 +332,10 @@ class LexicalCache:
         return None
 
     def make_room(self, view: IndexView, needed: int, terms: Sequence[int]) -> None:
-        """Forget postings until `needed` bytes fit: other views', then those asked for long ago.
+        """Forget until `needed` bytes fit: other views' postings, then those asked for long ago.
 
-        Those of `terms`, which a search is about to use, stay in any case.
+        Impacts go first: they are reckoned again, where postings are read from each segment. Those
+        of `terms`, which a search is about to use, stay in any case.
         """
         left = self.most_bytes - needed - sum(v.posting_bytes for _, v in self.views.values())
         for _, other in self.views.values():
@@ -290,13 +344,12 @@ class LexicalCache:
                 other.postings.clear()
                 other.impacts.clear()
                 other.posting_bytes = 0
-        for term in [term for term in view.postings if term not in terms] if left < 0 else ():
-            freed = term_bytes(view.postings.pop(term))
-            view.impacts.pop(term, None)
-            view.posting_bytes -= freed
-            left += freed
-            if left >= 0:
-                break
+        if left < 0:
+            others = [term for term in view.postings if term not in terms]
+            for freed in chain(view.forget_impacts(others), view.forget_postings(others)):
+                left += freed
+                if left >= 0:
+                    break
         view.posting_bytes += needed
 
 
@@ -359,18 +412,26 @@ def open_index(
     cache.most_bytes = most_bytes
     state = read_state(db, collection_ids)
     owner = tuple(collection_ids)
-    version = tuple(zip(state["segment_ids"], state["versions"], strict=True))
+    version = state["segment_ids"], state["versions"]
     view = cache.kept_view(owner, version)
-    is_new = view is None and bool(version)
+    is_new = view is None and bool(state["segment_ids"])
     if view is None:
         view = lexical_view(read_segments(db, state["segment_ids"]))
         cache.views[owner] = version, view
     pending, has_read = cache.pending.update(db, state["pending"])
     live = live_rows(view, state["tombstones"])
-    bare = set(collection_ids).difference(
-        state["collection_ids"], () if pending is None else pending.collection_ids
-    )
+    bare = bare_collections(view, collection_ids, state["collection_ids"], pending)
     return OpenIndex(view, live, pending, is_new or has_read, bare)
+
+
+def bare_collections(
+    view: IndexView, collection_ids: Sequence[int], sealed: Sequence[int], pending: Pending | None
+) -> Set[int]:
+    """Return the collections without segments and pending chunks; the view keeps the last ones."""
+    if view.bare is None or view.bare[0] is not sealed or view.bare[1] is not pending:
+        waiting = () if pending is None else pending.collection_ids
+        view.bare = sealed, pending, set(collection_ids).difference(sealed, waiting)
+    return view.bare[2]
 
 
 def read_state(db: Database, collection_ids: Sequence[int]) -> Row:

@@ -1,33 +1,42 @@
 """The sealed postings of a query's terms."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import accumulate
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
 
-from pgblend.plpy.base.session import Database, Row, keep_value
+from pgblend.plpy.base.session import Database, keep_value
 from pgblend.plpy.lexical.chunk_rows import ROW, Floats, Integers, Pair
 from pgblend.plpy.lexical.failures import report_damage
 from pgblend.plpy.lexical.index import (
     BLOCK_TERMS,
     IndexView,
     Norms,
+    may_have,
     session_cache,
     term_bytes,
 )
-from pgblend.plpy.lexical.segment import block_size, read_block
+from pgblend.plpy.lexical.segment import block_size
 
-Span = tuple[int, int, int, int]
-Blocks = dict[tuple[int, int], tuple[Integers, Integers]]
+# A span is (place of the term, place of the segment, first posting, after the last); spans are rows
+# of an array, in this order.
+PLACE, SEGMENT, START, END = range(4)
 # One look-up by key each, analyzed or not: a join might be planned by statistics that an ingest has
-# outrun. NULL for a block that is not there.
+# outrun. NULL for a block that is not there. substring() reads no more of a block than it returns.
 _BLOCKS = """
-    SELECT w.place, (
+    SELECT w.place, octet_length(b.data) AS size,
+        substring(b.data FROM 2 * w.start + 1 FOR 2 * w.count) AS ordinals,
+        substring(b.data FROM w.codes + 1 FOR w.code_bytes * w.count) AS codes
+    FROM unnest($1, $2, $3, $4, $5, $6)
+        WITH ORDINALITY AS w (segment_id, block, start, count, codes, code_bytes, place)
+    LEFT JOIN LATERAL (
         SELECT p.data FROM pgblend_data.posting AS p
-        WHERE p.segment_id = w.segment_id AND p.block = w.block) AS data
-    FROM unnest($1, $2) WITH ORDINALITY AS w (segment_id, block, place)
+        WHERE p.segment_id = w.segment_id AND p.block = w.block OFFSET 0
+    ) AS b ON true
 """
+_BLOCK_TYPES = ["bigint[]", *["integer[]"] * 5]
 
 
 AT_A_TIME = 1 << 16  # postings: with what is made of them on the way, a few megabytes
@@ -40,62 +49,75 @@ def read_postings(db: Database, view: IndexView, terms: Sequence[int]) -> dict[i
     blocks. What does not fit the segment ends in report_damage.
     """
     spans = view_spans(db, view, terms)
-    counts = [0] * len(terms)
-    for place, _, start, end in spans:
-        counts[place] += end - start
-    found = [(np.empty(count, ROW), np.empty(count, view.code_type)) for count in counts]
+    counts = np.bincount(spans[:, PLACE], spans[:, END] - spans[:, START], len(terms))
+    found = [
+        (np.empty(count, ROW), np.empty(count, view.codes.dtype))
+        for count in counts.astype(np.intp).tolist()
+    ]
     filled = [0] * len(terms)
     for some in at_a_time(spans):
-        for place, rows, codes in read_part(db, view, some):
+        rows, codes = read_part(db, view, some)
+        ends = np.cumsum(some[:, END] - some[:, START])
+        lasts = np.flatnonzero(np.diff(some[:, PLACE], append=len(terms)))
+        first = 0
+        for place, last in zip(some[lasts, PLACE].tolist(), ends[lasts].tolist(), strict=True):
             start = filled[place]
-            filled[place] = end = start + len(rows)
-            found[place][0][start:end], found[place][1][start:end] = rows, codes
+            filled[place] = end = start + last - first
+            found[place][0][start:end], found[place][1][start:end] = (
+                rows[first:last],
+                codes[first:last],
+            )
+            first = last
     return dict(zip(terms, found, strict=True))
 
 
-def at_a_time(spans: Sequence[Span]) -> Iterator[list[Span]]:
-    """Yield the spans in groups of AT_A_TIME postings and what the last span has more."""
-    group: list[Span] = []
-    count = 0
-    for span in spans:
-        group.append(span)
-        count += span[3] - span[2]
-        if count >= AT_A_TIME:
-            yield group
-            group, count = [], 0
-    if group:
-        yield group
+def at_a_time(spans: Integers) -> list[Integers]:
+    """Return the spans in groups of AT_A_TIME postings and what the last span has more."""
+    starts = np.cumsum(spans[:, END] - spans[:, START]) - (spans[:, END] - spans[:, START])
+    groups = np.split(spans, np.flatnonzero(np.diff(starts // AT_A_TIME)) + 1)
+    return [group for group in groups if len(group)]
 
 
-def read_part(
-    db: Database, view: IndexView, spans: Sequence[Span]
-) -> Iterator[tuple[int, Integers, Integers]]:
-    """Read the postings of spans, all blocks at once; yield each term's place, rows and codes."""
-    sizes = [block_size(code_bytes) for code_bytes in view.code_bytes]
-    blocks = fetch_blocks(db, view, spans, sizes)
-    ordinals, codes = [], []
-    for _, segment, start, end in spans:
-        size = sizes[segment]
-        for block in range(start // size, (end - 1) // size + 1):
-            before = block * size
-            part = slice(max(start - before, 0), end - before)
-            of_block = blocks[segment, block]
-            ordinals.append(of_block[0][part])
-            codes.append(of_block[1][part])
-    rows = np.concatenate(ordinals).astype(ROW)
-    all_codes = np.concatenate(codes).astype(view.code_type)
-    check_postings(db, view, spans, rows, all_codes)
-    if len(sizes) > 1:
-        segments = [segment for _, segment, _, _ in spans]
-        counts = [end - start for _, _, start, end in spans]
-        rows += np.repeat(view.offsets[segments], counts)
-        all_codes += np.repeat(view.code_offsets[segments], counts)
-    first = last = 0
-    for place, (term, _, start, end) in enumerate(spans):
-        last += end - start
-        if place + 1 == len(spans) or spans[place + 1][0] != term:
-            yield term, rows[first:last], all_codes[first:last]
-            first = last
+def read_part(db: Database, view: IndexView, spans: Integers) -> Pair:
+    """Return the rows and codes of spans, all read at once."""
+    ordinals, own_codes = read_blocks(db, view, spans)
+    check_postings(db, view, spans, ordinals, own_codes)
+    segments, counts = spans[:, SEGMENT], spans[:, END] - spans[:, START]
+    rows = ordinals.astype(ROW) + np.repeat(view.offsets[segments], counts)
+    return rows, view.codes[np.repeat(view.code_offsets[segments], counts) + own_codes]
+
+
+def read_blocks(db: Database, view: IndexView, spans: Integers) -> Pair:
+    """Return the ordinals and codes of spans as they are stored: the part of each block."""
+    code_bytes = np.array(view.code_bytes)[spans[:, SEGMENT]]
+    sizes = np.where(code_bytes == 1, block_size(1), block_size(2))
+    firsts, lasts = spans[:, START] // sizes, (spans[:, END] - 1) // sizes
+    counts = lasts - firsts + 1
+    of = np.repeat(np.arange(len(spans)), counts)
+    blocks = firsts[of] + np.arange(len(of)) - np.repeat(np.cumsum(counts) - counts, counts)
+    segments, sizes, code_bytes = spans[of, SEGMENT], sizes[of], code_bytes[of]
+    before = blocks * sizes
+    starts = np.maximum(spans[of, START] - before, 0)
+    ends = np.minimum(spans[of, END] - before, sizes)
+    totals = np.array([starts[-1] for _, starts in view.directories], np.int64)[segments]
+    filled = np.minimum(sizes, totals - before)
+    asked = [
+        [view.segment_ids[segment] for segment in segments.tolist()],
+        *(blocks.tolist(), starts.tolist(), (ends - starts).tolist()),
+        *((2 * filled + code_bytes * starts).tolist(), code_bytes.tolist()),
+    ]
+    read = sorted(db.run(_BLOCKS, _BLOCK_TYPES, *asked), key=itemgetter("place"))
+    for place, expected in enumerate((filled * (2 + code_bytes)).tolist()):
+        if read[place]["size"] != expected:
+            size, block = read[place]["size"] or 0, blocks[place]
+            reason = f"block {block} has {size} bytes where there should be {expected}"
+            report_damage(db, "segment", view.segment_ids[segments[place]], reason)
+    ordinals = np.frombuffer(b"".join([row["ordinals"] for row in read]), "<u2")
+    codes = [
+        np.frombuffer(row["codes"], f"<u{width}")
+        for row, width in zip(read, code_bytes.tolist(), strict=True)
+    ]
+    return ordinals, np.concatenate(codes)
 
 
 # A directory's block of terms, of which substring() reads no more.
@@ -112,71 +134,85 @@ _DIRECTORY = f"""
 """
 
 
-MOST_SPANS = 1000  # terms, of 130 bytes and 24 a segment
+MOST_SPANS = 100_000  # of 24 bytes, one for each segment that has a term
 
 
-def view_spans(db: Database, view: IndexView, terms: Sequence[int]) -> list[Span]:
-    """Return term_spans of a view, of different terms.
+def view_spans(db: Database, view: IndexView, terms: Sequence[int]) -> Integers:
+    """Return the spans of different terms; segments that do not have one are left out.
 
     Directories that are not kept whole are read by blocks, and what was found is kept.
     """
     if view.every == 1:
         return term_spans(view.directories, terms)
-    found = {term: view.spans[term] for term in terms if term in view.spans}
-    missing = [term for term in terms if term not in found]
+    kept = {term: view.spans[term] for term in terms if term in view.spans}
+    missing = [term for term in terms if term not in kept]
     if missing:
-        parts: list[list[list[int]]] = [[] for _ in missing]
-        for place, *span in read_spans(db, view, missing):
-            parts[place].append(span)
-        for term, spans in zip(missing, parts, strict=True):
-            array = np.array(sorted(spans), np.int64).reshape(-1, 3)
-            found[term] = keep_value(view.spans, term, array, MOST_SPANS)
-    return [
-        (place, segment, start, end)
-        for place, term in enumerate(terms)
-        for segment, start, end in found[term].tolist()
-    ]
+        read = read_spans(db, view, missing)
+        firsts = read[:, PLACE].searchsorted(np.arange(1, len(missing)))
+        for term, spans in zip(missing, np.split(read[:, SEGMENT:], firsts), strict=True):
+            most = MOST_SPANS // len(view.directories)
+            kept[term] = keep_value(view.spans, term, spans.copy(), most)
+    places = np.repeat(np.arange(len(terms)), [len(kept[term]) for term in terms])
+    return np.column_stack([places, np.concatenate([NO_SPANS, *(kept[term] for term in terms)])])
 
 
-def read_spans(db: Database, view: IndexView, terms: Sequence[int]) -> Iterator[Span]:
-    """Read the blocks of directories in which terms would be."""
+NO_SPANS = np.empty((0, END), np.int64)
+AT_ONCE = 1000  # blocks of directories: with what is made of them on the way, a few megabytes
+
+
+def read_spans(db: Database, view: IndexView, terms: Sequence[int]) -> Integers:
+    """Return the spans of terms by the blocks of directories in which these would be."""
     wanted = np.array(terms, np.int64)
-    asked: dict[tuple[int, int], list[int]] = {}
-    for segment, (firsts, _) in enumerate(view.directories):
-        for place, after in enumerate(firsts.searchsorted(wanted, "right").tolist()):
-            if after:
-                asked.setdefault((segment, after - 1), []).append(place)
-    ids = [view.segment_ids[segment] for segment, _ in asked]
-    rows = db.run(_DIRECTORY, ["bigint[]", "integer[]"], ids, [block for _, block in asked])
-    keys = [*asked]
-    for row in rows:
-        segment, block = keys[row["place"] - 1]
-        known, starts = read_directory(db, view, segment, block, row)
-        for place in asked[segment, block]:
-            at = int(known.searchsorted(wanted[place]))
-            if at < len(known) and known[at] == wanted[place]:
-                yield place, segment, int(starts[at]), int(starts[at + 1])
+    asked = []
+    for segment, place in np.argwhere(may_have(view, wanted)).tolist():
+        firsts, starts = view.directories[segment]
+        block = int(firsts.searchsorted(wanted[place], "right")) - 1
+        if block >= 0:
+            bounds = int(starts[block]), int(starts[block + 1])
+            asked.append((place, segment, block, terms[place], int(firsts[block]), *bounds))
+    found: list[Integers] = [np.empty((0, 4), np.int64)]
+    for start in range(0, len(asked), AT_ONCE):
+        found.append(read_directories(db, view, np.array(asked[start : start + AT_ONCE])))
+    spans = np.concatenate(found)
+    return spans[np.lexsort((spans[:, SEGMENT], spans[:, PLACE]))]
 
 
-def read_directory(db: Database, view: IndexView, segment: int, block: int, row: Row) -> Pair:
-    """Return the terms of a directory's block, and where the postings of each start."""
-    firsts, starts = view.directories[segment]
-    terms = np.frombuffer(row["terms"], "<i8", len(row["terms"]) // 8)
-    counts = np.frombuffer(row["counts"], "<u2", len(row["counts"]) // 2).astype(np.int64) + 1
-    ends = int(starts[block]) + np.cumsum(counts)
-    fits = 0 < len(terms) == len(counts) and terms[0] == firsts[block]
-    if not fits or ends[-1] != starts[block + 1]:
-        report_damage(
-            db, "segment", view.segment_ids[segment], f"block {block} of terms is another"
+def read_directories(db: Database, view: IndexView, asked: Integers) -> Integers:
+    """Return the spans of terms in one block of a directory each, where it has them.
+
+    Asked are a term's place, a segment, a block, the term, the block's first term, and where the
+    postings of this start and those of the last end.
+    """
+    places, segments, blocks, wanted, first_terms, starts, stops = asked.T
+    ids = [view.segment_ids[segment] for segment in segments.tolist()]
+    rows = db.run(_DIRECTORY, ["bigint[]", "integer[]"], ids, blocks.tolist())
+    read = sorted(rows, key=itemgetter("place"))
+    lengths = np.array([(len(row["terms"]), len(row["counts"])) for row in read])
+    sizes = lengths[:, 1] // 2
+    fits = (sizes > 0) & (lengths == sizes[:, None] * (8, 2)).all(axis=1)
+    if fits.all():
+        terms = np.frombuffer(b"".join([row["terms"] for row in read]), "<i8")
+        counts = (
+            np.frombuffer(b"".join([row["counts"] for row in read]), "<u2").astype(np.int64) + 1
         )
-    return terms, np.append(starts[block], ends)
+        ends, lasts = np.cumsum(counts), np.cumsum(sizes) - 1
+        firsts = lasts - sizes + 1
+        before = ends[firsts] - counts[firsts]
+        fits = (terms[firsts] == first_terms) & (ends[lasts] - before == stops - starts)
+    for place in np.flatnonzero(~fits).tolist():
+        reason = f"block {blocks[place]} of terms is another"
+        report_damage(db, "segment", ids[place], reason)
+    entries = np.flatnonzero(terms == np.repeat(wanted, sizes))
+    of = np.repeat(np.arange(len(read)), sizes)[entries]
+    found = starts[of] + ends[entries] - counts[entries] - before[of]
+    return np.column_stack([places[of], segments[of], found, found + counts[entries]])
 
 
-def term_spans(directories: Sequence[Pair], terms: Sequence[int]) -> list[Span]:
-    """Return (place of the term, place of the segment, first posting, after the last), in order.
+def term_spans(directories: Sequence[Pair], terms: Sequence[int]) -> Integers:
+    """Return the spans of terms by whole directories.
 
     A directory has a segment's terms, ascending, and where the postings of each start. At its end
-    is the end of the last. Terms that a segment does not have are left out.
+    is the end of the last.
     """
     wanted = np.array(terms, np.int64)
     spans = []
@@ -187,50 +223,21 @@ def term_spans(directories: Sequence[Pair], terms: Sequence[int]) -> list[Span]:
             if other == terms[term]:
                 first, last = starts[places[term] : places[term] + 2].tolist()
                 spans.append((term, segment, first, last))
-    return sorted(spans)
-
-
-def fetch_blocks(
-    db: Database, view: IndexView, spans: Sequence[Span], sizes: Sequence[int]
-) -> Blocks:
-    """Return ordinals and codes of the blocks that have these spans, by segment and block."""
-    keys = [
-        *dict.fromkeys(
-            (segment, block)
-            for _, segment, start, end in spans
-            for block in range(start // sizes[segment], (end - 1) // sizes[segment] + 1)
-        )
-    ]
-    rows = db.run(
-        _BLOCKS,
-        ["bigint[]", "integer[]"],
-        [view.segment_ids[segment] for segment, _ in keys],
-        [block for _, block in keys],
-    )
-    blocks: Blocks = {}
-    for row in rows:
-        segment, block = keys[row["place"] - 1]
-        size, code_bytes = sizes[segment], view.code_bytes[segment]
-        count = min(size, int(view.directories[segment][1][-1]) - block * size)
-        expected, data = count * (2 + code_bytes), row["data"]
-        if data is None or len(data) != expected:
-            reason = f"block {block} has {len(data or b'')} bytes where there should be {expected}"
-            report_damage(db, "segment", view.segment_ids[segment], reason)
-        blocks[segment, block] = read_block(data, code_bytes)
-    return blocks
+    return np.array(sorted(spans), np.int64).reshape(-1, 4)
 
 
 def check_postings(
-    db: Database, view: IndexView, spans: Sequence[Span], rows: Integers, codes: Integers
+    db: Database, view: IndexView, spans: Integers, ordinals: Integers, codes: Integers
 ) -> None:
     """Report postings, those of the spans one after the other, that their segments cannot have."""
-    firsts = [0, *accumulate(end - start for _, _, start, end in spans)][:-1]
-    highest = np.maximum.reduceat(rows, firsts), np.maximum.reduceat(codes, firsts)
-    for (_, segment, _, _), row, code in zip(spans, *highest, strict=True):
-        start, end = view.bounds[segment]
-        if row >= end - start or code >= view.code_counts[segment]:
-            reason = "postings of rows or codes that it does not have"
-            report_damage(db, "segment", view.segment_ids[segment], reason)
+    segments, counts = spans[:, SEGMENT], spans[:, END] - spans[:, START]
+    firsts = np.cumsum(counts) - counts
+    rows = np.diff(view.offsets, append=len(view.rows))[segments]
+    is_beyond = np.maximum.reduceat(ordinals, firsts) >= rows
+    is_beyond |= np.maximum.reduceat(codes, firsts) >= view.code_counts[segments]
+    for segment in segments[is_beyond].tolist():
+        reason = "postings of rows or codes that it does not have"
+        report_damage(db, "segment", view.segment_ids[segment], reason)
 
 
 def view_postings(db: Database, view: IndexView, terms: Sequence[int]) -> list[Pair]:
@@ -263,24 +270,27 @@ class Postings(NamedTuple):
 
 
 def weighed_postings(
-    terms: Sequence[int], lists: Sequence[Pair], kept: dict[int, Floats], norms: Norms
+    db: Database, view: IndexView, terms: Sequence[int], lists: Sequence[Pair], norms: Norms
 ) -> list[Postings]:
-    """Return each term's (rows, codes) with impacts, which `kept` remembers by term."""
+    """Return each term's (rows, codes) with impacts, which the view keeps (see make_room)."""
+    kept, made = view.impacts, dict[int, Floats]()
     missing = {term: pair for term, pair in zip(terms, lists, strict=True) if term not in kept}
     for term in [term for term, (rows, _) in missing.items() if len(rows) > AT_A_TIME]:
         rows, codes = missing.pop(term)
-        of_term = np.empty(len(rows), np.float32)
+        made[term] = np.empty(len(rows), np.float32)
         for start in range(0, len(rows), AT_A_TIME):
             part = slice(start, start + AT_A_TIME)
-            of_term[part] = impacts_of(rows[part], codes[part], norms)
-        kept[term] = of_term  # whole: a step may fail
+            made[term][part] = impacts_of(rows[part], codes[part], norms)
     if missing:
         all_rows, all_codes = map(np.concatenate, zip(*missing.values(), strict=True))
         impacts = impacts_of(all_rows, all_codes, norms)
         ends = accumulate(len(rows) for rows, _ in missing.values())
         for (term, (rows, _)), end in zip(missing.items(), ends, strict=True):
             # Copies, so that each term can be forgotten by itself.
-            kept[term] = impacts[end - len(rows) : end].copy()
+            made[term] = impacts[end - len(rows) : end].copy()
+    if made:
+        session_cache(db).make_room(view, sum(one.nbytes for one in made.values()), terms)
+        kept.update(made)
     found = zip(terms, lists, strict=True)
     return [Postings(rows, codes, kept[term]) for term, (rows, codes) in found]
 

@@ -208,7 +208,7 @@ def row_norms(view: IndexView, live: Live, formula: Formula) -> tuple[Norms, flo
     ):
         tf = weighted(view.frequencies, formula)
         kept = view.norms = Norms(key, live, formula.average_length, view.rows.lengths, tf)
-        view.impacts.clear()
+        sum(view.forget_impacts([*view.impacts]))
     return kept, abs(formula.average_length / kept.average_length - 1)
 
 
@@ -414,7 +414,7 @@ def best_sealed(scoring: Scoring, depth: int, allowed: Allowed | None) -> Scored
     if not terms:
         return view.rows, np.empty(0, np.intp), np.empty(0)
     norms, drift = row_norms(view, scoring.opened.live, formula)
-    weighed = weighed_postings(terms, postings, view.impacts, norms)
+    weighed = weighed_postings(scoring.db, view, terms, postings, norms)
     wanted = None if allowed is None else allowed_rows(view, *allowed)
     sums = view.sums if view.sums is not None else np.zeros(min(len(view.rows), WINDOW), np.float32)
     view.sums = None  # lost where a step fails before they are zeros again

@@ -12,7 +12,7 @@ from pgblend.plpy.lexical.corrections import lexeme_costs, single_edits
 from pgblend.plpy.lexical.documents import count_documents, joined_rows
 from pgblend.plpy.lexical.index import IndexView, OpenIndex
 from pgblend.plpy.lexical.pending import pending_postings
-from pgblend.plpy.lexical.postings import view_postings, view_spans
+from pgblend.plpy.lexical.postings import END, PLACE, START, view_postings, view_spans
 from pgblend.plpy.lexical.records import term_digests
 
 
@@ -46,9 +46,10 @@ def sealed_df(db: Database, opened: OpenIndex, terms: Sequence[int]) -> list[int
     missing = [term for term in dict.fromkeys(terms) if term not in view.postings]
     if is_whole and len(missing) > FEW_TERMS:
         df = {term: len(view.postings[term][0]) for term in terms if term in view.postings}
-        for place, _, start, end in view_spans(db, view, missing):
-            df[missing[place]] = df.get(missing[place], 0) + end - start
-        return [df.get(term, 0) for term in terms]
+        spans = view_spans(db, view, missing)
+        counts = np.bincount(spans[:, PLACE], spans[:, END] - spans[:, START], len(missing))
+        df.update(zip(missing, counts.astype(np.intp).tolist(), strict=True))
+        return [df[term] for term in terms]
     postings = view_postings(db, view, terms)
     if is_whole:
         return [len(rows) for rows, _ in postings]

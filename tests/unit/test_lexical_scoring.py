@@ -17,7 +17,7 @@ from pgblend.plpy.lexical import score as engine
 from pgblend.plpy.lexical import score as filtering
 from pgblend.plpy.lexical.index import TERM_BYTES, Live, Norms, open_index, session_cache
 from pgblend.plpy.lexical.pending import MOST_LISTS, MOST_PLACES, PendingCache, pending_postings
-from pgblend.plpy.lexical.postings import view_postings, weighed_postings
+from pgblend.plpy.lexical.postings import Postings, impacts_of, view_postings
 from pgblend.plpy.lexical.records import term_ids
 from pgblend.plpy.lexical.score import Scoring
 from pgblend.plpy.lexical.segment import merge_postings, segment_arguments
@@ -121,9 +121,14 @@ class Index(FakeDatabase):
     def pending(self, ids):
         return [pending_row(self.waiting[chunk_id]) for chunk_id in ids]
 
-    def blocks(self, segment_ids, blocks):
-        pairs = enumerate(zip(segment_ids, blocks, strict=True), 1)
-        return [{"place": place, "data": self.sealed[s][1][b]} for place, (s, b) in pairs][::-1]
+    def blocks(self, segment_ids, blocks, *of_parts):
+        found = []
+        for place, (s, b, *part) in enumerate(zip(segment_ids, blocks, *of_parts, strict=True), 1):
+            data, (start, count, codes, code_bytes) = self.sealed[s][1][b], part
+            ordinals = data[2 * start :][: 2 * count]
+            codes = data[codes:][: code_bytes * count]
+            found.append({"place": place, "size": len(data), "ordinals": ordinals, "codes": codes})
+        return found[::-1]
 
     def directory(self, segment_ids, blocks):
         size = index_module.BLOCK_TERMS
@@ -366,7 +371,8 @@ def test_common_words_are_looked_up_once_a_rare_one_decides(monkeypatch):
     rare = np.arange(0, 100_000, 1000)
     lists = [(rows, np.zeros_like(rows)) for rows in (common, rare)]
     sums = np.zeros(100_000, np.float32)
-    postings = weighed_postings([1, 2], lists, {}, norms_of(100_000, 1))
+    norms = norms_of(100_000, 1)
+    postings = [Postings(*pair, impacts_of(*pair, norms)) for pair in lists]
     rows = engine.candidate_rows(postings, [0.1, 9], sums, 10, 0, lambda: None)
     assert rows.tolist() == rare.tolist()
     assert [found.tolist() for found in limits] == [rare.tolist()]
@@ -378,7 +384,7 @@ def test_the_check_is_called_and_may_raise():
         raise TimeoutError
 
     rows = np.arange(5)
-    postings = weighed_postings([1], [(rows, rows)], {}, norms_of(5, 5))
+    postings = [Postings(rows, rows, impacts_of(rows, rows, norms_of(5, 5)))]
     with pytest.raises(TimeoutError):
         engine.candidate_rows(postings, [1], np.zeros(5, np.float32), 1, 0, stop)
 
@@ -445,8 +451,8 @@ def test_a_view_keeps_postings_up_to_a_limit():
     index.asked.clear()
     for terms in ([1], [1, 2], [2, 1, 1], [9], [9]):
         assert [len(rows) for rows, _ in index.postings(terms)] == [t != 9 for t in terms]
-    assert index.asked == [("blocks", [7], [0])] * 2  # 9 is in no directory
-    cache, each = session_cache(index), TERM_BYTES + 4 + 1 + 4
+    assert [name for name, *_ in index.asked] == ["blocks"] * 2  # 9 is in no directory
+    cache, each = session_cache(index), TERM_BYTES + 4 + 1
     assert index.view.posting_bytes == 2 * each + TERM_BYTES
     cache.most_bytes = 3 * each
     index.postings([3])
@@ -455,8 +461,14 @@ def test_a_view_keeps_postings_up_to_a_limit():
     assert [*index.view.postings] == [3, 1, 4]
     index.search([4, 1], [1.0, 1.0], 1, 9)
     assert index.view.impacts.keys() == {4, 1}
+    assert ([*index.view.postings], index.view.posting_bytes) == ([4, 1], 2 * (each + 4))
+    cache.most_bytes = 3 * each + 4  # impacts go before postings
     index.postings([5, 4])
-    assert ([*index.view.postings], [*index.view.impacts]) == ([1, 4, 5], [4, 1])
+    assert ([*index.view.postings], [*index.view.impacts]) == ([1, 4, 5], [4])
+    index.search([1], [1.0], 1, 9)
+    assert ([*index.view.postings], [*index.view.impacts]) == ([4, 5, 1], [1])
+    index.search([1], [1.0], 2, 9)  # other norms
+    assert index.view.posting_bytes == 3 * each + 4
     cache.most_bytes = 1
     index.postings([2, 1])  # what is about to be used is kept in any case
     assert ([*index.view.postings], [*index.view.impacts]) == ([1, 2], [1])
@@ -493,6 +505,17 @@ def test_postings_that_are_read_in_parts_are_the_same(chunks, size, terms):
             pairs = [(rows.tolist(), codes.tolist()) for rows, codes in index.postings(terms)]
             found.append((pairs, index.search(terms, idf, 9.5, 5)))
     assert found[0] == found[1]
+
+
+def test_parts_of_directories_are_read_where_a_segment_may_have_the_term(monkeypatch):
+    monkeypatch.setattr(index_module, "MOST_TERMS", 0)
+    words = {"segment": {1: ONCE, 3: ONCE}, "other segment": {1: ONCE}}
+    index = Index(
+        with_ids([{"words": of, "place": place, "fate": "alive"} for place, of in words.items()])
+    )
+    index.asked.clear()
+    assert [len(rows) for rows, _ in index.postings([1, 2, 3])] == [2, 0, 1]
+    assert index.asked[0] == ("directory", [4, 7, 7], [0, 0, 0])
 
 
 @pytest.mark.parametrize("column", ["terms", "document_frequencies"])

@@ -8,8 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgblend.plpy.lexical.chunk_rows import ChunkRows, join_rows
+from pgblend.plpy.lexical.index import lexical_view
 from pgblend.plpy.lexical.segment import (
     SealedRows,
+    Segment,
     apart,
     held_bytes,
     join_sealed,
@@ -90,3 +92,17 @@ def test_rows_of_small_segments_take_no_mapping_each() -> None:
     before = mappings()
     kept = [apart(seal_rows(rows_of(9, 5, 8))) for _ in range(1000)]
     assert mappings() - before < len(kept) / 2
+
+
+def test_codes_of_many_segments_take_as_little_as_those_of_one() -> None:
+    """A session keeps one for each posting that it read."""
+    once, alive = np.arange(1, 100) << 40, np.ones(2, np.bool_)
+    of_terms = np.array([7]), np.array([0, 2], np.uint32)
+    segments = [
+        Segment(place, "simple", rows_of(2, 2 * place, 1), alive, once[place % 2 :], 1, *of_terms)
+        for place in range(300)
+    ]
+    view = lexical_view(segments)
+    assert (view.codes.dtype, len(view.frequencies)) == (np.uint8, 99)
+    kept = view.codes[view.code_offsets[[298, 299]]]
+    assert view.frequencies[kept].tolist() == [[1, 0, 0, 0, 0, 0], [2, 0, 0, 0, 0, 0]]
