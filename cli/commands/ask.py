@@ -6,18 +6,17 @@ from typing import Any
 
 import click
 
-from pgblend.cli.answers.answer_output import echo_answer, unchecked_text
-from pgblend.cli.answers.ask import ask, ask_streamed
+from pgblend.cli.answers.ask import ask, ask_streamed, echo_answer, unchecked_text
 from pgblend.cli.base import output
 from pgblend.cli.base.database import collect_warnings, open_database, tell_if_empty
 from pgblend.cli.base.parameters import merge_pairs
-from pgblend.cli.base.replica import wait_for_changes
 from pgblend.cli.search.search_commands import (
     SearchRequest,
     history_option,
     search_options,
     stage_options,
 )
+from pgblend.cli.search.statements import wait_for_changes
 
 
 @click.command()

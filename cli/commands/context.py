@@ -8,7 +8,6 @@ import click
 from pgblend.cli.base import output
 from pgblend.cli.base.database import collect_warnings, fetch_value, open_database, tell_if_empty
 from pgblend.cli.base.parameters import merge_pairs, pairs_option
-from pgblend.cli.base.replica import wait_for_changes
 from pgblend.cli.search.search_commands import (
     SearchRequest,
     history_option,
@@ -16,7 +15,7 @@ from pgblend.cli.search.search_commands import (
     stage_options,
 )
 from pgblend.cli.search.search_output import place_of_part
-from pgblend.cli.search.statements import CONTEXT
+from pgblend.cli.search.statements import CONTEXT, wait_for_changes
 
 _FORMATS = {"md": "markdown", "messages": "messages"}
 

@@ -109,8 +109,13 @@ def command(
       pgblend door --server db.example.com:5432
       pgblend door --server db.example.com:5432 --listen 0.0.0.0:6432 --plain
     """
-    from pgblend.cli.doors.wire.listener import PostgresDoor, ServerPlace
-    from pgblend.cli.doors.wire.processes import Siblings, forked, wait_for
+    from pgblend.cli.doors.wire.listener import (
+        PostgresDoor,
+        ServerPlace,
+        Siblings,
+        forked,
+        wait_for,
+    )
     from pgblend.cli.doors.wire.told import answers_of
 
     if (tls_cert is None) != (tls_key is None):

@@ -8,9 +8,8 @@ import click
 from pgblend.cli.base import output
 from pgblend.cli.base.database import collect_warnings, fetch_search, open_database
 from pgblend.cli.base.parameters import merge_pairs, pairs_option
-from pgblend.cli.base.replica import wait_for_changes
 from pgblend.cli.search.search_commands import SearchRequest, search_options
-from pgblend.cli.search.statements import FACETS
+from pgblend.cli.search.statements import FACETS, wait_for_changes
 
 _COLUMNS = ("key", "value", "count", "document_count", "count_estimate")
 

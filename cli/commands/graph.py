@@ -242,7 +242,7 @@ def show(
     Examples:
       pgblend graph show deploy.md -c docs --svg around.svg
     """
-    from pgblend.cli.graph.picture import draw, render_page
+    from pgblend.cli.graph.neighbourhood import draw, render_page
 
     with open_database(database_url) as connection:
         start = find_node(connection, node, collection)

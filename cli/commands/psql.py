@@ -31,7 +31,7 @@ def command(database_url: str | None, arguments: tuple[str, ...]) -> None:
       pgblend psql
       pgblend psql -c "SELECT title FROM hybrid_search('wine')"
     """
-    from pgblend.cli.operate.binaries import find_psql
+    from pgblend.cli.operate.postmaster import find_psql
 
     psql = find_psql()
     if database_url and (through := _through_door(database_url)):

@@ -282,7 +282,7 @@ def adopt(
       pgblend space adopt second articles -c docs --key path --vectors embedding
     """
     from pgblend.cli.documents.progress import progress_bars
-    from pgblend.cli.embed.adopt_vectors import Adopted, adopt_vectors
+    from pgblend.cli.embed.space_changes import Adopted, adopt_vectors
 
     given = {
         "space": name,
@@ -423,7 +423,7 @@ def switch(
     """
     if now:
         from pgblend.cli.documents.progress import progress_bars
-        from pgblend.cli.embed.switch_now import switch_now
+        from pgblend.cli.embed.space_changes import switch_now
 
         tell = partial(click.echo, err=True)
         with open_database(database_url) as connection, progress_bars() as start_bar:
@@ -489,7 +489,7 @@ def index(database_url: str | None, name: str, off: bool, progress_every: float)
       pgblend space index second
     """
     from pgblend.cli.documents.progress import progress_bars
-    from pgblend.cli.embed.index_progress import following_build
+    from pgblend.cli.embed.space_changes import following_build
 
     url, given = resolve_database_url(database_url), {"name": name, "indexed": not off}
     with open_database(url) as connection, progress_bars(progress_every) as start_bar:

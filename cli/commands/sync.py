@@ -4,8 +4,7 @@ from pathlib import Path
 
 import click
 
-from pgblend.cli.commands.ingest import run_request
-from pgblend.cli.documents.ingest_options import source_options
+from pgblend.cli.commands.ingest import run_request, source_options
 from pgblend.cli.documents.ingestion import IngestRequest
 from pgblend.cli.documents.parse_settings import Limits
 

@@ -9,7 +9,7 @@ from functools import partial
 from itertools import chain, pairwise
 from typing import Any
 
-from pgblend.cli.base.token_count import count_tokens
+from pgblend.cli.base.token_count import TokenSpans, count_tokens, piece_tokens, token_ends
 from pgblend.cli.documents.document import (
     Document,
     Heading,
@@ -21,7 +21,6 @@ from pgblend.cli.documents.document import (
     storable_text,
 )
 from pgblend.cli.documents.parse_settings import ChunkSettings
-from pgblend.cli.documents.token_spans import TokenSpans, piece_tokens, token_ends
 from pgblend.plpy.lexical.split_text import split_text
 from pgblend.plpy.lexical.words import OwnHeading as ShownHeading
 from pgblend.plpy.lexical.words import levelled, marked

@@ -13,11 +13,11 @@ import click
 import psycopg
 
 from pgblend.cli.base.database import Connection, fetch_value
-from pgblend.cli.base.errors import ExitCode, UserError
+from pgblend.cli.base.errors import UserError
 from pgblend.cli.base.extras import how_to_install, missing
 from pgblend.cli.base.output import BYTES, StartBar
 from pgblend.cli.base.places import push_changes
-from pgblend.cli.documents.discovery import discover
+from pgblend.cli.documents.discovery import ReaderRules, discover
 from pgblend.cli.documents.document_writer import (
     CollectionInfo,
     Stores,
@@ -30,8 +30,12 @@ from pgblend.cli.documents.language import AUTO, language_finder
 from pgblend.cli.documents.parse_settings import FieldMap, Limits, ParserConfig
 from pgblend.cli.documents.pipeline import Destination, Pipeline
 from pgblend.cli.documents.read_pictures import Vision, how_to_read
-from pgblend.cli.documents.readers import ReaderRules
-from pgblend.cli.documents.source_file import SourceFile, file_of, leads_out, real_paths
+from pgblend.cli.documents.source_file import (
+    SourceFile,
+    file_of,
+    leads_out,
+    real_paths,
+)
 from pgblend.cli.embed.spaces import get_setting, needs_vectors
 from pgblend.cli.embed.task_models import HINT, Unknown, told, unknown_languages
 
@@ -363,12 +367,3 @@ def _check_text_config(connection: Connection, name: str, asked: str) -> None:
             f"collection {name!r} has the text search configuration {row[0]!r}, not {asked!r}",
             hint="leave --text-config out, or ingest into another collection",
         )
-
-
-def exit_code(report: Report) -> ExitCode:
-    """Return 0 when nothing failed or was refused, 1 when every document failed, else 4."""
-    if not report.documents["failed"]:
-        return ExitCode.PARTIAL if report.refused else ExitCode.OK
-    done = set(report.documents) - {"failed", "skipped", "pruned"}
-    some = any(report.documents[status] for status in done)
-    return ExitCode.PARTIAL if some else ExitCode.ERROR

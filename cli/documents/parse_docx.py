@@ -15,9 +15,9 @@ from pgblend.cli.documents.document import (
     storable_value,
     top_heading,
 )
-from pgblend.cli.documents.docx_numbers import BULLET, ListNumbers
 from pgblend.cli.documents.drawing_text import add_drawings, described, description, is_hidden
 from pgblend.cli.documents.formula import formula_text
+from pgblend.cli.documents.list_numbers import BULLET, ListNumbers
 from pgblend.cli.documents.office_file import Package, local_name, open_package
 from pgblend.cli.documents.office_xml import ONE_XML, as_archive
 from pgblend.cli.documents.parse_html import parse_page

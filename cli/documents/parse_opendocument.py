@@ -17,7 +17,7 @@ from pgblend.cli.documents.document import (
 )
 from pgblend.cli.documents.drawing_text import described
 from pgblend.cli.documents.formula import formula_text
-from pgblend.cli.documents.odt_numbers import drop_hidden, write_numbers
+from pgblend.cli.documents.list_numbers import drop_hidden, write_numbers
 from pgblend.cli.documents.office_file import local_name, open_archive, parse_xml, read_member
 from pgblend.cli.documents.text_builder import (
     TableRows,

@@ -26,11 +26,10 @@ from pgblend.cli.documents.document import (
     storable_value,
 )
 from pgblend.cli.documents.office_file import local_name, parse_xml
-from pgblend.cli.documents.pdf_hyphens import joined, own_hyphens
 from pgblend.cli.documents.pdf_layers import PdfLayers, has_layers
 from pgblend.cli.documents.pdf_layout import find_tables
 from pgblend.cli.documents.pdf_page import read_page
-from pgblend.cli.documents.pdf_pages import HeadsAndFeet, Line, Pages
+from pgblend.cli.documents.pdf_pages import HeadsAndFeet, Line, Pages, joined, own_hyphens
 from pgblend.cli.documents.text_builder import PART_CHARACTERS, TextBuilder
 
 # XFA: forms within a PDF whose labels and values are XML, not pages.

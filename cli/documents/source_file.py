@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import BinaryIO
 from urllib.parse import unquote_to_bytes, urlsplit
 
+from pgblend.cli.documents.document import ParseError
+
 USERS_FILE, CHANNELS_FILE = "users.json", "channels.json"
 # What programs put beside files, and no person wrote: a pattern of names, and what it is.
 _LEFTOVERS = (
@@ -23,11 +25,6 @@ _LEFTOVERS = (
     (r".+\.msf", "an index of Thunderbird's"),
     (r".+~|\.?#.+#|\.#.+|\..+\.sw[a-p]|\..+\.un~", "a copy by an editor"),
 )
-# What browsers and Word call the folder of a saved page's parts, after the page's own name.
-_PARTS = re.compile(
-    r"(.+)(?:[_.-]files?|[_-](?:dateien|fichiers|archivos|arquivos|bestanden|filer))", re.I | re.S
-)
-_PAGES = (".html", ".htm", ".xhtml", ".HTML", ".HTM")
 
 
 @dataclass(frozen=True)
@@ -77,16 +74,6 @@ def leftover(name: str) -> str:
     """Say what a file of this name is that a program left beside others; "" for all others."""
     found = (what for pattern, what in _LEFTOVERS if re.fullmatch(pattern, name, re.I | re.S))
     return next(found, "")
-
-
-def saved_parts(folders: Sequence[Path], names: Collection[str]) -> list[tuple[Path, str]]:
-    """Return the folders that hold scripts, styles and pictures of a page beside them, with it."""
-    found = []
-    for folder in folders:
-        if match := _PARTS.fullmatch(folder.name):
-            pages = (match[1] + suffix for suffix in _PAGES)
-            found += [(folder, page) for page in pages if page in names][:1]
-    return found
 
 
 def is_slack_export(names: Collection[str]) -> bool:
@@ -191,3 +178,22 @@ def export_files(folder: Path, follow_links: bool) -> tuple[list[Path], dict[Pat
     problems = {file: link_problem(file, roots, follow_links) for file in files}
     left_out = {file: problem for file, problem in problems.items() if problem}
     return [file for file in files if file not in left_out], left_out
+
+
+# Names as grant_document takes them; no names are nobody but who may write to the collection.
+Readers = tuple[str, ...]
+EVERYBODY = "*"
+
+
+def reader_names(value: object, place: str) -> Readers:
+    """Return names from a list or a text with commas; ParseError, with the place, for others.
+
+    A document is not for all because of a slip.
+    """
+    names = value.split(",") if isinstance(value, str) else value
+    if not isinstance(names, list) or not all(isinstance(n, str) and n.strip() for n in names):
+        raise ParseError(
+            f"{place} is {str(value)[:100]}: expected a list of names of roles and groups, [] for "
+            "nobody, or '*' for all who may read the collection"
+        )
+    return tuple(name.strip() for name in names)

@@ -19,7 +19,6 @@ from pgblend.cli.answers.ask import (
     refusal,
 )
 from pgblend.cli.base.http_client import AnswerTooLargeError, async_gateway_client, gateway_headers
-from pgblend.cli.base.replica import IS_REPLAYED, changes_come
 from pgblend.cli.base.revision import HOW_TO_MATCH, OTHER_PROGRAM, SERVES_OUTSIDE
 from pgblend.cli.doors.connection_pool import ConnectionPool, OtherProgramError
 from pgblend.cli.doors.outside_program import OutsideProgram, answers
@@ -33,7 +32,7 @@ from pgblend.cli.search.asked_models import (
     Step,
     model_steps,
 )
-from pgblend.cli.search.statements import SearchRequest
+from pgblend.cli.search.statements import IS_REPLAYED, SearchRequest, changes_come
 from pgblend.plpy.models.outcome import gateway_answer
 
 # The model gateway, asked for many callers at the same time.

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from pgblend.cli.doors.connection_pool import ConnectionPool, check_scope
 from pgblend.cli.doors.problems import Problem
 from pgblend.cli.doors.tokens import joined
-from pgblend.cli.models.call_limits import Limiter
+from pgblend.cli.models.access import Limiter
 from pgblend.cli.models.gateway_options import CallLimits
 
 _MOST_TOKENS = 10_000  # that are kept in mind; the oldest are forgotten

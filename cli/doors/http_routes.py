@@ -27,16 +27,15 @@ from starlette.routing import Route
 
 from pgblend.cli.base.errors import UserError
 from pgblend.cli.base.extras import how_to_install, missing, require
-from pgblend.cli.doors import chat_answers as chat
-from pgblend.cli.doors import schemas
-from pgblend.cli.doors.body import Read, reader
+from pgblend.cli.doors import answers, schemas
 from pgblend.cli.doors.door import Caller, Door
 from pgblend.cli.doors.gate import GateMiddleware, TokenGate
 from pgblend.cli.doors.openapi import openapi
 from pgblend.cli.doors.operations import ENDPOINTS, Endpoint, document, written_answer
 from pgblend.cli.doors.page import endpoints as page
 from pgblend.cli.doors.problems import Problem, any_problem
-from pgblend.cli.models.call_limits import Limiter
+from pgblend.cli.doors.schemas import Read, reader
+from pgblend.cli.models.access import Limiter
 from pgblend.cli.models.gateway_options import CallLimits
 from pgblend.cli.models.middleware import MeasureMiddleware, read_body, while_connected
 from pgblend.cli.models.openai_errors import GatewayError
@@ -199,13 +198,13 @@ class _Routes:
         """List collections as OpenAI lists models."""
         caller = await self._caller(request, "ask")
         with self.limiter.call(caller.token):
-            return _json(await chat.models(self.door, caller))
+            return _json(await answers.models(self.door, caller))
 
     async def model(self, request: Request) -> Response:
         """Show one of them."""
         caller = await self._caller(request, "ask")
         with self.limiter.call(caller.token):
-            return _json(await chat.model(self.door, caller, request.path_params["name"]))
+            return _json(await answers.model(self.door, caller, request.path_params["name"]))
 
     async def chat(self, request: Request) -> Response:
         """Answer a chat, whole or streamed."""
@@ -215,10 +214,10 @@ class _Routes:
             stack.enter_context(self.limiter.call(caller.token))
             given = await self._body(request, self._read_chat)
             if not given.get("stream"):
-                work = chat.complete(self.door, caller, given, base)
+                work = answers.complete(self.door, caller, given, base)
                 return _json(await while_connected(request, work))
-            events = chat.stream(self.door, caller, given, base)
-            return await _streamed(request, events, stack, chat.error_event)
+            events = answers.stream(self.door, caller, given, base)
+            return await _streamed(request, events, stack, answers.error_event)
 
     async def page_answer(self, request: Request) -> Response:
         """Answer the page, sentence by sentence."""

@@ -9,11 +9,10 @@ from typing import Any, LiteralString
 
 from pgblend.cli.doors import schemas
 from pgblend.cli.doors.answers import ask_parameters, last_event
-from pgblend.cli.doors.body import search_request
 from pgblend.cli.doors.door import Caller, Door
 from pgblend.cli.doors.outside_program import DEGRADED, FACTS, TYPED
 from pgblend.cli.doors.problems import Problem
-from pgblend.cli.doors.schemas import DEFAULT_CONTEXT_ROWS, Schema
+from pgblend.cli.doors.schemas import DEFAULT_CONTEXT_ROWS, Schema, search_request
 from pgblend.cli.search import statements
 from pgblend.cli.search.asked_models import ModelsAsked, RowsAsked, with_model_times
 

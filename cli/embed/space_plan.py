@@ -20,9 +20,8 @@ from pgblend.cli.base.database import Connection, fetch_rows
 from pgblend.cli.base.errors import UserError
 from pgblend.cli.base.places import databases_with_documents
 from pgblend.cli.documents.ingest_report import Report
-from pgblend.cli.embed.embed_waiting import BATCHES_IN_FLIGHT
 from pgblend.cli.embed.embedding_client import GatewayClient, GatewayUnavailableError
-from pgblend.cli.embed.queue import EmbeddedTexts
+from pgblend.cli.embed.queue import BATCHES_IN_FLIGHT, EmbeddedTexts
 from pgblend.cli.embed.spaces import SpaceCounts, get_setting, read_spaces
 from pgblend.cli.embed.summaries import MAX_TOKENS, MOST_TOKENS, waiting_for_summaries
 

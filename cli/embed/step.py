@@ -10,9 +10,8 @@ from pgblend.cli.base.database import Connection, fetch_value
 from pgblend.cli.base.errors import UserError
 from pgblend.cli.base.output import StartBar
 from pgblend.cli.documents.ingest_report import Report, named
-from pgblend.cli.embed.embed_waiting import embed_waiting, ensure_first_space
 from pgblend.cli.embed.embedding_client import GatewayClient, GatewayUnavailableError
-from pgblend.cli.embed.queue import Queue, QueueCounts
+from pgblend.cli.embed.queue import Queue, QueueCounts, embed_waiting, ensure_first_space
 from pgblend.cli.embed.spaces import SpaceCounts, get_setting, read_spaces
 from pgblend.cli.embed.summaries import count_summaries, sum_up_waiting
 

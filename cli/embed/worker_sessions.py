@@ -22,9 +22,8 @@ from pgblend.cli.base.database import (
 from pgblend.cli.base.errors import ExitCode, UserError
 from pgblend.cli.base.extras import missing, require
 from pgblend.cli.base.places import StorePlace, find_places, push_changes
-from pgblend.cli.embed.embed_waiting import ensure_first_space
 from pgblend.cli.embed.embedding_client import GatewayClient, GatewayUnavailableError
-from pgblend.cli.embed.queue import Queue, QueueCounts, embed_batch
+from pgblend.cli.embed.queue import Queue, QueueCounts, embed_batch, ensure_first_space
 from pgblend.cli.embed.spaces import SpaceCounts, get_setting
 from pgblend.cli.embed.summaries import sum_up_batch
 from pgblend.cli.shards.outbox import deliver_batch, settle_graph, settle_some

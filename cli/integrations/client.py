@@ -26,11 +26,15 @@ from pgblend.cli.base.database import (
     prepare,
     resolve_database_url,
 )
-from pgblend.cli.base.replica import wait_for_changes
 from pgblend.cli.documents.document import storable_text
-from pgblend.cli.embed.embed_waiting import FIRST_SPACE
-from pgblend.cli.embed.queue import store_vectors
-from pgblend.cli.search.statements import LEXICAL_SEARCH, SEARCH, VECTOR_SEARCH, SearchRequest
+from pgblend.cli.embed.queue import FIRST_SPACE, store_vectors
+from pgblend.cli.search.statements import (
+    LEXICAL_SEARCH,
+    SEARCH,
+    VECTOR_SEARCH,
+    SearchRequest,
+    wait_for_changes,
+)
 from pgblend.integrations.values import stored_metadata, stored_text, vector_of
 
 Arm = Literal["hybrid", "vector", "lexical"]

@@ -23,7 +23,7 @@ from pgblend.cli.documents.document_writer import (
     text_configurations,
 )
 from pgblend.cli.documents.language import detect_configuration
-from pgblend.cli.embed.embed_waiting import FIRST_SPACE
+from pgblend.cli.embed.queue import FIRST_SPACE
 from pgblend.cli.embed.spaces import SpaceCounts, get_setting, read_spaces
 from pgblend.cli.measure.judged_files import (
     JudgedFiles,

@@ -19,7 +19,6 @@ from starlette.routing import Route
 
 from pgblend.cli.base.extras import DEFAULT_MODEL
 from pgblend.cli.models.access import AccessMiddleware
-from pgblend.cli.models.breaker import Observer
 from pgblend.cli.models.cache import AnswerCache, EmbeddingCache, MemoryCache
 from pgblend.cli.models.chat import Chat, parse_chat_request
 from pgblend.cli.models.connection import MAX_BODY_BYTES
@@ -34,7 +33,7 @@ from pgblend.cli.models.openai_errors import GatewayError
 from pgblend.cli.models.prompts import Task
 from pgblend.cli.models.providers import Providers
 from pgblend.cli.models.rerank_scores import ChatReranker, Reranker, parse_rerank_request
-from pgblend.cli.models.retry import CallDeadline
+from pgblend.cli.models.retry import CallDeadline, Observer
 from pgblend.cli.models.search_log import SearchLog
 
 if TYPE_CHECKING:

@@ -11,11 +11,10 @@ from functools import partial
 from typing import Any
 
 from pgblend.cli.models import fields
-from pgblend.cli.models.breaker import Observer
 from pgblend.cli.models.metrics import CallRecord
 from pgblend.cli.models.openai_errors import GatewayError, bad_answer
 from pgblend.cli.models.providers import Providers
-from pgblend.cli.models.retry import CallDeadline, first_answer
+from pgblend.cli.models.retry import CallDeadline, Observer, first_answer
 from pgblend.plpy.models.outcome import mask_secrets, whole_letters
 
 # What a caller may send to /v1/chat/completions: OpenAI's fields for texts and pictures.

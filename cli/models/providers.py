@@ -19,13 +19,12 @@ from pgblend.cli.base.http_client import (
     at_most,
     only_numbers,
 )
-from pgblend.cli.models.breaker import Breaker, Observer
 from pgblend.cli.models.gateway_options import Policy
 from pgblend.cli.models.litellm_library import import_litellm
 from pgblend.cli.models.metrics import CallRecord
 from pgblend.cli.models.openai_errors import GatewayError, bad_answer
 from pgblend.cli.models.own_servers import own_servers
-from pgblend.cli.models.retry import CallDeadline, ask_again
+from pgblend.cli.models.retry import Breaker, CallDeadline, Observer, ask_again
 from pgblend.plpy.models.outcome import is_numbered, mask_secrets, numbered_vectors, whole_letters
 
 # What litellm raises, turned into errors that say what to do and give no secret away.

@@ -22,12 +22,13 @@ from pgblend.cli.base.database import SOUND_VECTOR_VERSION, version_tuple
 from pgblend.cli.base.errors import ExitCode, UserError
 from pgblend.cli.operate import account as ports
 from pgblend.cli.operate.account import Account, server_account
-from pgblend.cli.operate.binaries import Binaries, find_binaries
 from pgblend.cli.operate.postmaster import (
     AnotherServer,
+    Binaries,
     Postmaster,
     drop_lock_files,
     end_orphans,
+    find_binaries,
     find_postmaster,
     is_server_locked,
     processes_in,

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from pgblend.cli.base import output
-from pgblend.cli.search.plain_snippets import is_code, without_markdown
+from pgblend.cli.search.search_output import is_code, without_markdown
 
 # How names, times and numbers of a trace are written for people.
 

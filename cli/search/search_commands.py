@@ -20,10 +20,10 @@ from pgblend.cli.base.parameters import (
     pairs_option,
     parse_json,
 )
-from pgblend.cli.base.replica import wait_for_changes
 from pgblend.cli.documents.language import configuration_named
 from pgblend.cli.search.search_output import echo_results
 from pgblend.cli.search.statements import SearchRequest as SearchRequest
+from pgblend.cli.search.statements import wait_for_changes
 from pgblend.plpy.lexical.query import excluded_texts
 
 # What all search functions are made of; it says as well how it came to its rows.

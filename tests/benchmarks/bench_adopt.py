@@ -17,7 +17,7 @@ import psutil
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from pgblend.cli.base.database import connect
-from pgblend.cli.embed.adopt_vectors import Adopted, adopt_vectors
+from pgblend.cli.embed.space_changes import Adopted, adopt_vectors
 from pgblend.migrations import runner
 from support.server import temporary_cluster
 

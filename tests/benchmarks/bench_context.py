@@ -17,7 +17,7 @@ import numpy as np
 import psycopg
 from psycopg.conninfo import make_conninfo
 
-from pgblend.cli.documents.token_spans import piece_tokens
+from pgblend.cli.base.token_count import piece_tokens
 from pgblend.migrations import runner
 
 DATABASE = "context_bench"

@@ -17,7 +17,7 @@ from pathlib import Path
 import psycopg
 from psycopg.conninfo import make_conninfo
 
-from pgblend.cli.documents.token_spans import piece_tokens
+from pgblend.cli.base.token_count import piece_tokens
 from pgblend.migrations import runner
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "ir" / "locomo_chat"

@@ -18,9 +18,8 @@ import figures
 from corpora import DATA
 
 from pgblend.cli.base.database import connect
-from pgblend.cli.base.token_count import count_tokens
+from pgblend.cli.base.token_count import count_tokens, token_ends
 from pgblend.cli.documents.ingestion import IngestRequest, IngestRun
-from pgblend.cli.documents.token_spans import token_ends
 from pgblend.plpy.lexical.split_text import approximate_tokens, split_text
 
 CORPORA = ("scifact", "legalquad_de", "xquad-zh")

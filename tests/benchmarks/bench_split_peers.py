@@ -19,8 +19,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice, pairwise
 from pathlib import Path
 
-from pgblend.cli.base.token_count import count_tokens
-from pgblend.cli.documents.token_spans import token_ends
+from pgblend.cli.base.token_count import count_tokens, token_ends
 from pgblend.plpy.lexical.split_text import split_text
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "ir"

@@ -68,6 +68,9 @@ class House:
                 source = node.module.removeprefix("pgblend.").replace(".", "/")
                 for one in node.names:
                     self.imports[file][one.asname or one.name] = source, one.name
+            elif isinstance(node, ast.Import):
+                for one in node.names:
+                    self.imports[file][one.asname or one.name] = one.name, ""
             elif isinstance(node, ast.ClassDef):
                 self._add(file, node.name, node.body)
         self._add(file, "", module.body)

@@ -4,8 +4,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from pgblend.cli.graph.neighbourhood import Neighbourhood, ShownEdge, ShownNode
-from pgblend.cli.graph.picture import render_page
+from pgblend.cli.graph.neighbourhood import Neighbourhood, ShownEdge, ShownNode, render_page
 from support.browser import Browser
 
 HOSTILE = "<script>document.title='x'</script>"

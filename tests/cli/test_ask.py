@@ -197,7 +197,7 @@ def test_the_database_asks_where_the_gateway_is_out_of_reach(
 
 
 def test_the_unchecked_answer_is_marked_and_taken_away(capsys: pytest.CaptureFixture[str]) -> None:
-    from pgblend.cli.answers.answer_output import unchecked_text
+    from pgblend.cli.answers.ask import unchecked_text
 
     with unchecked_text() as show:
         show("half an\x1b answer")

@@ -8,8 +8,15 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from pgblend.cli.graph.neighbourhood import Neighbourhood, ShownEdge, ShownNode, distinct_titles
-from pgblend.cli.graph.picture import draw, radial_layout, render_page
+from pgblend.cli.graph.neighbourhood import (
+    Neighbourhood,
+    ShownEdge,
+    ShownNode,
+    distinct_titles,
+    draw,
+    radial_layout,
+    render_page,
+)
 
 NOTES = {
     "Home.md": "# Home\n\nSee [[Sub Note]] and [the guide](sub/guide.md#top) and [[Later]].\n",

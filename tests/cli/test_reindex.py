@@ -15,7 +15,7 @@ import pytest
 from click.testing import Result
 from psycopg.conninfo import conninfo_to_dict
 
-from pgblend.cli.operate.binaries import find_binaries
+from pgblend.cli.operate.postmaster import find_binaries
 
 Pgblend = Callable[..., Result]
 ParseValid = Callable[[Result, str], Any]

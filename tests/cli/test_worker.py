@@ -10,8 +10,7 @@ import time
 import pytest
 
 from pgblend.cli.base.database import connect
-from pgblend.cli.base.token_count import count_tokens
-from pgblend.cli.documents.token_spans import piece_tokens
+from pgblend.cli.base.token_count import count_tokens, piece_tokens
 from pgblend.cli.embed.queue import Queue
 from support.model_provider import DEFAULT_DIMENSIONS, Behaviour
 from support.waiting import wait_until

@@ -14,7 +14,7 @@ import pytest
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 
-from pgblend.cli.operate.binaries import Binaries
+from pgblend.cli.operate.postmaster import Binaries
 from support.postgresql_folder import make_postgresql_folder
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "docker"

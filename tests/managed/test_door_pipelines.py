@@ -14,7 +14,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import DiagnosticField, ExecStatus
 
 from pgblend.cli.doors.wire import messages as wire
-from pgblend.cli.doors.wire.telling import FORGET
+from pgblend.cli.doors.wire.own_statements import FORGET
 from support.door import door_process
 
 pytestmark = pytest.mark.extended

@@ -13,7 +13,7 @@ import pytest
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from pgblend.cli.doors.wire.telling import Told, telling
+from pgblend.cli.doors.wire.own_statements import Told, telling
 from pgblend.plpy.models.gateway import NO_GATEWAY
 from pgblend.sql.outside import routines
 from support.database import Database

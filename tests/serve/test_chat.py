@@ -8,7 +8,7 @@ import httpx
 import openai
 import pytest
 
-from pgblend.cli.doors.chat_answers import ABSTENTION
+from pgblend.cli.doors.answers import ABSTENTION
 from support.model_provider import Behaviour
 
 REPLY = (

@@ -11,9 +11,9 @@ from schemathesis import GenerationMode, checks
 from schemathesis.config import SchemathesisConfig
 from schemathesis.specs.openapi import checks as openapi_checks
 
-from pgblend.cli.doors.body import as_meant
 from pgblend.cli.doors.openapi import openapi
 from pgblend.cli.doors.operations import ENDPOINTS, printed
+from pgblend.cli.doors.schemas import as_meant
 from pgblend.cli.models.gateway_options import CallLimits
 
 EXAMPLES = 5  # of each path

@@ -7,7 +7,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from pgblend.cli.base.revision import known_revisions
-from pgblend.cli.operate.binaries import find_binaries
+from pgblend.cli.operate.postmaster import find_binaries
 
 
 def granted_to(role: str) -> str:

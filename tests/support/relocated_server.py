@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from pgblend.cli.operate.binaries import FOLDER_VARIABLE, find_binaries
 from pgblend.cli.operate.cluster import Cluster
+from pgblend.cli.operate.postmaster import FOLDER_VARIABLE, find_binaries
 from support.server import temporary_cluster, throwaway_folder
 
 

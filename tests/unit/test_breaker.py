@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from pgblend.cli.models.breaker import Breaker
 from pgblend.cli.models.openai_errors import GatewayError
+from pgblend.cli.models.retry import Breaker
 
 FAILED = GatewayError(502, "provider_error", "it failed")
 TIMEOUT = GatewayError(504, "provider_timeout", "no answer")

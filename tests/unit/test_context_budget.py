@@ -7,11 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pgblend.cli.base.token_count import count_tokens
+from pgblend.cli.base.token_count import count_tokens, piece_tokens
 from pgblend.cli.documents.chunking import split_document
 from pgblend.cli.documents.document import Document
 from pgblend.cli.documents.parse_settings import ChunkSettings
-from pgblend.cli.documents.token_spans import piece_tokens
 from pgblend.plpy.answers.render import context_document
 from pgblend.plpy.base.session import ProgramError
 from pgblend.plpy.lexical.split_text import text_pieces

@@ -7,7 +7,7 @@ from rich.console import Console
 
 from pgblend.cli.search.explain_text import render_text
 from pgblend.cli.search.explain_trace import NOTHING, Trace, detail, figure, milliseconds
-from pgblend.cli.search.plain_snippets import without_markdown
+from pgblend.cli.search.search_output import without_markdown
 from support.traces import HOSTILE, hostile, result, stage, trace
 
 

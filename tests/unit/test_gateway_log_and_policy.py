@@ -10,11 +10,11 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from pgblend.cli.models.breaker import Observer
 from pgblend.cli.models.gateway_options import Policy, limit_options, read_policy
 from pgblend.cli.models.json_log import log_to
 from pgblend.cli.models.metrics import CallRecord, Metrics
 from pgblend.cli.models.openai_errors import GatewayError
+from pgblend.cli.models.retry import Observer
 
 LOGGER = "pgblend.cli.models"
 

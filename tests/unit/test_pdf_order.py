@@ -9,7 +9,7 @@ import pytest
 
 from pgblend.cli.documents.document import Document
 from pgblend.cli.documents.parse_pdf import parse_pdf
-from pgblend.cli.documents.pdf_hyphens import joined, own_hyphens
+from pgblend.cli.documents.pdf_pages import joined, own_hyphens
 from support.written_pdf import Print, written_pdf
 
 WORDS = "harbour winter ledger copper anchor meadow violin barley lantern timber orchard saddle"

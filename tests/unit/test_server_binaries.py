@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pgblend.cli.base.errors import UserError
-from pgblend.cli.operate.binaries import find_binaries
+from pgblend.cli.operate.postmaster import find_binaries
 from support.postgresql_folder import make_postgresql_folder
 
 

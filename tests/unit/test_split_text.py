@@ -7,8 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pgblend.cli.base.token_count import count_tokens, encode
-from pgblend.cli.documents.token_spans import token_ends
+from pgblend.cli.base.token_count import count_tokens, encode, token_ends
 from pgblend.plpy.lexical.split_text import approximate_tokens, split_text
 
 COUNTERS = {

@@ -4,9 +4,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pgblend.cli.base.token_count import count_tokens, encode, token_bytes
-from pgblend.cli.documents import token_spans
-from pgblend.cli.documents.token_spans import TokenSpans, piece_tokens
+from pgblend.cli.base import token_count
+from pgblend.cli.base.token_count import TokenSpans, count_tokens, encode, piece_tokens, token_bytes
 
 WORDS = ["a", "word", "1042", "Über", "'s", "...", "(x)", "漢字", "\U0001f600", "\x1c", "é" * 9]
 GAPS = ["", " ", " ", " ", "  ", "\n", "\n\n", " \n ", "\t", "\u3000", "\x85"]
@@ -39,13 +38,13 @@ def test_a_token_that_ends_inside_a_character_ends_before_it(text: str) -> None:
     for token in encode(text):
         data += token_bytes(token)
         ends.append(len(whole[: len(data)].decode(errors="ignore")))
-    assert token_spans.token_ends(text) == ends
+    assert token_count.token_ends(text) == ends
 
 
 @pytest.mark.parametrize("size", [7, 20])
 def test_blocks_end_between_words(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
-    monkeypatch.setattr(token_spans, "_BLOCK_CHARACTERS", size)
-    monkeypatch.setattr(token_spans, "_BLOCK_END_CHARACTERS", 6)
+    monkeypatch.setattr(token_count, "_BLOCK_CHARACTERS", size)
+    monkeypatch.setattr(token_count, "_BLOCK_END_CHARACTERS", 6)
     text = "some words and onelongwordwithoutanyspace in a row, and 漢字漢字漢字漢字漢字漢字 too"
     spans = TokenSpans(text)
     for start in range(len(text)):

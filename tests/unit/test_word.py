@@ -7,7 +7,7 @@ import zipfile
 import pytest
 
 from pgblend.cli.documents.document import Document, ParseError
-from pgblend.cli.documents.docx_numbers import written
+from pgblend.cli.documents.list_numbers import written
 from pgblend.cli.documents.parse_docx import parse_docx
 from support.office_files import CHART, CHART_TEXT, DIAGRAM, paragraph, root, word
 

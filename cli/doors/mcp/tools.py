@@ -12,7 +12,6 @@ import mcp_types as types
 
 from pgblend.cli.base.output import one_line
 from pgblend.cli.doors import operations, schemas
-from pgblend.cli.doors.body import checker
 from pgblend.cli.doors.door import Caller, Door
 from pgblend.cli.doors.mcp import writing
 from pgblend.cli.doors.mcp.writing import (
@@ -25,7 +24,7 @@ from pgblend.cli.doors.mcp.writing import (
 )
 from pgblend.cli.doors.operations import document
 from pgblend.cli.doors.problems import Problem
-from pgblend.cli.doors.schemas import Schema, closed_object
+from pgblend.cli.doors.schemas import Schema, checker, closed_object
 from pgblend.cli.search.asked_models import RowsAsked
 
 # Documents as resources of the protocol: listed by pages, read as `open` reads them.

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import unquote
 
-from pgblend.cli.answers.answer_output import unanswered
+from pgblend.cli.answers.ask import unanswered
 from pgblend.cli.base.output import counted, one_line
 from pgblend.cli.base.token_count import count_tokens, decode, encode
 from pgblend.cli.doors.problems import Problem

@@ -12,18 +12,15 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from pgblend.cli.doors import operations, schemas
-from pgblend.cli.doors.answers import answer_events, ask_parameters
-from pgblend.cli.doors.body import reader
-from pgblend.cli.doors.chat_answers import sse
+from pgblend.cli.doors.answers import answer_events, ask_parameters, sse
 from pgblend.cli.doors.door import Caller, Door
 from pgblend.cli.doors.gate import TokenGate, cookie_name
 from pgblend.cli.doors.operations import Endpoint
 from pgblend.cli.doors.page.tuning import Tuner
 from pgblend.cli.doors.problems import Problem
-from pgblend.cli.doors.schemas import closed_object
+from pgblend.cli.doors.schemas import closed_object, reader
 from pgblend.cli.doors.tokens import joined, new_halves
-from pgblend.cli.graph.neighbourhood import AROUND, BETWEEN, SELF, edges_of, nodes_of
-from pgblend.cli.graph.picture import radial_layout
+from pgblend.cli.graph.neighbourhood import AROUND, BETWEEN, SELF, edges_of, nodes_of, radial_layout
 from pgblend.cli.measure.arm_candidates import ARMS
 from pgblend.cli.models.middleware import read_body
 from pgblend.cli.search import explain_flow, explain_page

@@ -4,9 +4,15 @@ from typing import Protocol
 
 from pgblend.cli.doors.wire import messages as wire
 from pgblend.cli.doors.wire.expected_calls import ExpectedCalls
-from pgblend.cli.doors.wire.own_statements import CanceledError, OwnStatements, ServerError
+from pgblend.cli.doors.wire.own_statements import (
+    FORGET,
+    CanceledError,
+    OwnStatements,
+    ServerError,
+    Told,
+    telling,
+)
 from pgblend.cli.doors.wire.peer import Peer
-from pgblend.cli.doors.wire.telling import FORGET, Told, telling
 from pgblend.cli.doors.wire.turn import Turn
 from pgblend.plpy.base.session import keep_value
 

@@ -10,10 +10,15 @@ from typing import Any, LiteralString
 from psycopg.sql import SQL, Literal
 
 from pgblend.cli.doors.wire import messages as wire
-from pgblend.cli.doors.wire.own_statements import CanceledError, ServerError
+from pgblend.cli.doors.wire.own_statements import (
+    NEEDS_ANSWER,
+    CanceledError,
+    ServerError,
+    Told,
+    telling,
+)
 from pgblend.cli.doors.wire.prepared import Prepared, Warned, read_rows, requests_of
 from pgblend.cli.doors.wire.session import Session
-from pgblend.cli.doors.wire.telling import NEEDS_ANSWER, Told, telling
 from pgblend.cli.search.foreseen import Asked, ForeseeingDatabase
 from pgblend.cli.search.outside import SETTINGS, UNTOUCHED, StatementError, Typed, settings_of
 from pgblend.plpy.base.session import ProgramError, Rows

@@ -11,7 +11,7 @@ from collections import deque
 
 from pgblend.cli.doors.wire import messages as wire
 from pgblend.cli.doors.wire.answering import AnsweringSession, Answers
-from pgblend.cli.doors.wire.own_statements import CanceledError, ServerError
+from pgblend.cli.doors.wire.own_statements import FORGET, NEEDS_ANSWER, CanceledError, ServerError
 from pgblend.cli.doors.wire.peer import Peer, Waiter
 from pgblend.cli.doors.wire.requests import (
     bound_name,
@@ -23,7 +23,6 @@ from pgblend.cli.doors.wire.requests import (
     takes_unnamed,
     without_savepoints,
 )
-from pgblend.cli.doors.wire.telling import FORGET, NEEDS_ANSWER
 from pgblend.cli.doors.wire.turn import PLAIN, Turn
 from pgblend.plpy.base.session import keep_value
 

@@ -17,10 +17,14 @@ from typing import Any
 from pgblend.cli.base.revision import HOW_TO_MATCH, OTHER_PROGRAM
 from pgblend.cli.doors.wire import messages as wire
 from pgblend.cli.doors.wire.database import NotAllowedError, Plpy, SessionDatabase
-from pgblend.cli.doors.wire.own_statements import CanceledError, GoneError
+from pgblend.cli.doors.wire.own_statements import (
+    ROWS_WRITTEN_FOR_ANY,
+    CanceledError,
+    GoneError,
+    Told,
+)
 from pgblend.cli.doors.wire.prepared import read_rows
 from pgblend.cli.doors.wire.session import Session
-from pgblend.cli.doors.wire.telling import ROWS_WRITTEN_FOR_ANY, Told
 from pgblend.cli.search.outside import StatementError, literal, report_search
 from pgblend.plpy.base.session import ProgramError, keep_value
 from pgblend.plpy.graph.edge_rows import checked_links

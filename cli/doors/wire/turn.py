@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 from pgblend.cli.doors.wire import messages as wire
+from pgblend.cli.doors.wire.own_statements import Told
 from pgblend.cli.doors.wire.requests import (
     before_end,
     bound_name,
@@ -22,7 +23,6 @@ from pgblend.cli.doors.wire.requests import (
     takes_unnamed,
     used_statement,
 )
-from pgblend.cli.doors.wire.telling import Told
 
 _MOST_HELD = 1 << 20  # bytes; an answer that is longer begins to flow
 _MOST_ASKED = 16 << 20  # bytes of a turn that can be sent again

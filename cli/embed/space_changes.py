@@ -1,21 +1,127 @@
-"""`pgblend space switch NAME --now`: search by a space that is still being filled.
+"""What is done to a space: vectors adopted, its index followed, a switch while it is filled."""
 
-The database fits the matrix that older vectors answer by, and refuses one that would lose too much
-(bridge_embedding_space). What is embedded for it are vectors of the space: none is made twice.
-"""
-
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
-from pgblend.cli.base.database import Connection, fetch_rows, fetch_value
+import psycopg
+
+from pgblend.cli.base.database import Connection, connect, fetch_rows, fetch_value
 from pgblend.cli.base.errors import UserError
 from pgblend.cli.base.output import StartBar
-from pgblend.cli.embed.embed_waiting import BATCH_SIZE, BATCHES_IN_FLIGHT
 from pgblend.cli.embed.embedding_client import GatewayClient, GatewayUnavailableError
-from pgblend.cli.embed.queue import EmbeddedTexts, store_vectors
+from pgblend.cli.embed.queue import BATCH_SIZE, BATCHES_IN_FLIGHT, EmbeddedTexts, store_vectors
 from pgblend.cli.embed.spaces import SpaceCounts, get_setting, read_spaces
+
+_TABLES = """
+    SELECT a.relation, a.pages FROM pgblend._adoptable(
+        %(space)s::text, %(table)s::text, %(key)s::text, %(vectors)s::text, %(collection)s::text
+    ) AS a
+"""
+_REPEATED = "SELECT r.keys, r.examples FROM pgblend._repeated_keys(%(table)s, %(key)s) AS r"
+_ADOPT = """
+    SELECT a.* FROM pgblend._adopt_vectors(
+        %(space)s::text, %(relation)s::regclass, %(key)s::text, %(vectors)s::text,
+        %(collection)s::text, %(first_page)s::bigint, %(pages)s::bigint, %(replace)s::boolean
+    ) AS a
+"""
+_BATCH_ROWS = 1000
+_FIRST_PAGES = 4
+_MOST_PAGES = 4096
+_MOST_EXAMPLES = 5
+
+
+@dataclass
+class Adopted:
+    """What became of the rows of the table, with the first of those that are wrong.
+
+    Keys are `repeated` that more than one row has: their passages get the vector of one of them.
+    """
+
+    found: int = 0
+    stored: int = 0
+    present: int = 0
+    wrong: int = 0
+    examples: list[str] = field(default_factory=list)
+    repeated: int = 0
+    repeated_keys: list[str] = field(default_factory=list)
+
+    def add(self, batch: Mapping[str, Any]) -> None:
+        """Count a batch."""
+        self.found += batch["looked_at"]
+        self.stored += batch["stored"]
+        self.present += batch["present"]
+        self.wrong += batch["wrong"]
+        self.examples = [*self.examples, *(batch["examples"] or ())][:_MOST_EXAMPLES]
+
+
+def adopt_vectors(
+    connection: Connection, given: Mapping[str, Any], start_bar: StartBar, adopted: Adopted
+) -> None:
+    """Take over all vectors, some pages in a transaction of their own, and count them.
+
+    The server moves them: none comes here. Pages are read by their numbers, which needs no index.
+    """
+    tables = fetch_rows(connection, _TABLES, dict(given))
+    (repeated,) = fetch_rows(connection, _REPEATED, dict(given))
+    adopted.repeated, adopted.repeated_keys = repeated["keys"], repeated["examples"] or []
+    move_bar = start_bar(
+        f"Vectors of {given['table']}", sum(row["pages"] for row in tables), "pages"
+    )
+    for row in tables:
+        page, pages = 0, _FIRST_PAGES
+        while page < row["pages"]:
+            place = {"relation": row["relation"], "first_page": page, "pages": pages}
+            (batch,) = fetch_rows(connection, _ADOPT, {**given, **place})
+            adopted.add(batch)
+            move_bar(min(pages, row["pages"] - page))
+            page += pages
+            wanted = pages * _BATCH_ROWS // max(batch["looked_at"], 1)
+            pages = max(1, min(wanted, 4 * pages, _MOST_PAGES))
+
+
+_LOOK_SECONDS = 0.1
+_PROGRESS = """
+    SELECT p.tuples_done AS done
+    FROM pg_catalog.pg_stat_progress_create_index AS p WHERE p.pid = %(pid)s
+"""
+
+
+@contextmanager
+def following_build(
+    url: str, builder: Connection, advance: Callable[[int], None]
+) -> Iterator[None]:
+    """Tell the rows that `builder` puts into an index meanwhile, as they come to be there.
+
+    The figures are PostgreSQL's own. Where it gives none, the build goes on without them.
+    """
+    ended = threading.Event()
+    pid = builder.info.backend_pid
+
+    def look() -> None:
+        told = 0
+        try:
+            with connect(url, application_name="pgblend progress", check=False) as watcher:
+                while not ended.wait(_LOOK_SECONDS):
+                    for row in fetch_rows(watcher, _PROGRESS, {"pid": pid}):
+                        done = row["done"] or 0
+                        advance(max(done - told, 0))
+                        told = max(done, told)
+        except (psycopg.Error, UserError):
+            return
+
+    watching = threading.Thread(target=look, daemon=True)
+    watching.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        watching.join()
+
 
 _SAMPLE = 20  # texts that tell how long the others take
 
