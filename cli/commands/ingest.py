@@ -10,12 +10,12 @@ import click
 from pgblend.cli.base import output
 from pgblend.cli.base.database import resolve_database_url
 from pgblend.cli.base.errors import ExitCode, echo_hint
-from pgblend.cli.documents.discovery import POSIX
 from pgblend.cli.documents.ingest_report import Report, named
 from pgblend.cli.documents.ingestion import IngestRequest, IngestRun
 from pgblend.cli.documents.language import AUTO
 from pgblend.cli.documents.parse_settings import DEFAULT_FIELDS, FieldMap, Limits
 from pgblend.cli.documents.progress import LINE_SECONDS, progress_bars
+from pgblend.cli.documents.readers import POSIX
 
 _SHARED = (
     click.argument(

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import PurePosixPath
 from zipfile import ZipInfo
 
+from pgblend.cli.documents.discovery import leftover
 from pgblend.cli.documents.document import Attached, Contents, LeftOut, storable_text
 from pgblend.cli.documents.office_file import (
     DAMAGED,
@@ -15,7 +16,6 @@ from pgblend.cli.documents.office_file import (
     open_archive,
     salvaged,
 )
-from pgblend.cli.documents.source_file import leftover
 
 # What macOS puts beside each file.
 _RESOURCES = "__MACOSX"

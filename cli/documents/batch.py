@@ -12,7 +12,7 @@ from typing import Any
 from pgblend.cli.base.child_process import encode_json
 from pgblend.cli.documents.document import Document, storable_text
 from pgblend.cli.documents.read_pictures import PICTURES_UNREAD
-from pgblend.cli.documents.source_file import EVERYBODY
+from pgblend.cli.documents.readers import EVERYBODY
 from pgblend.cli.documents.sources import Candidate
 
 # Documents between parser and database: in memory while they are small, else in a file.

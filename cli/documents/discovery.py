@@ -1,34 +1,194 @@
-"""Which files to ingest, under which key each is stored, and who may read it."""
+"""Files on their way into a collection: which these are, under which keys, and links among them."""
 
-import grp
+import errno
 import os
 import re
 import stat
-import struct
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
-
-from pathspec import PathSpec
+from typing import BinaryIO
+from urllib.parse import unquote_to_bytes, urlsplit
 
 from pgblend.cli.base.errors import UserError
 from pgblend.cli.documents.document import storable_text
 from pgblend.cli.documents.ingest_report import SourceProblem
-from pgblend.cli.documents.source_file import (
-    EVERYBODY,
-    NOWHERE,
-    Readers,
-    SourceFile,
-    export_files,
-    is_dangling,
-    is_slack_export,
-    leads_out,
-    leftover,
-    link_problem,
-    open_file,
-    readable,
-    real_paths,
+
+SIDECAR = ".readers"  # a file beside another, whose readers it names
+USERS_FILE, CHANNELS_FILE = "users.json", "channels.json"
+# What programs put beside files, and no person wrote: a pattern of names, and what it is.
+_LEFTOVERS = (
+    (r"~\$.+", "a lock file of Word, Excel or PowerPoint"),
+    (r"\.~lock\..+#", "a lock file of LibreOffice"),
+    (r"~(wr[a-z]|df|ppt|mf)[0-9a-f]+\.(tmp|asd|wbk|do[ct]x?)", "a copy that Office works on"),
+    (r"\.ds_store|\._.+|icon\r", "what macOS puts beside files"),
+    (r"(eh)?thumbs\.db|desktop\.ini", "what Windows puts beside files"),
+    (r".+\.msf", "an index of Thunderbird's"),
+    (r".+~|\.?#.+#|\.#.+|\..+\.sw[a-p]|\..+\.un~", "a copy by an editor"),
 )
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """A file to read; `explicit` when it was named itself, not found in a folder.
+
+    `readers` may read its documents; None: nobody says who.
+    """
+
+    path: Path
+    source_key: str
+    explicit: bool
+    size: int
+    modified: float
+    readers: tuple[str, ...] | None = None
+
+    @property
+    def label(self) -> str:
+        """What reports call the file."""
+        return readable(self.path)
+
+    def modified_at(self) -> datetime:
+        """Return when the file was changed last, in UTC."""
+        return datetime.fromtimestamp(self.modified, UTC)
+
+
+def readable(path: str | Path) -> str:
+    """Return a path as text, each part that is not UTF-8 by a guess at its encoding."""
+    text = os.fspath(path)
+    if text.isascii():
+        return text
+    return "/".join(map(_readable_part, text.split("/")))
+
+
+def _readable_part(name: str) -> str:
+    data = os.fsencode(name)
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        from pgblend.cli.documents.decode import guess_encoding  # its detector takes its time
+
+        guess = guess_encoding(data)
+        return data.decode(guess.encoding if guess else "latin-1", errors="replace")
+
+
+def leftover(name: str) -> str:
+    """Say what a file of this name is that a program left beside others; "" for all others."""
+    found = (what for pattern, what in _LEFTOVERS if re.fullmatch(pattern, name, re.I | re.S))
+    return next(found, "")
+
+
+def is_slack_export(names: Collection[str]) -> bool:
+    """Whether files of these names, side by side, are a Slack export."""
+    return USERS_FILE in names and CHANNELS_FILE in names
+
+
+# Symbolic links: what lies in a folder may lead out of it, also after it was looked at.
+
+NOWHERE = "a link that leads nowhere, or where this account may not look"
+_OUT = "a link out of what was given, so it is left out: --follow-links reads it"
+_SWAPPED = "a link out of what was given took its place"
+# Where there is O_PATH, a folder need not be readable to be passed through.
+_FOLDER_FLAGS = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# What is no file any more, a pipe, is not waited for.
+_FILE_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+def real_paths(paths: Iterable[Path]) -> list[Path]:
+    """Return the paths without links; what is named is named, also by a link."""
+    return [Path(os.path.realpath(path)) for path in paths]
+
+
+def leads_out(path: Path, roots: Sequence[Path]) -> bool:
+    """Whether a path, with its links followed, is below none of the roots (see real_paths)."""
+    return not _is_below(Path(os.path.realpath(path)), roots)
+
+
+def open_file(path: Path, roots: Sequence[Path] | None = None) -> BinaryIO:
+    """Open a regular file for reading; OSError for what is none.
+
+    With `roots` (see real_paths) also for one that is below none of them. Whoever may write there
+    can put a link in the place of a file or folder at any time. None is followed while opening.
+    """
+    if roots is None:
+        descriptor = os.open(path, _FILE_FLAGS)
+    else:
+        real = Path(os.path.realpath(path))
+        if not _is_below(real, roots):
+            raise OSError(errno.ELOOP, _SWAPPED, str(path))
+        descriptor = _open_without_links(real)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
+    return open(descriptor, "rb")
+
+
+def file_of(uri: str) -> Path:
+    """Return the path that a file:// URI names."""
+    return Path(os.fsdecode(unquote_to_bytes(urlsplit(uri).path)))
+
+
+def other_file(uri: str | None, path: Path) -> Path | None:
+    """Return the file that a URI names if it is there and another one than `path`."""
+    if uri is None or not uri.startswith("file://"):
+        return None
+    other = file_of(uri)
+    with suppress(OSError, ValueError):
+        if other != path and os.path.exists(other) and not other.samefile(path):
+            return other
+    return None
+
+
+def _open_without_links(real: Path) -> int:
+    """Open a path whose links were followed, part by part; a part that is a link is an error."""
+    folder = os.open(real.anchor, _FOLDER_FLAGS)
+    try:
+        for part in real.parts[1:-1]:
+            inner = os.open(part, _FOLDER_FLAGS, dir_fd=folder)
+            os.close(folder)
+            folder = inner
+        return os.open(real.name, _FILE_FLAGS | os.O_NOFOLLOW, dir_fd=folder)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENOTDIR):
+            raise OSError(errno.ELOOP, _SWAPPED, str(real)) from None
+        raise
+    finally:
+        os.close(folder)
+
+
+def _is_below(real: Path, roots: Sequence[Path]) -> bool:
+    return any(real.is_relative_to(root) for root in roots)
+
+
+def is_dangling(path: Path) -> bool:
+    """Whether a path is a link to nothing, to itself, or to what cannot be looked at."""
+    return path.is_symlink() and not os.path.exists(path)
+
+
+def link_problem(path: Path, roots: Sequence[Path], follow_links: bool) -> str | None:
+    """Say why a link is left out; None for one that may be read, and for what is no link."""
+    if not path.is_symlink():
+        return None
+    if is_dangling(path):
+        return NOWHERE
+    return _OUT if not follow_links and leads_out(path, roots) else None
+
+
+def export_files(folder: Path, follow_links: bool) -> tuple[list[Path], dict[Path, str]]:
+    """Return the JSON files of an export's folder, and why links in it are left out."""
+    files, roots = sorted(folder.rglob("*.json")), real_paths([folder])
+    problems = {file: link_problem(file, roots, follow_links) for file in files}
+    left_out = {file: problem for file, problem in problems.items() if problem}
+    return [file for file in files if file not in left_out], left_out
+
+
+def is_sidecar(path: Path) -> bool:
+    """Whether a file names the readers of the one beside it."""
+    return path.suffix == SIDECAR and path.with_suffix("").exists()
+
+
+# Which files are ingested, under which keys.
 
 TAKEN = "{} and {} would both be stored as {!r}"
 USE_ROOT = "give their common folder with --root, so that keys hold the whole path below it"
@@ -41,146 +201,13 @@ _PARTS = re.compile(
 _PAGES = (".html", ".htm", ".xhtml", ".HTML", ".HTM")
 
 
-# Who may read a file: the nearest that names readers counts.
-
-POSIX = "posix"
-SIDECAR = ".readers"
-_MOST_BYTES = 1 << 16
-_ACCESS_LIST = "system.posix_acl_access"
-# What acl(5) has of an entry: its kind, its rights, and whose they are.
-_ENTRY = struct.Struct("<HHI")
-_OWNING_GROUP, _GROUP, _MASK = 4, 8, 16
-
-
-class ReaderRules:
-    """Tells who may read each file of a run; the nearest that names readers counts.
-
-    That is FILE.readers. Then come the `.readers` of the folder and of those above it, up to the
-    base of keys. Last come the run's own `names`, or with `source` POSIX the rights of the file and
-    its folders.
-    """
-
-    def __init__(
-        self, names: Sequence[str], source: str | None, roots: Sequence[Path] | None
-    ) -> None:
-        if names and source:
-            raise UserError(
-                f"--readers {names[0]} and --readers-from {source} both say who may read",
-                hint="give one of them",
-            )
-        self._names = tuple(names) or None
-        self._source = source
-        self._roots = roots
-        self._folders: dict[Path, Readers | None] = {}
-
-    def readers_of(self, path: Path, base: Path) -> Readers | None:
-        """Return who may read a file below a base; None where nobody says so."""
-        beside = self._read(path.with_name(path.name + SIDECAR), base)
-        if beside is None:
-            beside = self._of_folder(path.parent, base)
-        if beside is not None:
-            return beside
-        return _by_rights(path, base) if self._source == POSIX else self._names
-
-    def _of_folder(self, folder: Path, base: Path) -> Readers | None:
-        if folder not in self._folders:
-            found = self._read(folder / SIDECAR, base)
-            if found is None and folder != base and folder.is_relative_to(base):
-                found = self._of_folder(folder.parent, base)
-            self._folders[folder] = found
-        return self._folders[folder]
-
-    def _read(self, path: Path, base: Path) -> Readers | None:
-        """Read names from a file, a line each; blank lines and those that begin with # are none."""
-        if not os.path.lexists(path):
-            return None
-        roots = None if self._roots is None else [*self._roots, *real_paths([base])]
-        try:
-            with open_file(path, roots) as stream:
-                data = stream.read(_MOST_BYTES + 1)
-        except OSError as error:
-            raise UserError(
-                f"{path}: who may read is not known: {error.strerror}",
-                hint="make it a file that can be read, or take it away",
-            ) from error
-        try:
-            lines = [line.strip() for line in data.decode("utf-8-sig").splitlines()]
-        except UnicodeDecodeError:
-            lines = []
-        if len(data) > _MOST_BYTES or (data and not lines):
-            raise UserError(
-                f"{path}: expected names of roles and groups in UTF-8, a line each",
-                hint=f"at most {_MOST_BYTES >> 10} KB",
-            )
-        return tuple(line for line in lines if line and not line.startswith("#"))
-
-
-def is_sidecar(path: Path) -> bool:
-    """Whether a file names the readers of the one beside it."""
-    return path.suffix == SIDECAR and path.with_suffix("").exists()
-
-
-def _by_rights(path: Path, base: Path) -> Readers:
-    """Return the groups that may read a file, and pass through its folders up to the base.
-
-    (EVERYBODY,) where all accounts may. The rights of single accounts count for nothing: an account
-    is no role.
-    """
-    groups = _groups(path, stat.S_IROTH)
-    for folder in path.parents:
-        passing = _groups(folder, stat.S_IXOTH)
-        groups = groups & passing if groups and passing else passing if groups is None else groups
-        if folder == base:
-            break
-    if groups is None:
-        return (EVERYBODY,)
-    return tuple(sorted(f"group:{name}" for name in groups))
-
-
-def _groups(path: Path, right: int) -> frozenset[str] | None:
-    """Return the groups that have a right of others (S_IROTH, S_IXOTH); None where all have it."""
-    status = path.stat()
-    if status.st_mode & right:
-        return None
-    entries = _access_list(path)
-    mask = next((rights for kind, rights, _ in entries if kind == _MASK), 7)
-    if not entries:
-        entries = [(_OWNING_GROUP, status.st_mode >> 3 & 7, 0)]
-    return frozenset(
-        _name(status.st_gid if kind == _OWNING_GROUP else whose)
-        for kind, rights, whose in entries
-        if kind in (_OWNING_GROUP, _GROUP) and rights & mask & right
-    )
-
-
-def _access_list(path: Path) -> list[tuple[int, int, int]]:
-    """Return the entries of a file's access list; [] where it has none but its mode."""
-    if not hasattr(os, "getxattr"):
-        return []
-    try:
-        data = os.getxattr(path, _ACCESS_LIST)
-    except OSError:  # none, or a file system without them
-        return []
-    return list(_ENTRY.iter_unpack(data[4:]))
-
-
-def _name(group: int) -> str:
-    try:
-        return grp.getgrgid(group).gr_name
-    except KeyError:
-        return str(group)
-
-
-# Files by their keys.
-
-
 def discover(
     paths: Sequence[Path],
     root: Path | None = None,
     include: Sequence[str] = (),
     exclude: Sequence[str] = (),
     follow_links: bool = False,
-    rules: ReaderRules | None = None,
+    readers_of: Callable[[Path, Path], tuple[str, ...] | None] | None = None,
 ) -> tuple[list[SourceFile], list[SourceProblem]]:
     """List the files under `paths` in a stable order, and what of them cannot be read.
 
@@ -188,15 +215,16 @@ def discover(
     the named file's own name. Hidden files and folders are left out unless named. What programs
     leave beside files (lock files, editors' copies) is passed over, as are files that name the
     readers of others. The patterns are those of .gitignore and hold for what is found in folders.
-    Links that lead out of all `paths` are left out and reported, unless `follow_links`. `rules`
-    tell who may read the documents.
+    Links that lead out of all `paths` are left out and reported, unless `follow_links`.
+    `readers_of` tells who may read the document of a path below a base.
     """
+    from pathspec import PathSpec  # a process that only reads files matches none
+
     included = PathSpec.from_lines("gitignore", include) if include else None
     excluded = PathSpec.from_lines("gitignore", exclude)
     files: dict[str, SourceFile] = {}
     problems: list[SourceProblem] = []
     roots = real_paths(paths)
-    rules = rules or ReaderRules((), None, None if follow_links else roots)
     for given in paths:
         explicit = not given.is_dir()
         if explicit and not os.path.exists(given):
@@ -222,7 +250,7 @@ def discover(
             export, left_out = export_files(path, follow_links) if path.is_dir() else ([], {})
             problems.extend(_warning(link, problem) for link, problem in left_out.items())
             file = _source_file(_absolute(path), base, explicit, export)
-            readers = rules.readers_of(file.path, base)
+            readers = readers_of(file.path, base) if readers_of else None
             _add(files, replace(file, readers=readers), problems)
     return list(files.values()), problems
 

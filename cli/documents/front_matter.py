@@ -10,7 +10,7 @@ import yaml
 from pgblend.cli.documents.dates import is_date_key, stated_dates
 from pgblend.cli.documents.document import LeftOut, ParseError, storable_value
 from pgblend.cli.documents.json_records import json_number
-from pgblend.cli.documents.source_file import reader_names
+from pgblend.cli.documents.readers import reader_names
 
 _YAML = re.compile(
     r"\A\n*---[ \t]*(?:ya?ml)?[ \t]*\n(?P<body>.*?\n)??(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL

@@ -10,9 +10,9 @@ from typing import NamedTuple
 from urllib.parse import unquote, unquote_to_bytes, urlsplit
 
 from pgblend.cli.documents.decode import decode
+from pgblend.cli.documents.discovery import open_file, real_paths
 from pgblend.cli.documents.document import ParseError
 from pgblend.cli.documents.parse_html import HtmlPage, parse_page
-from pgblend.cli.documents.source_file import open_file, real_paths
 from pgblend.cli.documents.text_builder import TextBuilder
 
 # Larger ones are no pictures for a page; each is read as a whole.

@@ -17,7 +17,7 @@ from pgblend.cli.base.errors import UserError
 from pgblend.cli.base.extras import how_to_install, missing
 from pgblend.cli.base.output import BYTES, StartBar
 from pgblend.cli.base.places import push_changes
-from pgblend.cli.documents.discovery import ReaderRules, discover
+from pgblend.cli.documents.discovery import SourceFile, discover, file_of, leads_out, real_paths
 from pgblend.cli.documents.document_writer import (
     CollectionInfo,
     Stores,
@@ -30,12 +30,7 @@ from pgblend.cli.documents.language import AUTO, language_finder
 from pgblend.cli.documents.parse_settings import FieldMap, Limits, ParserConfig
 from pgblend.cli.documents.pipeline import Destination, Pipeline
 from pgblend.cli.documents.read_pictures import Vision, how_to_read
-from pgblend.cli.documents.source_file import (
-    SourceFile,
-    file_of,
-    leads_out,
-    real_paths,
-)
+from pgblend.cli.documents.readers import ReaderRules
 from pgblend.cli.embed.spaces import get_setting, needs_vectors
 from pgblend.cli.embed.task_models import HINT, Unknown, told, unknown_languages
 
@@ -139,7 +134,7 @@ class IngestRun:
             request.include,
             request.exclude,
             request.follow_links,
-            ReaderRules(request.readers, request.readers_from, self._roots),
+            ReaderRules(request.readers, request.readers_from, self._roots).readers_of,
         )
         for problem in problems:
             self.report.add(problem)

@@ -13,7 +13,7 @@ from pgblend.cli.documents.decode import decode, unicode_encoding
 from pgblend.cli.documents.document import Document, ParseError, storable_text, storable_value
 from pgblend.cli.documents.find_links import find_links
 from pgblend.cli.documents.parse_settings import DEFAULT_FIELDS, FieldMap
-from pgblend.cli.documents.source_file import Readers, reader_names
+from pgblend.cli.documents.readers import Readers, reader_names
 
 # A line longer than this is no record: it would fill the memory.
 MAX_LINE_BYTES = 64 << 20

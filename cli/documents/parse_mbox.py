@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from pgblend.cli.documents.conversation import Conversation, sample_text
+from pgblend.cli.documents.discovery import open_file
 from pgblend.cli.documents.document import Contents, Document, LeftOut, Message, ParseError
 from pgblend.cli.documents.parse_mail import (
     MailParts,
@@ -21,7 +22,6 @@ from pgblend.cli.documents.parse_mail import (
     read_mail,
     to_message,
 )
-from pgblend.cli.documents.source_file import open_file
 
 Open = Callable[[], BinaryIO]
 

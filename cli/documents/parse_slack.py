@@ -13,16 +13,16 @@ from typing import Any
 
 from pgblend.cli.documents.conversation import Conversation, broken_conversation, conversation
 from pgblend.cli.documents.decode import decode
-from pgblend.cli.documents.document import Message, ParseError, storable_text
-from pgblend.cli.documents.json_records import load_json
-from pgblend.cli.documents.office_file import open_archive, read_member
-from pgblend.cli.documents.source_file import (
+from pgblend.cli.documents.discovery import (
     CHANNELS_FILE,
     USERS_FILE,
     export_files,
     is_slack_export,
     open_file,
 )
+from pgblend.cli.documents.document import Message, ParseError, storable_text
+from pgblend.cli.documents.json_records import load_json
+from pgblend.cli.documents.office_file import open_archive, read_member
 
 # Slack's markup as text: names for ids, labels for links.
 

@@ -29,12 +29,12 @@ from pgblend.cli.documents.batch import (
 )
 from pgblend.cli.documents.dates import own_date
 from pgblend.cli.documents.decode import DoubtfulEncoding
+from pgblend.cli.documents.discovery import SourceFile
 from pgblend.cli.documents.document import Document, ParseError
 from pgblend.cli.documents.ingest_report import SourceProblem, told
 from pgblend.cli.documents.language import language_finder
 from pgblend.cli.documents.parse_settings import ChunkSettings, FieldMap, Limits
 from pgblend.cli.documents.read_pictures import MAX_PICTURES, PICTURES_UNREAD, PictureReader
-from pgblend.cli.documents.source_file import SourceFile
 from pgblend.cli.documents.sources import Candidate, Sources
 
 _BATCH_DOCUMENTS = 256

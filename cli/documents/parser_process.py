@@ -21,8 +21,8 @@ from pgblend.cli.base.child_process import (
 )
 from pgblend.cli.base.errors import UserError
 from pgblend.cli.documents.batch import Batch, Position, read_position, write_position
+from pgblend.cli.documents.discovery import SourceFile
 from pgblend.cli.documents.ingest_report import SourceProblem
-from pgblend.cli.documents.source_file import SourceFile
 
 # The run's side of a parsing process: start it, talk to it, and tell why it died.
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from pgblend.cli.base.errors import UserError
 from pgblend.cli.documents.batch import Batch, unread_hash
-from pgblend.cli.documents.discovery import TAKEN, USE_ROOT
+from pgblend.cli.documents.discovery import TAKEN, USE_ROOT, SourceFile, other_file
 from pgblend.cli.documents.document_writer import Known, StoreOutcome, Stores
 from pgblend.cli.documents.ingest_report import Report, SourceProblem
 from pgblend.cli.documents.parse_settings import ParserConfig
@@ -24,7 +24,6 @@ from pgblend.cli.documents.parser_process import (
     Wanted,
     make_tasks,
 )
-from pgblend.cli.documents.source_file import SourceFile, other_file
 
 # Starting a parsing process takes a quarter of a second: another one for so many bytes.
 _BYTES_PER_PROCESS = 4_000_000

@@ -12,6 +12,7 @@ from pgblend.cli.base.extras import how_to_install, missing
 from pgblend.cli.documents.conversation import Conversation
 from pgblend.cli.documents.dates import named_date
 from pgblend.cli.documents.decode import decode
+from pgblend.cli.documents.discovery import SourceFile, open_file, real_paths
 from pgblend.cli.documents.document import (
     MOST_DEPTH,
     ZIP,
@@ -59,7 +60,6 @@ from pgblend.cli.documents.media_types import (
 from pgblend.cli.documents.parse_linear import find_issues, is_issue, parse_linear
 from pgblend.cli.documents.parse_settings import FieldMap
 from pgblend.cli.documents.parse_slack import is_export_archive, open_export, parse_slack
-from pgblend.cli.documents.source_file import SourceFile, open_file, real_paths
 
 # A file is parsed in memory; JSONL alone is read line by line.
 MAX_FILE_BYTES = 256 << 20

@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from pgblend.cli.documents.discovery import discover
+from pgblend.cli.documents.discovery import discover, open_file, real_paths
 from pgblend.cli.documents.html_pictures import files_in
 from pgblend.cli.documents.ingest_report import SourceProblem
 from pgblend.cli.documents.parse_settings import FieldMap
-from pgblend.cli.documents.source_file import open_file, real_paths
 from pgblend.cli.documents.sources import Sources
 
 MAIL = b"From a@b Mon Jan 1 00:00:00 2024\nMessage-ID: <1@x>\nSubject: s\n\n%s\n"
