@@ -5,7 +5,7 @@ import click
 from pgblend.cli.base import output
 from pgblend.cli.base.database import fetch_value, open_database
 from pgblend.cli.base.errors import ExitCode, UserError, echo_hint
-from pgblend.cli.embed.task_models import (
+from pgblend.cli.embed.spaces import (
     TASKS,
     assigned_models,
     no_model,

@@ -31,8 +31,14 @@ from pgblend.cli.documents.parse_settings import FieldMap, Limits, ParserConfig
 from pgblend.cli.documents.pipeline import Destination, Pipeline
 from pgblend.cli.documents.read_pictures import Vision, how_to_read
 from pgblend.cli.documents.readers import ReaderRules
-from pgblend.cli.embed.spaces import get_setting, needs_vectors
-from pgblend.cli.embed.task_models import HINT, Unknown, told, unknown_languages
+from pgblend.cli.embed.spaces import (
+    HINT,
+    Unknown,
+    get_setting,
+    needs_vectors,
+    told,
+    unknown_languages,
+)
 
 _FOR_THE_OWNER = "PB017"  # it would run the program with the owner's rights
 # Documents whose file has vanished.

@@ -147,7 +147,7 @@ def embedding_spaces(connection: Connection) -> Iterator[Check]:
 
 def languages(connection: Connection) -> Iterator[Check]:
     """Check that the model of the vectors knows the languages of the documents."""
-    from pgblend.cli.embed.task_models import HINT, told, unknown_languages
+    from pgblend.cli.embed.spaces import HINT, told, unknown_languages
 
     with databases_with_documents(connection) as databases:
         unknown = {*chain.from_iterable(map(unknown_languages, databases))}

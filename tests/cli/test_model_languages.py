@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from click.testing import Result
 
-from pgblend.cli.embed.task_models import knows_english_alone
+from pgblend.cli.embed.spaces import knows_english_alone
 
 Ingest = Callable[..., list[dict[str, str]]]
 GERMAN = "Der Keller hat roten Wein aus Bordeaux und weißen Wein von der Loire in vielen Fässern."
