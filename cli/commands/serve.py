@@ -13,11 +13,10 @@ from pgblend.cli.base.database import answering_url, connect, open_database
 from pgblend.cli.base.errors import UserError
 from pgblend.cli.base.extras import require
 from pgblend.cli.doors.tokens import SCOPES, Grant, list_tokens, make_link, make_token, revoke_token
-from pgblend.cli.models.gateway_options import CallLimits, ConnectionLimits
+from pgblend.cli.models.gateway_options import CallLimits, ConnectionLimits, read_connection_limits
 from pgblend.cli.models.json_log import LOG_LEVELS
 
 # How much the door lets a caller take.
-
 
 _CALLS = CallLimits()
 _CONNECTIONS = ConnectionLimits()
@@ -84,13 +83,6 @@ def read_call_limits(
 ) -> CallLimits:
     """Return what a token may take, as the options say."""
     return CallLimits(concurrency, rate, burst, body_bytes)
-
-
-def read_connection_limits(
-    *, header_timeout: float, body_timeout: float, connections: int, **_: object
-) -> ConnectionLimits:
-    """Return what an address may take, as the options say."""
-    return ConnectionLimits(header_timeout, body_timeout, connections)
 
 
 _TOKEN_COLUMNS = ("id", "name", "role", "scopes", "groups", "expires_at", "created_by")

@@ -60,10 +60,6 @@ class PrivateServer:
     def postmaster_pid(self) -> int:
         return int((self.directory / "postgres" / "postmaster.pid").read_text().split()[0])
 
-    @property
-    def gateway_pid(self) -> int:
-        return int(json.loads((self.directory / "gateway.json").read_text())["pid"])
-
     def has(self, process: Literal["postmaster", "gateway"]) -> bool:
         """Tell whether that process of it runs: `pgblend status` would take a second."""
         try:
