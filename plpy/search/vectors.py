@@ -7,10 +7,11 @@ space it compares those that could be candidates, where they are few. Those are 
 collections, or the ones that pass the filter. Walking the index until `depth` of n vectors pass
 where m do keeps depth · n / m of them. Comparing takes m, which are looked for first and read one
 by one. It takes four in the time in which a walk keeps one. So few is twice the square root of
-depth · n. Collections' own are read at one go, which takes the longer, the wider they are: few is
-five times that root at 384 dimensions, and three and a half times at 1,536. Where more pass, an
-iterative scan goes on until enough did. Should it give up first, all are compared after all.
-'index' never compares all, 'exact' always does.
+depth · n. Collections' own are read at one go, which takes the longer, the wider they are. A walk
+takes the longer, the less of its index a processor's cache holds. Of 384 dimensions few is three to
+five times that root, of 1,536 three times. Where more pass, an iterative scan goes on until enough
+did. Should it give up first, all are compared after all. 'index' never compares all, 'exact' always
+does.
 """
 
 from collections.abc import Sequence
@@ -30,8 +31,8 @@ COMPARED = 10  # vectors that a walk compares for each candidate that it keeps
 # and as half of them at so many dimensions.
 COMPARED_BITS, HALF_AT = 14, 4700
 # While a walk keeps a candidate, so many vectors of no width are read at one go and compared. Those
-# of so many numbers take twice as long.
-READ, TWICE_AT = 40, 600
+# of so many numbers take twice as long, and a walk in an index of so many vectors half as long.
+READ, TWICE_AT, HALF_OF = 52, 600, 15_000
 DEFAULT_WIDTH, MOST_WIDTH = 100, 1000  # of hnsw.ef_search
 
 # $1 is the query's vector, $4 the depth. The inner query orders by the distance alone, or
@@ -98,10 +99,10 @@ _RESTORED = ", set_config('enable_sort', 'on', true)"
 # The planner takes any list of collections for ten, and so reads the whole table for a small one.
 _BY_COLLECTION = "SELECT set_config('enable_seqscan', 'off', true)"
 _SEQUENTIAL = ", set_config('enable_seqscan', 'on', true)"
-_COUNT = """
-    SELECT count(*) <= $2 AS is_small{restored} FROM (
+_IS_SMALL = """
+    SELECT NOT EXISTS (
         SELECT FROM pgblend_data.{table} AS e
-        WHERE e.collection_id = ANY($1) LIMIT $2::bigint + 1) AS visible
+        WHERE e.collection_id = ANY($1) OFFSET $2::bigint) AS is_small{restored}
 """
 _CONFIGS = """
     SELECT DISTINCT l.text_search_config AS name FROM pgblend_data.collection_language AS l
@@ -140,9 +141,10 @@ class VectorSearch(VectorRequest):
     def few_of_collections(self) -> int:
         """Return how many of some collections' own are compared."""
         numbers = self.space.dimensions / (1 if self.space.storage == "vector" else 2)
-        share = READ / (1 + numbers / TWICE_AT)
+        vectors = max(self.space.vectors, 0)
+        share = READ / (1 + numbers / TWICE_AT) / (1 + HALF_OF / (vectors + 1))
         least = self.small * 3 // (2 if self.space.storage == "binary" else 1)
-        return max(least, round(sqrt(share * self.depth * max(self.space.vectors, 0))))
+        return max(least, round(sqrt(share * self.depth * vectors)))
 
     @property
     def rescored(self) -> int:
@@ -236,7 +238,7 @@ def chosen_scan(db: Database, asked: VectorSearch) -> tuple[str, Sequence[int] |
     most = asked.small if space.vectors < 0 else asked.few_of_collections if is_part else None
     if most is None:
         return scan, None, False
-    statement = _COUNT.format(table=space.table_name, restored=_SEQUENTIAL)
+    statement = _IS_SMALL.format(table=space.table_name, restored=_SEQUENTIAL)
     types = ["bigint[]", "integer"]
     of: Of = "rows" if space.vectors < 0 else "estimate"
     if run_unchanged(db, statement, types, ids, most, before=_BY_COLLECTION, of=of)[0]["is_small"]:

@@ -10,12 +10,17 @@ from pgblend.plpy.search.vectors import VectorSearch
 @pytest.mark.parametrize(
     ("dimensions", "vectors", "own", "is_compared"),
     [
+        (384, 10_000, 2_000, True),  # 2.4 against 5.0
+        (384, 10_000, 5_000, False),  # 3.7 against 2.9
         (384, 20_000, 6_000, True),  # 3.6 against 4.3
         (384, 50_000, 7_500, True),  # 5.6 against 12.7
         (384, 50_000, 15_000, False),  # 11.7 against 7.6
         (384, 100_000, 10_000, True),  # 10.1 against 22.4
         (384, 100_000, 20_000, False),  # 17.3 against 13.1
+        (1536, 10_000, 2_000, True),  # 5.8 against 8.8
+        (1536, 10_000, 5_000, False),  # 12.3 against 6.8
         (1536, 20_000, 4_000, True),  # 9.4 against 13.4
+        (1536, 20_000, 6_000, False),  # 13.1 against 11.1
     ],
 )
 def test_vectors_of_collections_are_compared_where_a_walk_takes_longer(
