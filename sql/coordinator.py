@@ -3,7 +3,7 @@
 Stubs of sql/85_shards/coordinator_*.sql stand for routines of their names: they ask shards. (The
 other files there are of every database: what makes it a shard or a coordinator.) So do those
 that are made here of routines and views that shards are asked for as a whole
-(plpy/shards/routines.py); those that change documents, the ROUTED, call themselves on shards.
+(plpy/shards/merged_answers.py); those that change documents, the ROUTED, call themselves on shards.
 Whatever else is granted and reaches a table of the store, by the calls that rights.py follows, gets
 a body that refuses, so that nothing is answered from tables that are empty there; the tables
 themselves refuse as well (_guard_store).
@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from importlib.resources import files
 
-from pgblend.plpy.shards.routines import ROUTINES, VIEWS
+from pgblend.plpy.shards.merged_answers import ROUTINES, VIEWS
 from pgblend.sql import OF_COORDINATOR, SourceObject, code_of, objects_of
 from pgblend.sql.program import program_modules
 from pgblend.sql.rights import ROLES, called, granted, reached

@@ -30,7 +30,7 @@ from pgblend.plpy.base.ports import (
     VectorsRequest,
 )
 from pgblend.plpy.base.session import Database, Rows
-from pgblend.plpy.shards.merged_lists import cut_short, merged_lists, share_of
+from pgblend.plpy.shards.merged_answers import cut_short, merged_lists, share_of
 from pgblend.plpy.shards.trips import Call, Trips
 from pgblend.plpy.shards.wire import Step, unpacked, unpacked_list
 

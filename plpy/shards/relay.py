@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pgblend.plpy.base.session import Database
 from pgblend.plpy.shards.coordinator import ShardStore
-from pgblend.plpy.shards.routines import COLLECTIONS_AT, VIEWS
+from pgblend.plpy.shards.merged_answers import COLLECTIONS_AT, VIEWS
 from pgblend.plpy.shards.trips import LONG_MS, Changed, ShardLeftOut
 
 if TYPE_CHECKING:

@@ -48,7 +48,7 @@ from pgblend.plpy.lexical.snippets import Sought
 from pgblend.plpy.search.node import StoreNode
 from pgblend.plpy.search.plan import read_state
 from pgblend.plpy.search.store import made_snippets
-from pgblend.plpy.shards.routines import ROUTINES, VIEWS
+from pgblend.plpy.shards.merged_answers import ROUTINES, VIEWS
 from pgblend.plpy.shards.wire import WIRE, Step, built, packed, packed_list
 
 _SELF = "SELECT s.front_version AS version FROM pgblend_data.shard_self AS s"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from pgblend.plpy.shards.routines import ROUTINES
-from pgblend.plpy.shards.routines import VIEWS as RELAYED_VIEWS
+from pgblend.plpy.shards.merged_answers import ROUTINES
+from pgblend.plpy.shards.merged_answers import VIEWS as RELAYED_VIEWS
 from pgblend.sql import SourceObject, code_of, render, source_objects
 from pgblend.sql.coordinator import (
     ROUTED,

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from pgblend.plpy.base.session import ProgramError
+from pgblend.plpy.shards.merged_answers import ROUTINES, VIEWS
 from pgblend.plpy.shards.relay import merged_by, relayed, viewed
-from pgblend.plpy.shards.routines import ROUTINES, VIEWS
 from pgblend.plpy.shards.shard_answers import Shard
 from support.client_database import ClientDatabase, CoordinatorDatabase, coordinator_here
 from support.shards import Scale

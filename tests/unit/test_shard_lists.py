@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgblend.plpy.base.ports import CandidateList
-from pgblend.plpy.shards.merged_lists import cut_short, merged_lists
+from pgblend.plpy.shards.merged_answers import cut_short, merged_lists
 from pgblend.plpy.shards.wire import packed, packed_list, unpacked, unpacked_list
 
 SHARDS = 3
