@@ -18,7 +18,7 @@ from pgblend.cli.base.output import trusted
 from pgblend.cli.operate.account import token_for
 from pgblend.cli.search.statements import PASSAGES
 from pgblend.plpy.answers.answer import ask_document
-from pgblend.plpy.answers.parts import passage_label
+from pgblend.plpy.answers.render import passage_label
 from pgblend.plpy.models.outcome import one_line, storable
 
 # A chat model's answer, piece by piece, from the model gateway.

@@ -13,7 +13,7 @@ from pgblend.cli.base.database import Connection, fetch_rows, fetch_value
 from pgblend.cli.base.errors import UserError
 from pgblend.cli.measure.arm_candidates import is_tuned_on
 from pgblend.cli.measure.learn import PREFIX
-from pgblend.plpy.search.scores import (
+from pgblend.plpy.search.relevance import (
     COVERAGES,
     NO_GATE,
     PRIORS,

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from pgblend.cli.base import output
-from pgblend.plpy.answers.parts import passage_label
+from pgblend.plpy.answers.render import passage_label
 
 RESULT_COLUMNS = (
     "rank",

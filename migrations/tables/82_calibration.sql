@@ -40,7 +40,7 @@ COMMENT ON COLUMN pgblend_data.calibration.mean IS
 COMMENT ON COLUMN pgblend_data.calibration.deviation IS 'Their standard deviation.';
 COMMENT ON COLUMN pgblend_data.calibration.coefficients IS
 'The curve: intercept, score, lead, cosine, words, and its gate: intercept, cosine, words, '
-'known (plpy/search/scores.py); NULL: too few judged queries.';
+'known (plpy/search/relevance.py); NULL: too few judged queries.';
 COMMENT ON COLUMN pgblend_data.calibration.ranking IS
 'The settings that scores depend on, as the curve was fitted; other searches do not have it.';
 COMMENT ON COLUMN pgblend_data.calibration.thresholds IS

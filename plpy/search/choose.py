@@ -13,7 +13,7 @@ from pgblend.plpy.base.catalog import Mmr, SearchSettings
 from pgblend.plpy.base.ports import Passage
 from pgblend.plpy.base.session import Json
 from pgblend.plpy.search.candidates import Fused
-from pgblend.plpy.search.scores import gains
+from pgblend.plpy.search.relevance import gains
 
 # Maximal marginal relevance: relevant, and unlike what was chosen before.
 

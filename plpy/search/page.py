@@ -9,8 +9,7 @@ from pgblend.plpy.base.session import Json, ProgramError
 from pgblend.plpy.search.choose import distinct_items, diverse_items, good_items
 from pgblend.plpy.search.pool import Page, Pool, Ranking
 from pgblend.plpy.search.query import Log, Query
-from pgblend.plpy.search.rerank import tell_repetitions
-from pgblend.plpy.search.scores import (
+from pgblend.plpy.search.relevance import (
     MOST_KNOWN,
     PRIORS,
     RANKED_BY,
@@ -18,8 +17,9 @@ from pgblend.plpy.search.scores import (
     Curve,
     Scale,
     Signals,
-    scale_fused,
 )
+from pgblend.plpy.search.rerank import tell_repetitions
+from pgblend.plpy.search.scores import scale_fused
 from pgblend.plpy.search.store import StorePort
 
 LEAST_MOST = 0.5  # a smaller best sum counts less than half of what a best score does

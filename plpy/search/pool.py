@@ -8,7 +8,7 @@ from pgblend.plpy.base.ports import Sample
 from pgblend.plpy.base.session import Json
 from pgblend.plpy.search.candidates import ArmList, Fused, StoredPassages, candidate_arms
 from pgblend.plpy.search.query import Query
-from pgblend.plpy.search.scores import Scale, chance_of_less
+from pgblend.plpy.search.relevance import Scale, chance_of_less
 from pgblend.plpy.search.store import Highlights, StorePort
 
 if TYPE_CHECKING:

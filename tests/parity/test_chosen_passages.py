@@ -19,8 +19,8 @@ from pgblend.plpy.search.choose import (
 )
 from pgblend.plpy.search.page import is_enough
 from pgblend.plpy.search.pool import Ranking
+from pgblend.plpy.search.relevance import Curve, Scale
 from pgblend.plpy.search.run import refine
-from pgblend.plpy.search.scores import Curve, Scale
 from support.arm_lists import never, passage, pool_of, query_of, settings_of
 from support.database import Database
 from support.stage_gateway import FakeProgress

@@ -22,7 +22,7 @@ from pgblend.cli.measure.calibration import (
     judged_queries,
     search_judged,
 )
-from pgblend.plpy.search.scores import COVERAGES, PRIORS, RANKING
+from pgblend.plpy.search.relevance import COVERAGES, PRIORS, RANKING
 
 pytestmark = pytest.mark.data
 

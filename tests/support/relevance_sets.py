@@ -19,7 +19,7 @@ from pgblend.cli.measure.calibration import (
     judged_queries,
     search_judged,
 )
-from pgblend.plpy.search.scores import COVERAGES, Curve, gains
+from pgblend.plpy.search.relevance import COVERAGES, Curve, gains
 
 MOST = 300  # queries of a set
 FOREIGN = 120

@@ -15,7 +15,7 @@ from pgblend.cli.measure.calibration import (
     fit_gate,
     reliability,
 )
-from pgblend.plpy.search.scores import (
+from pgblend.plpy.search.relevance import (
     COVERAGES,
     NO_GATE,
     Curve,
