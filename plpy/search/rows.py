@@ -16,6 +16,8 @@ from pgblend.plpy.search.store import StorePort, shown_snippets
 _FIRST = 10
 _CURSOR = '"cursor": {{"score": {!r}, "document_id": {}, "chunk_index": {}, "depth": {}}}'
 _as_json = json.JSONEncoder(check_circular=False).encode
+_SEAM = "\0"  # no text of the server has a zero
+_BETWEEN = f", {_as_json(_SEAM)}, "
 
 
 def fetch_rows(query: Query, pool: Pool, store: StorePort, log: Log) -> Pool:
@@ -40,7 +42,7 @@ def page_rows(query: Query, pool: Pool, store: StorePort, log: Log) -> list[Row]
     if "snippet" not in spared and pool.highlights:
         snippets = shown_snippets(log.db, pool.highlights, there)
     if "arms" not in spared:
-        arms = [*map(_as_json, ranking.arms_of(page.items, pool, query.settings.fused_scale))]
+        arms = each_as_json(ranking.arms_of(page.items, pool, query.settings.fused_scale))
     if "details" not in spared:
         details = page_details(query, pool, shown, store.spaces(chunk_ids))
     rows = [
@@ -74,6 +76,12 @@ def page_rows(query: Query, pool: Pool, store: StorePort, log: Log) -> list[Row]
     if {"context_before", "context_after"}.issubset(spared):
         return rows
     return with_text_around(query, store, rows)
+
+
+def each_as_json(values: Sequence[Mapping[str, Json]]) -> list[str]:
+    """Return each value as JSON: all by one call, of which each takes longer than a value."""
+    parted = [part for value in values for part in (value, _SEAM)][:-1]
+    return _as_json(parted)[1:-1].split(_BETWEEN) if parted else []
 
 
 def wanted_columns(query: Query, rows: Sequence[Row]) -> list[Row]:
