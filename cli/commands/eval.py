@@ -238,7 +238,7 @@ def eval_explain(
     Examples:
       pgblend eval explain 2 q7 --explain-html page.html
     """
-    from pgblend.cli.measure.compare import explain_query
+    from pgblend.cli.measure.explain import explain_query
 
     with open_database(database_url) as connection:
         warnings = collect_warnings(connection)

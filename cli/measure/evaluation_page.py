@@ -19,8 +19,8 @@ from pgblend.cli.base.database import Connection, fetch_rows
 from pgblend.cli.base.errors import UserError
 from pgblend.cli.base.files import writing
 from pgblend.cli.base.pages import page_environment
-from pgblend.cli.measure.compare import explain_command, explain_query
 from pgblend.cli.measure.eval_options import ALL, LATENCY
+from pgblend.cli.measure.explain import explain_command, explain_query
 
 # Pictures of runs, as SVG in the colours of the page: metrics, recall curves, times.
 

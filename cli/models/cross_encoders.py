@@ -140,7 +140,7 @@ class SentenceCrossEncoder(CrossEncoder):
     extra = "torch"
 
     def _read(self) -> Any:
-        from pgblend.cli.models.local_weights import prepare_torch
+        from pgblend.cli.models.torch_library import prepare_torch
 
         prepare_torch()
         import sentence_transformers

@@ -112,7 +112,7 @@ class SentenceModel(EmbeddingModel):
 
     def _read(self) -> Any:
         self._one_at_a_time = threading.Lock()
-        from pgblend.cli.models.local_weights import prepare_torch
+        from pgblend.cli.models.torch_library import prepare_torch
 
         prepare_torch()
         from sentence_transformers import SentenceTransformer

@@ -1,7 +1,6 @@
-"""torch and transformers, set up so that they stay offline, quiet and within a few threads."""
+"""A model of the gateway's own: loaded at first use, in a process of its own."""
 
 import asyncio
-import importlib
 import json
 import logging
 import os
@@ -190,14 +189,3 @@ def thread_count() -> int:
 def batches(order: list[int], size: int) -> Iterable[list[int]]:
     """Return a list in parts of a size."""
     return (order[start : start + size] for start in range(0, len(order), size))
-
-
-def prepare_torch() -> None:
-    """Prepare the libraries; call it before a model is read."""
-    os.environ["HF_HUB_OFFLINE"] = "1"
-    os.environ["TOKENIZERS_PARALLELISM"] = "false"  # one text after another; threads are torch's
-    import torch
-
-    transformers_logging: Any = importlib.import_module("transformers.utils.logging")
-    transformers_logging.disable_progress_bar()
-    torch.set_num_threads(thread_count())

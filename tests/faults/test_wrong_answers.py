@@ -107,7 +107,9 @@ REQUIRED = {
 }
 # The first compare stored vectors with each other. The others are named in errors of each other;
 # only attaching compares a column's vectors with the model's, and goes on without (a WARNING).
+# blend_scores is of the module that asks for the scores.
 ASKS_NONE = {
+    "blend_scores",
     *("audit_recall", "tune_embedding_space", "warm"),
     *("attach_table", "attached_vectors", "check_attached_tables", "detach_table", "fill_table"),
     *("probe_attached_table", "remove_collection"),
