@@ -1,11 +1,11 @@
-"""The log of a search's stages, and the time that one of them has."""
+"""The log of a search's stages."""
 
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
-from pgblend.plpy.base.session import Json, ProgramError
+from pgblend.plpy.base.session import Json
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -97,38 +97,3 @@ class Progress(Protocol):
 
     def degrade(self, stage: str, problem: str, hint: str | None) -> None:
         """Name what a model failed to give; fail where rows need it."""
-
-
-class Deadline(NamedTuple):
-    """When the lexical arm has to be done, in seconds of the monotonic clock."""
-
-    at: float
-
-    def check(self) -> None:
-        """End with PB009 once the time is over.
-
-        To be called between steps: a statement_timeout that is set inside a function has no effect.
-        """
-        if time.monotonic() > self.at:
-            raise ProgramError(
-                "the time limit of the lexical arm is over",
-                "Raise timeouts_ms, key lexical.",
-                "PB009",
-            )
-
-    def left_ms(self) -> float:
-        """Return how many milliseconds are left."""
-        return (self.at - time.monotonic()) * 1000
-
-
-def arm_deadline(timeout_ms: float, whole: float) -> Deadline:
-    """Start the clock of an arm whose session is ready; PB009 where the whole search is over.
-
-    `whole` is when that has to be done.
-    """
-    now = time.monotonic()
-    if now > whole:
-        raise ProgramError(
-            "the time limit of the whole search is over", "Raise timeouts_ms, key total.", "PB009"
-        )
-    return Deadline(min(now + timeout_ms / 1000, whole))

@@ -19,8 +19,7 @@ from pgblend.plpy.base.ports import (
     SimilarRequest,
 )
 from pgblend.plpy.base.session import Database
-from pgblend.plpy.base.stages import Deadline, arm_deadline
-from pgblend.plpy.lexical.configuration import WordList, question_words
+from pgblend.plpy.lexical.configuration import question_words
 from pgblend.plpy.lexical.corrections import (
     Guess,
     Lexeme,
@@ -43,6 +42,7 @@ from pgblend.plpy.lexical.terms import (
     with_synonyms,
     words_of_lexemes,
 )
+from pgblend.plpy.lexical.word_list import Deadline, WordList, arm_deadline
 
 NOTHING = CandidateList([], [], [], [], [], None)
 MOST_UNKNOWN = 64

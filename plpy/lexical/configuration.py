@@ -1,11 +1,10 @@
-"""What a text search configuration makes of words, its question words, and a list by words."""
+"""What a text search configuration makes of words, and its question words."""
 
 import unicodedata
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from pgblend.plpy.base.ports import CandidateList
 from pgblend.plpy.base.session import Database, keep_value
 from pgblend.plpy.lexical.forms import beyond_ascii, pictures
 from pgblend.plpy.lexical.spellings import spelt_anew
@@ -212,24 +211,3 @@ def question_words(configs: Collection[str]) -> set[str]:
 def without_accents(word: str) -> str:
     """Return a word without accents: cuándo is cuando."""
     return "".join(c for c in unicodedata.normalize("NFD", word) if not unicodedata.combining(c))
-
-
-class WordList(NamedTuple):
-    """Candidates by words.
-
-    `every_word`: passages have every word of the query, names aside; not looked at for documents
-    and several languages. `known` is the share of its words, by idf, that passages have, of several
-    languages the largest. `may_be_named` is false where no document is called as the query asks.
-    `corrections` of each row say in JSON what stands for which lexeme, `synonyms` what words of the
-    query stand for. `asked` is how many words it asks for. Where no other list is to be fused with
-    this one, every_word, known and asked are not looked at.
-    """
-
-    found: CandidateList
-    every_word: bool = False
-    may_be_named: bool = True
-    corrections: Sequence[str | None] = ()
-    meanings: Mapping[str, Meaning] = {}
-    synonyms: Sequence[Mapping[str, Sequence[str]]] = ()
-    known: float = 0.0
-    asked: int = 0

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
-from itertools import chain, pairwise
+from itertools import pairwise, product
 from typing import NamedTuple
 
 import numpy as np
@@ -125,20 +125,17 @@ class IndexView:
             ]
         )
 
-    def forget_impacts(self, terms: Iterable[int]) -> Iterator[int]:
-        """Forget impacts of terms; yield how many bytes each took."""
-        for term in terms:
-            if term in self.impacts:
-                freed = self.impacts.pop(term).nbytes
-                self.posting_bytes -= freed
-                yield freed
+    def forget_impacts(self, term: int) -> int:
+        """Forget the impacts of a term; return how many bytes they took."""
+        freed = self.impacts.pop(term).nbytes if term in self.impacts else 0
+        self.posting_bytes -= freed
+        return freed
 
-    def forget_postings(self, terms: Iterable[int]) -> Iterator[int]:
-        """Forget postings of terms without impacts; yield how many bytes each took."""
-        for term in terms:
-            freed = term_bytes(self.postings.pop(term))
-            self.posting_bytes -= freed
-            yield freed
+    def forget_postings(self, term: int) -> int:
+        """Forget the postings of a term without impacts; return how many bytes they took."""
+        freed = term_bytes(self.postings.pop(term))
+        self.posting_bytes -= freed
+        return freed
 
 
 TERM_BYTES = 500
@@ -344,12 +341,11 @@ class LexicalCache:
                 other.postings.clear()
                 other.impacts.clear()
                 other.posting_bytes = 0
-        if left < 0:
-            others = [term for term in view.postings if term not in terms]
-            for freed in chain(view.forget_impacts(others), view.forget_postings(others)):
-                left += freed
-                if left >= 0:
-                    break
+        others = [term for term in view.postings if term not in terms] if left < 0 else ()
+        for forget, term in product((view.forget_impacts, view.forget_postings), others):
+            if left >= 0:
+                break
+            left += forget(term)
         view.posting_bytes += needed
 
 

@@ -20,7 +20,6 @@ from pgblend.plpy.base.ports import (
     SimilarRequest,
 )
 from pgblend.plpy.base.session import Database, Rows
-from pgblend.plpy.base.stages import Deadline
 from pgblend.plpy.base.unchanged import is_unchanged, run_unchanged
 from pgblend.plpy.lexical.candidate_filter import CandidateFilter, Ids, candidate_filter
 from pgblend.plpy.lexical.chunk_rows import sampled
@@ -46,6 +45,7 @@ from pgblend.plpy.lexical.vocabulary import (
     known_lexemes,
     similar_lexemes,
 )
+from pgblend.plpy.lexical.word_list import Deadline
 
 # The chunks that have any of some terms, whatever they score.
 

@@ -208,7 +208,8 @@ def row_norms(view: IndexView, live: Live, formula: Formula) -> tuple[Norms, flo
     ):
         tf = weighted(view.frequencies, formula)
         kept = view.norms = Norms(key, live, formula.average_length, view.rows.lengths, tf)
-        sum(view.forget_impacts([*view.impacts]))
+        for term in [*view.impacts]:
+            view.forget_impacts(term)
     return kept, abs(formula.average_length / kept.average_length - 1)
 
 

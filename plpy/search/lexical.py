@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from pgblend.plpy.base.catalog import LEXICAL_CACHE_BYTES, SearchSettings
 from pgblend.plpy.base.ports import CandidateList, LiteralRequest, Sample
 from pgblend.plpy.base.session import Database, ProgramError
-from pgblend.plpy.lexical.configuration import WordList
 from pgblend.plpy.lexical.query import query_groups
+from pgblend.plpy.lexical.word_list import WordList
 from pgblend.plpy.search.query import IndexState
 from pgblend.plpy.search.store import StorePort
 

@@ -16,9 +16,9 @@ from pgblend.plpy.base.ports import (
 )
 from pgblend.plpy.base.session import Database, ProgramError, Rows
 from pgblend.plpy.lexical.arm import LexicalArm
-from pgblend.plpy.lexical.configuration import WordList
 from pgblend.plpy.lexical.query import asked_of
 from pgblend.plpy.lexical.terms import parsed_words, parsing
+from pgblend.plpy.lexical.word_list import WordList
 from pgblend.plpy.search.arms import LIKE_A_NAME
 from pgblend.plpy.shards.trips import Changed, Trips
 

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from pgblend.plpy.base.session import ProgramError
-from pgblend.plpy.base.stages import Deadline, arm_deadline
 from pgblend.plpy.lexical.pending import unpack_pending
 from pgblend.plpy.lexical.records import Packed, pack_lexemes, read_lexemes, term_ids
 from pgblend.plpy.lexical.segment import (
@@ -18,6 +17,7 @@ from pgblend.plpy.lexical.segment import (
     segment_arguments,
     unpack_segment,
 )
+from pgblend.plpy.lexical.word_list import Deadline, arm_deadline
 
 A, B, C, D = 3 << 14, 2 << 14, 1 << 14, 0
 ARRAYS = ("chunk_ids", "document_ids", "chunk_indexes", "lengths", "own_lengths", "code_book")
