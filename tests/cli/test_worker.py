@@ -81,7 +81,8 @@ def test_a_first_space_that_another_process_makes_is_taken(
             "SELECT count(*) FROM pg_locks WHERE NOT granted"
             " AND relation = 'pgblend_data.embedding_space'::regclass"
         )
-        wait_until(lambda: value(gateway_connection, waits) == 1)
+        # Each of the two sessions that a worker has may be there first, or both.
+        wait_until(lambda: value(gateway_connection, waits) >= 1)
     output, errors = worker.process.communicate(timeout=60)
     assert (worker.process.returncode, json.loads(output)["stored"]) == (0, 1), errors
 
