@@ -1,6 +1,7 @@
 """The lexical port of one node: its own index, in process."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import starmap
 from math import fsum
 from time import monotonic
 
@@ -32,12 +33,20 @@ from pgblend.plpy.lexical.documents import (
     score_documents,
 )
 from pgblend.plpy.lexical.failures import check_index
-from pgblend.plpy.lexical.index import OpenIndex, open_index
+from pgblend.plpy.lexical.index import OpenIndex, open_index, session_cache
 from pgblend.plpy.lexical.pending import pending_postings
 from pgblend.plpy.lexical.postings import view_postings
 from pgblend.plpy.lexical.query import asked_of
 from pgblend.plpy.lexical.records import term_ids
-from pgblend.plpy.lexical.score import ID_OF, Hit, Scoring, exact_norms, hits_of
+from pgblend.plpy.lexical.score import (
+    ID_OF,
+    Hit,
+    Scoring,
+    chunks_with_all,
+    exact_norms,
+    hits_of,
+    needed_phrases,
+)
 from pgblend.plpy.lexical.terms import parsed_words, parsing
 from pgblend.plpy.lexical.vocabulary import (
     count_chunks,
@@ -47,7 +56,7 @@ from pgblend.plpy.lexical.vocabulary import (
 )
 from pgblend.plpy.lexical.word_list import Deadline
 
-# The chunks that have any of some terms, whatever they score.
+# The chunks that have any of some terms, or the words of phrases, whatever they score.
 
 
 def matching_chunks(scoring: Scoring) -> Ids:
@@ -67,6 +76,23 @@ def matching_chunks(scoring: Scoring) -> Ids:
         rows = np.unique(np.concatenate([rows for rows, _ in postings])).astype(np.intp)
         found.append(pending.rows.chunk_ids[rows].astype(np.int64))
     return np.concatenate(found)
+
+
+def holding_chunks(
+    db: Database, collection_ids: Sequence[int], operands: Iterable[Sequence[tuple[int, str, bool]]]
+) -> Ids | None:
+    """Return the chunks that have the words of what binds in some language, all that hold it there.
+
+    None where that needs no word in one of the languages, or the index lacks a collection.
+    """
+    alternatives = [needed_phrases([*starmap(Operand, of)]) for of in operands]
+    needed = [one for one in alternatives if one]
+    if len(needed) < len(alternatives):
+        return None
+    opened = open_index(db, collection_ids, session_cache(db).most_bytes)
+    if opened.bare:
+        return None
+    return np.unique(np.concatenate([chunks_with_all(db, opened, one) for one in needed]))
 
 
 _USED = """

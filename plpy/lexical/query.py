@@ -372,10 +372,10 @@ def joined_condition(db: Database, operands: Sequence[Operand]) -> str:
     return condition
 
 
-def binding_conditions(
+def binding_operands(
     db: Database, query: str | None, configs: Callable[[], Sequence[str]]
-) -> dict[str, str]:
-    """Return the tsquery of a query's phrases and exclusions by text search configuration.
+) -> dict[str, list[Operand]]:
+    """Return a query's phrases and exclusions by text search configuration, all or none.
 
     A query without any, or None, has none; then nobody is asked for the configurations.
     """
@@ -383,7 +383,12 @@ def binding_conditions(
         return {}
     groups = asked_of(query).groups
     found = {config: _binding(db, config, groups) for config in configs()}
-    return {config: joined_condition(db, of) for config, of in found.items() if of}
+    return found if any(found.values()) else {}
+
+
+def binding_conditions(db: Database, operands: Mapping[str, Sequence[Operand]]) -> dict[str, str]:
+    """Return as a tsquery what binds in each configuration, where anything does."""
+    return {config: joined_condition(db, of) for config, of in operands.items() if of}
 
 
 def asks_name(db: Database, query: str, config: str) -> list[str]:

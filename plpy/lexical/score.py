@@ -344,29 +344,34 @@ class Scoring(NamedTuple):
         live, pending = self.opened.live, self.opened.pending
         of_all = live.n + (len(pending.rows) if pending else 0)
         alternatives = needed_phrases(operands)
-        ids = None if alternatives is None else self.with_all_of(alternatives)
+        ids = None
+        if alternatives is not None:
+            ids = chunks_with_all(self.db, self.opened, alternatives)
+        self.check()
         allowed = ("chunk_ids", ids) if ids is not None and len(ids) * FEW < of_all else None
         return passing_best(self.best, checked, depth, live.n, allowed)
 
-    def with_all_of(self, alternatives: Sequence[Sequence[Phrase]]) -> Integers:
-        """Return the chunks that have the words of all phrases of an alternative, ascending."""
-        view, pending = self.opened.view, self.opened.pending
-        lexemes = list(dict.fromkeys(chain.from_iterable(chain(*chain(*alternatives)))))
-        terms = term_ids(lexemes)
-        found: list[Integers] = [np.empty(0, np.int64)]
 
-        def rows_of(postings: Sequence[Pair]) -> list[Integers]:
-            lists = dict(zip(lexemes, (rows for rows, _ in postings), strict=True))
-            return [in_all([in_any(one, lists) for one in phrases]) for phrases in alternatives]
+def chunks_with_all(
+    db: Database, opened: OpenIndex, alternatives: Sequence[Sequence[Phrase]]
+) -> Integers:
+    """Return the chunks that have the words of all phrases of an alternative, ascending."""
+    view, pending = opened.view, opened.pending
+    lexemes = list(dict.fromkeys(chain.from_iterable(chain(*chain(*alternatives)))))
+    terms = term_ids(lexemes)
+    found: list[Integers] = [np.empty(0, np.int64)]
 
-        if len(view.rows):
-            sealed = rows_of(view_postings(self.db, view, terms))
-            found += [view.rows.chunk_ids[rows].astype(np.int64) for rows in sealed]
-        if pending is not None:
-            postings, _ = pending_postings(pending, terms, 0, len(pending.rows))
-            found += [pending.rows.chunk_ids[rows] for rows in rows_of(postings)]
-        self.check()
-        return np.unique(np.concatenate(found))
+    def rows_of(postings: Sequence[Pair]) -> list[Integers]:
+        lists = dict(zip(lexemes, (rows for rows, _ in postings), strict=True))
+        return [in_all([in_any(one, lists) for one in phrases]) for phrases in alternatives]
+
+    if len(view.rows):
+        sealed = rows_of(view_postings(db, view, terms))
+        found += [view.rows.chunk_ids[rows].astype(np.int64) for rows in sealed]
+    if pending is not None:
+        postings, _ = pending_postings(pending, terms, 0, len(pending.rows))
+        found += [pending.rows.chunk_ids[rows] for rows in rows_of(postings)]
+    return np.unique(np.concatenate(found))
 
 
 def in_any(phrase: Phrase, lists: Mapping[str, Integers]) -> Integers:

@@ -10,7 +10,7 @@ from pgblend.plpy.base.session import Database, Json, keep_value
 from pgblend.plpy.base.stages import rows_of, since
 from pgblend.plpy.base.unchanged import end_unchanged
 from pgblend.plpy.lexical.query import (
-    binding_conditions,
+    binding_operands,
     excluded_texts,
     plain_quotes,
     without_phrases,
@@ -88,7 +88,7 @@ def by_words_of_phrases(query: Query, pool: Pool, store: StorePort, log: Log) ->
 def may_stand_in(query: Query, store: StorePort, log: Log, space: Space) -> bool:
     """Tell whether vectors may stand in for words that are nowhere: nothing else must hold."""
     ids = query.collection_ids
-    if binding_conditions(log.db, query.text, lambda: store.configurations(ids)):
+    if binding_operands(log.db, query.text, lambda: store.configurations(ids)):
         return False
     return store.hold(space, ids, True).has_vectors
 

@@ -14,17 +14,22 @@ did. Should it give up first, all are compared after all. 'index' never compares
 does.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from math import ceil, sqrt
 from typing import NamedTuple
 
 from pgblend.plpy.base.ports import CandidateList, LiteralRequest, Space, VectorRequest
-from pgblend.plpy.base.session import Database, Row
+from pgblend.plpy.base.session import Database, Row, error_state
 from pgblend.plpy.base.unchanged import Of, run_unchanged
 from pgblend.plpy.lexical.conditions import filter_condition, in_language, passing_ids
 from pgblend.plpy.lexical.forms import IGNORABLE, small, unicode_form
-from pgblend.plpy.lexical.query import binding_conditions, literal_condition
+from pgblend.plpy.lexical.query import (
+    Operand,
+    binding_conditions,
+    binding_operands,
+    literal_condition,
+)
 
 COMPARED = 10  # vectors that a walk compares for each candidate that it keeps
 # Of a binary space a walk compares bits. That takes as long as so many vectors of few dimensions,
@@ -104,6 +109,10 @@ _IS_SMALL = """
         SELECT FROM pgblend_data.{table} AS e
         WHERE e.collection_id = ANY($1) OFFSET $2::bigint) AS is_small{restored}
 """
+# The lexical index tells sooner of many that they are many: one row for each 65,536 chunks.
+_IS_LARGE = """
+    SELECT coalesce(sum(s.n - octet_length(s.dead) / 4), 0) > $2 AS is_large
+    FROM pgblend_data.segment AS s WHERE s.collection_id = ANY($1)"""
 _CONFIGS = """
     SELECT DISTINCT l.text_search_config AS name FROM pgblend_data.collection_language AS l
     WHERE l.collection_id = ANY($1)"""
@@ -207,11 +216,12 @@ def vector_list(db: Database, request: VectorRequest) -> CandidateList:
     asked = VectorSearch(*request)
     scan, passing, is_part = chosen_scan(db, asked)
     narrowed = narrowed_by(db, asked, passing, is_part)
-    if scan == "exact":
+    if scan == "exact" or narrowed.passing is not None:
         return compared(db, asked, narrowed)
     found = walked(db, asked, narrowed)
+    is_whole = asked.is_everywhere and not asked.space.has_policy
     is_enough = len(found.chunk_ids) == asked.depth or (
-        asked.conditions is None and (asked.is_everywhere or narrowed.configs is not None)
+        asked.conditions is None and (is_whole or narrowed.configs is not None)
     )
     if scan == "index" or is_enough:
         return found
@@ -222,9 +232,10 @@ def chosen_scan(db: Database, asked: VectorSearch) -> tuple[str, Sequence[int] |
     """Return 'exact' where 'auto' is to compare all, and of what.
 
     Those are the chunks that pass where few do, or, if True, the collections' own. The planner's
-    row count tells a small table. A part is counted of a large one, and of one that was never
-    analyzed (-1). Otherwise a search would change with the first autovacuum. A session counts many
-    collections' vectors anew where the planner's count makes the most another one.
+    row count tells a small table. A part is counted of a large one, unless the lexical index has
+    more, and of one that was never analyzed (-1). Otherwise a search would change with the first
+    autovacuum. A session counts many collections' vectors anew where the planner's count makes the
+    most another one.
     """
     space, few, scan = asked.space, asked.few, asked.scan
     if scan != "auto":
@@ -238,10 +249,15 @@ def chosen_scan(db: Database, asked: VectorSearch) -> tuple[str, Sequence[int] |
     most = asked.small if space.vectors < 0 else asked.few_of_collections if is_part else None
     if most is None:
         return scan, None, False
+    types, asks = ["bigint[]", "integer"], (ids, most)
+    if (
+        space.vectors >= 0
+        and run_unchanged(db, _IS_LARGE, types, *asks, of="segment")[0]["is_large"]
+    ):
+        return scan, None, False
     statement = _IS_SMALL.format(table=space.table_name, restored=_SEQUENTIAL)
-    types = ["bigint[]", "integer"]
     of: Of = "rows" if space.vectors < 0 else "estimate"
-    if run_unchanged(db, statement, types, ids, most, before=_BY_COLLECTION, of=of)[0]["is_small"]:
+    if run_unchanged(db, statement, types, *asks, before=_BY_COLLECTION, of=of)[0]["is_small"]:
         return "exact", None, is_part
     return scan, None, False
 
@@ -264,12 +280,37 @@ def narrowed_by(
         else:
             more = _OF_CHUNK.format(condition.on_chunk)
         found = found._replace(text=found.text + more, operands=condition.operands)
-    binding = binding_conditions(db, asked.binding, lambda: used_configs(db, ids))
-    if not binding:
+    operands = binding_operands(db, asked.binding, lambda: used_configs(db, ids))
+    if not operands:
         return found
+    if passing is None and asked.scan == "auto":
+        holding = few_holding(db, asked, operands)
+        if holding is not None:
+            found = found._replace(text=found.text + _OF_PASSING, passing=holding)
+    binding = binding_conditions(db, operands)
     return found._replace(
         text=found.text + _OF_WORDS, configs=[*binding], phrases=[*binding.values()]
     )
+
+
+def few_holding(
+    db: Database, asked: VectorSearch, operands: Mapping[str, Sequence[Operand]]
+) -> Sequence[int] | None:
+    """Return the chunks that have the words of the query's phrases; None where they are not few.
+
+    Each that is walked to or compared has its lexemes read. So few are half of those of a filter.
+    """
+    try:
+        from pgblend.plpy.lexical.own_index import holding_chunks  # of few searches, needs numpy
+
+        ids = holding_chunks(db, asked.collection_ids, operands.values())
+    except ModuleNotFoundError:
+        return None
+    except db.Problem as error:
+        if error_state(error) != "PB002":  # the lexical arm tells what is damaged
+            raise
+        return None
+    return ids.tolist() if ids is not None and 2 * len(ids) <= asked.few else None
 
 
 @lru_cache(maxsize=100)
@@ -431,7 +472,8 @@ def literal_list(db: Database, request: LiteralRequest) -> CandidateList:
         conditions = {one: condition for one, condition in asked.items() if condition}
     else:
         statement = _WORD_SIMILARITY
-        conditions = binding_conditions(db, query, lambda: used_configs(db, ids))
+        operands = binding_operands(db, query, lambda: used_configs(db, ids))
+        conditions = binding_conditions(db, operands)
     words = small(unicode_form(request.words))
     values = words, ids, passing, language, request.depth, [*conditions], [*conditions.values()]
     return candidates(db.run(statement, _TYPES, *values)[0])

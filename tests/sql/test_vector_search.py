@@ -238,6 +238,73 @@ def test_a_walk_that_gives_up_is_made_good(indexed: Database) -> None:
         assert len(find(indexed, walk | {"vector_scan": "index"}, None, others)[0]) < 10
 
 
+PHRASE = (
+    "SELECT arms ? 'vector' FROM hybrid_search(%s, query_embedding => '[-0.3,0.9,0.1]',"
+    " options => %s) WHERE content = 'word 5'"
+)
+
+
+@pytest.mark.parametrize("is_pending", [False, True], ids=["sealed", "pending"])
+@pytest.mark.parametrize(
+    "query", ['"word 5"', '"word 5" or "big moose"', '"word 5" -six', 'large "word 5"']
+)
+def test_a_rare_phrase_is_compared(indexed: Database, query: str, is_pending: bool) -> None:
+    """A walk would look at the lexemes of all that are nearer, and give up."""
+    scans = "SELECT pg_stat_get_xact_numscans(%s::regclass)"
+    with indexed.connection.transaction(force_rollback=True):
+        indexed.rows("ALTER FUNCTION pgblend._run_search SET hnsw.max_scan_tuples = 1")
+        indexed.rows("ALTER FUNCTION pgblend._run_search SET hnsw.scan_mem_multiplier = 1")
+        if is_pending:
+            indexed.rows("DELETE FROM pgblend_data.document WHERE source_key = '5'")
+            add_documents(indexed, "big", [("new", "", "word 5")])
+            add_vectors(indexed, {"new": [1, 0, 0.1]})
+        before = indexed.value(scans, HNSW)
+        for options in ({}, {"vector_scan": "exact"}):
+            assert indexed.rows(PHRASE, query, json.dumps(options)) == [(True,)]
+        assert indexed.value(scans, HNSW) == before
+        # Each passage has the word, and where one of two alternatives has no phrase, any passes.
+        for common in ('"word"', '"word 5" or word'):
+            indexed.rows(PHRASE, common, "{}")
+            before += 1
+            assert indexed.value(scans, HNSW) == before
+
+
+def test_a_walk_under_row_security_that_gives_up_is_made_good(indexed: Database) -> None:
+    """An owner's policy may leave few of the passages, which the lexical index does not tell."""
+    with indexed.connection.transaction(force_rollback=True):
+        indexed.rows("CREATE ROLE of_few IN ROLE pgblend_reader")
+        indexed.rows("SELECT grant_collection(name, 'of_few') FROM pgblend_data.collection")
+        indexed.rows(
+            "CREATE POLICY few ON pgblend_data.embedding_s AS RESTRICTIVE FOR SELECT"
+            " USING (document_id % 20 = 0)"
+        )
+        indexed.rows("ALTER FUNCTION pgblend._run_search SET hnsw.max_scan_tuples = 1")
+        indexed.rows("ALTER FUNCTION pgblend._run_search SET hnsw.scan_mem_multiplier = 1")
+        indexed.rows("UPDATE pg_class SET reltuples = 200 WHERE relname = 'embedding_s'")
+        indexed.rows("SET LOCAL ROLE of_few")
+        exact, _ = find(indexed, {"vector_scan": "exact"})
+        options = {"ef_search": 10, "candidate_depth": 10}
+        assert find(indexed, options) == (exact, 1)
+
+
+def test_many_are_not_counted(indexed: Database) -> None:
+    """To count the vectors of a large part takes as long as a tenth of the search."""
+    index = "pgblend_data.embedding_s_collection_id_btree"
+    read = f"SELECT pg_stat_get_xact_tuples_returned('{index}'::regclass)"
+    options = {"ef_search": 10, "candidate_depth": 10}
+    with indexed.connection.transaction(force_rollback=True):
+        indexed.rows("CREATE ROLE of_big IN ROLE pgblend_reader")
+        indexed.rows("SELECT grant_collection('big', 'of_big')")
+        indexed.rows("UPDATE pg_class SET reltuples = 200 WHERE relname = 'embedding_s'")
+        for segments, counted in (("sealed", 0), ("none", 331)):
+            indexed.rows("SET LOCAL ROLE of_big")
+            before = indexed.value(read)
+            found = indexed.column(ARM, None, None, json.dumps(options))
+            assert (len(found), indexed.value(read) - before) == (10, counted), segments
+            indexed.rows("RESET ROLE")
+            indexed.rows("DELETE FROM pgblend_data.segment")
+
+
 def test_few_rows_are_all_compared(indexed: Database) -> None:
     with indexed.connection.transaction(force_rollback=True):
         for vectors, walks in ((1010, 0), (1011, 1)):  # ten for each of 101 candidates
