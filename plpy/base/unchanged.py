@@ -7,9 +7,9 @@ After a commit that changed no collection and no right, the proof is renewed, an
 collections stay. So do those of lexical indexes' tables that did not change.
 """
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from pgblend.plpy.base.session import Database, Rows, keep_value
 
@@ -52,16 +52,47 @@ Of = Literal["rows", "collections", "estimate", "segment", "pending", "tombstone
 """Of anything, of collections, what may be out of date, or of one table of the lexical index."""
 
 
+class KeyList(list[Any]):
+    """A list that nobody changes, as a key: its hash is reckoned once.
+
+    A search looks a dozen times for what it keeps of many collections, by their ids. The same list
+    is found without a look at these.
+    """
+
+    _hash: int | None = None
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        if self._hash is None:
+            self._hash = hash(tuple(self))
+        return self._hash
+
+
+def as_key(values: Sequence[Any]) -> KeyList:
+    """Return values as a key, themselves where they are one."""
+    return values if isinstance(values, KeyList) else KeyList(values)
+
+
 @dataclass(slots=True)
 class Unchanged:
     """The rows of statements for one role and set of groups, by what they are read of.
 
     By statement and values. `lasting` proves that all but "rows" count for later snapshots too.
+    `lists` has of equal lists one, so that the next look for it compares none.
     """
 
     proof: str
     lasting: str
     rows: dict[Of, dict[Hashable, Rows]] = field(default_factory=dict)
+    lists: dict[KeyList, KeyList] = field(default_factory=dict)
+
+    def same(self, value: Any) -> Any:
+        """Return a value, of a list the one that is kept."""
+        if not isinstance(value, list):
+            return value
+        key = as_key(value)
+        if key not in self.lists:
+            keep_value(self.lists, key, key, _MOST_ROWS)
+        return self.lists[key]
 
 
 def begin_unchanged(db: Database, search: str) -> None:
@@ -121,15 +152,17 @@ def run_unchanged(
     """Return the rows of a statement that reads alone, as kept where the search uses that.
 
     Where they are not kept, the statement `before` runs first. But for "rows" and "estimate", a
-    statement reads what _note_collection_change notes, and nothing else.
+    statement reads what _note_collection_change notes, and nothing else. Lists are as_key.
     """
     kept: Unchanged | None = db.kept("unchanged_now").get("kept")
     if kept is None:
         return _run(db, statement, types, values, before)
     rows = kept.rows.setdefault(of, {})
-    key = statement, *(tuple(value) if isinstance(value, list) else value for value in values)
+    key = statement, *map(kept.same, values)
     if key not in rows:
-        keep_value(rows, key, _run(db, statement, types, values, before), _MOST_ROWS)
+        found = _run(db, statement, types, values, before)
+        of_lists = [{name: kept.same(value) for name, value in row.items()} for row in found]
+        keep_value(rows, key, of_lists, _MOST_ROWS)
     return rows[key]
 
 

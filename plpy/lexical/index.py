@@ -10,7 +10,7 @@ import numpy as np
 from pgblend.plpy.base.catalog import LEXICAL_CACHE_BYTES
 from pgblend.plpy.base.ports import SimilarLexeme
 from pgblend.plpy.base.session import Database, Row
-from pgblend.plpy.base.unchanged import Of, is_unchanged, run_unchanged
+from pgblend.plpy.base.unchanged import KeyList, Of, as_key, is_unchanged, run_unchanged
 from pgblend.plpy.lexical.chunk_rows import ROW, Floats, Integers, Mask, Pair, find_rows
 from pgblend.plpy.lexical.failures import report_damage
 from pgblend.plpy.lexical.pending import Pending, PendingCache
@@ -312,10 +312,10 @@ class LexicalCache:
     """
 
     most_bytes: int
-    views: dict[tuple[int, ...], tuple[Version, IndexView]] = field(default_factory=dict)
+    views: dict[KeyList, tuple[Version, IndexView]] = field(default_factory=dict)
     pending: PendingCache = field(default_factory=PendingCache)
 
-    def kept_view(self, owner: tuple[int, ...], version: Version) -> IndexView | None:
+    def kept_view(self, owner: KeyList, version: Version) -> IndexView | None:
         """Return the collections' view where it is of this version; else make room for another.
 
         All others go where their arrays take more than the postings may.
@@ -407,7 +407,7 @@ def open_index(
     cache = session_cache(db)
     cache.most_bytes = most_bytes
     state = read_state(db, collection_ids)
-    owner = tuple(collection_ids)
+    owner = as_key(collection_ids)
     version = state["segment_ids"], state["versions"]
     view = cache.kept_view(owner, version)
     is_new = view is None and bool(state["segment_ids"])

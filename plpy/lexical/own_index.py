@@ -21,7 +21,7 @@ from pgblend.plpy.base.ports import (
     SimilarRequest,
 )
 from pgblend.plpy.base.session import Database, Rows
-from pgblend.plpy.base.unchanged import is_unchanged, run_unchanged
+from pgblend.plpy.base.unchanged import KeyList, as_key, is_unchanged, run_unchanged
 from pgblend.plpy.lexical.candidate_filter import CandidateFilter, Ids, candidate_filter
 from pgblend.plpy.lexical.chunk_rows import sampled
 from pgblend.plpy.lexical.documents import (
@@ -112,7 +112,7 @@ class Node:
 
     def __init__(self, db: Database, cache_bytes: int = LEXICAL_CACHE_BYTES) -> None:
         self.db, self.cache_bytes = db, cache_bytes
-        self._opened: dict[tuple[int, ...], OpenIndex] = {}
+        self._opened: dict[KeyList, OpenIndex] = {}
 
     def words(self, query: str, collection_ids: Sequence[int], language: str | None) -> Rows:
         """Parse a query under each configuration in use, or `language` alone."""
@@ -125,7 +125,7 @@ class Node:
 
     def check_index(self, collection_ids: Sequence[int], is_strict: bool) -> None:
         """End with PB002 where an index is missing; if strict, PB003 where nothing is stored."""
-        opened = self._opened.get(tuple(collection_ids))
+        opened = self._opened.get(as_key(collection_ids))
         bare = collection_ids if opened is None else opened.bare
         if opened is not None and opened.bare <= opened.view.empty:
             bare = ()  # chunks that came since would be pending
@@ -135,7 +135,7 @@ class Node:
 
     def make_ready(self, collection_ids: Sequence[int]) -> bool:
         """Read what is new of the index; tell whether any was."""
-        key = tuple(collection_ids)
+        key = as_key(collection_ids)
         if key in self._opened:
             return False
         self._opened[key] = opened = open_index(self.db, collection_ids, self.cache_bytes)
@@ -209,7 +209,7 @@ class Node:
         """Return the open index, and what checks that the time of a request is not over."""
         self.make_ready(collection_ids)
         deadline = Deadline(monotonic() + timeout_ms / 1000)
-        return self._opened[tuple(collection_ids)], deadline.check
+        return self._opened[as_key(collection_ids)], deadline.check
 
     def _chunks(
         self, opened: OpenIndex, request: ListRequest, part: Part, check: Check

@@ -29,6 +29,7 @@ from pgblend.plpy.base.ports import (
     VectorsRequest,
 )
 from pgblend.plpy.base.session import Database, Rows, error_state
+from pgblend.plpy.base.unchanged import MANY
 from pgblend.plpy.search.vectors import used_configs, vector_list
 
 if TYPE_CHECKING:
@@ -105,7 +106,8 @@ _HOLD = """
         SELECT FROM pgblend_data.{table} AS e WHERE e.collection_id = ANY($1) LIMIT {most}
     ) AS has_vectors, EXISTS (
         SELECT FROM pgblend_data.embedding_queue AS q
-        WHERE q.space = $2 AND q.collection_id = ANY($1)) AS is_waiting"""
+        WHERE q.space = $2{of_collections}) AS is_waiting"""
+_OF_COLLECTIONS = " AND q.collection_id = ANY($1)"
 _UNDEFINED_TABLE = "42P01"
 _HAS_CHUNKS = (
     "SELECT EXISTS (SELECT FROM pgblend_data.chunk AS c WHERE c.collection_id = ANY($1)) AS found"
@@ -235,8 +237,21 @@ class StoreNode:
         return found
 
     def hold(self, space: Space, collection_ids: Sequence[int], asks: bool) -> Held:
-        """Keep a space from being dropped before the transaction ends, by reading its table."""
-        statement = _HOLD.format(table=space.table_name, most=int(asks))
+        """Keep a space from being dropped before the transaction ends, by reading its table.
+
+        Many collections take longer to be told than it takes to see that nothing waits at all.
+        """
+        if len(collection_ids) > MANY and not asks:
+            held = self._hold(space, None, asks)
+            if not held.is_waiting:
+                return held
+        return self._hold(space, collection_ids, asks)
+
+    def _hold(self, space: Space, collection_ids: Sequence[int] | None, asks: bool) -> Held:
+        of_collections = _OF_COLLECTIONS if collection_ids is not None else ""
+        statement = _HOLD.format(
+            table=space.table_name, most=int(asks), of_collections=of_collections
+        )
         try:
             row = self.db.run(statement, ["bigint[]", "text"], collection_ids, space.name)[0]
         except self.db.Problem as error:

@@ -226,6 +226,7 @@ def read_state(
         (of,) = run_unchanged(db, _FIND_SEARCHED, _TYPES[:2], *values[:2], of="collections")
         statement = _OF_KEPT[has_pins, has_vectors]
         row = run_unchanged(db, statement, _KEPT_TYPES, *values, *of.values())[0]
+        row = {**row, "ids": of["ids"]}  # the same list for as long as no collection changes
     else:
         row = db.run(READ_STATE[is_bound][has_pins, has_vectors], _TYPES, *values)[0]
     is_bound, has_pins = found = row["is_bound"], row["has_pins"]

@@ -391,8 +391,9 @@ def nearest(
     """
     text, is_part, operands, passing, configs, phrases = narrowed
     statement = scan_statement(asked.space, text, walk is None, cut, is_part)
+    ids = asked.collection_ids if "$2" in text else None  # many take milliseconds to be told
     values = [
-        *(asked.vector, asked.collection_ids, operands, asked.depth),
+        *(asked.vector, ids, operands, asked.depth),
         *(passing, configs, phrases, asked.rescored),
     ]
     if walk is not None:

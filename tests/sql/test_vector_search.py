@@ -84,6 +84,21 @@ def test_waiting_chunks_are_told(library: Database) -> None:
     assert degraded == (["vector: some passages have no vector yet (pgblend worker makes them)"],)
 
 
+def test_waiting_chunks_of_many_collections_are_told(library: Database) -> None:
+    """Whether any waits is asked first, then whether it is of the collections searched."""
+    query = (
+        "SELECT DISTINCT degraded FROM hybrid_search('text', collections => %s,"
+        " query_embedding => '[1,0]')"
+    )
+    library.rows("SELECT count(add_collection('more' || i)) FROM generate_series(1, 70) AS i")
+    others = library.column("SELECT name FROM collections WHERE name <> 'more7'")
+    assert library.rows(query, None) == [([],)]
+    add_documents(library, "more7", [("new", "", "new")])
+    (waiting,) = library.rows(query, None)
+    assert "no vector yet" in waiting[0][0]
+    assert library.rows(query, others) == [([],)]
+
+
 @pytest.mark.parametrize("scan", ["auto", "exact", "index"])
 def test_a_zero_vector_is_never_found(library: Database, scan: str) -> None:
     add_documents(library, "c", [("zero", "", "zero")])

@@ -630,7 +630,7 @@ def test_a_view_is_made_anew_when_a_segment_changes():
     assert view(1) is not first
     assert len(views) == 1  # the one before is not kept
     view(2), view(1, 2)
-    assert list(views) == [(1,), (2,), (1, 2)]
+    assert list(views) == [[1], [2], [1, 2]]
     session_cache(index).most_bytes = 1
     view(9)
-    assert list(views) == [(9,)]
+    assert list(views) == [[9]]

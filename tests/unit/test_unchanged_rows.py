@@ -3,6 +3,7 @@
 from typing import Any
 
 from pgblend.plpy.base.unchanged import (
+    as_key,
     begin_unchanged,
     end_unchanged,
     is_unchanged,
@@ -102,3 +103,23 @@ def test_what_is_to_run_before_runs_where_rows_are_read() -> None:
     keep_unchanged(server.database)
     found = [run_unchanged(server.database, ROWS, [], before="SELECT before") for _ in range(2)]
     assert [rows[0]["count"] for rows in found] == [2, 2]
+
+
+def test_equal_lists_are_one_key_which_is_hashed_once() -> None:
+    """A search looks a dozen times for what is kept of many collections, by their ids."""
+    key = as_key([1, 2])
+    assert (as_key(key) is key, hash(key), key) == (True, hash(as_key((1, 2))), [1, 2])
+    list.append(key, 3)  # nobody does; the hash stays
+    assert hash(key) == hash(as_key([1, 2])) != hash(as_key([1, 2, 3]))
+
+
+def test_rows_and_values_have_the_same_list() -> None:
+    """Else each look for a row would compare all ids of one list with those of another."""
+    database = FakeDatabase(
+        {"SELECT ids": lambda *_: [{"ids": [1, 2]}], **Server().database.answers}
+    )
+    keep_unchanged(database)
+    run_unchanged(database, ROWS, ["bigint[]"], [1, 2])
+    first, again = (run_unchanged(database, "SELECT ids", [])[0]["ids"] for _ in range(2))
+    (_, kept), *_ = [key for key in database.kept("unchanged_now")["kept"].rows["rows"] if key[1:]]
+    assert first is again is kept
