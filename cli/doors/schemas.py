@@ -230,7 +230,7 @@ def _option(name: str, value: Any) -> Any:
 
 
 def _object_as_meant(given: dict[str, Any], schema: Schema) -> dict[str, Any]:
-    kinds, required = schema["properties"], schema["required"]
+    kinds, required = schema["properties"], schema.get("required", ())
     return {
         name: as_meant(value, kinds.get(name, {}))
         for name, value in given.items()

@@ -109,6 +109,7 @@ def answers(door: Any, groups: list[str], hidden: tuple[int, int]) -> dict[str, 
     with browsing(door, groups) as client:
         for path, given in POSTED.items():
             answer = client.post(path, json=asked(given))
+            assert answer.status_code < 500, (path, answer.text)
             said[path] = f"{answer.status_code} {answer.text}"
         said["document"] = client.get(f"/v1/documents/{hidden[0]}").text
     admin = door.admin.connection
@@ -142,3 +143,38 @@ def test_page_and_agents_are_told_nothing_of_hidden_documents(door: Any) -> None
     admin.rows("SELECT delete_document('open', 'emoluments.md')")
     assert answers(door, ["sales"], hidden) == silent
     assert not SECRET.search(door.process.stderr)
+
+
+@pytest.mark.extended
+def test_what_is_kept_for_tuning_is_of_documents_for_all(door: Any) -> None:
+    """A question's candidates are kept for minutes: what was restricted since has no share."""
+    admin, role = door.admin, door.roles["open"]
+    for key, text in (("ore.md", "Hafnium is in this ore of long words."), ("pay.md", "Hafnium!")):
+        admin.rows("SELECT ingest_document('open', %s, %s)", key, text)
+    admin.rows("SELECT add_judged_set('ores', 'open')")
+    admin.rows("SELECT record_judgement('ores', 'hafnium', 'ore.md', 2)")
+    own = "UPDATE pgblend_data.judged_query SET embedding = %s WHERE query = 'hafnium'"
+    admin.rows(own, vector_of("hafnium"))  # so that no model is asked
+    embed_waiting(admin)
+
+    def tune(client: httpx.Client, weights: dict[str, float]) -> Any:
+        asked = {"judged_set": "ores", "weights": weights}
+        return client.post("/page/tune", json=asked)
+
+    def ndcg(client: httpx.Client) -> float:
+        halves = tune(client, {"lexical": 1.0, "vector": 0.0}).json()["halves"]
+        (found,) = [half["ndcg"] for half in halves if half["questions"]]
+        return float(found)
+
+    admin.rows(f"GRANT pgblend_writer TO {role}")
+    admin.rows(f"SELECT grant_collection('open', '{role}', 'write')")
+    try:
+        with browsing(door, []) as client:
+            assert ndcg(client) < 1.0
+            admin.rows("SELECT grant_document('open', 'pay.md', 'group:hr')")
+            assert ndcg(client) == 1.0
+            refused = tune(client, {"fuzy": 1.0})
+            assert (refused.status_code, "'fuzy'" in refused.json()["detail"]) == (400, True)
+    finally:
+        admin.rows(f"SELECT revoke_collection('open', '{role}', 'write')")
+        admin.rows(f"REVOKE pgblend_writer FROM {role}")

@@ -23,6 +23,7 @@ ARMS = {"lexical": 1.0, "vector": 2.0}
 @dataclass
 class FakePool:
     key: str
+    source_keys: tuple[int, ...] = ()
 
 
 class FakeDoor:

@@ -50,6 +50,13 @@ _QUESTION: LiteralString = """
         ) AS grades
     FROM pgblend_data.judged_query AS q WHERE q.id = %(id)s::bigint
 """
+_HIDDEN: LiteralString = """
+    SELECT u.id FROM unnest(%(ids)s::bigint[]) AS u (id)
+    WHERE NOT EXISTS (
+        SELECT FROM pgblend_data.chunk AS c
+        INNER JOIN pgblend_data.collection AS o ON o.id = c.collection_id
+        WHERE c.id = u.id AND o.parent_id IS NULL)
+"""
 _VECTOR: LiteralString = """
     SELECT e.embedding::text FROM unnest(blend.embed_text(ARRAY[%(words)s::text])) AS e (embedding)
 """
@@ -83,6 +90,7 @@ class Tuner:
         settings = plan["settings"]
         asked = [(row["id"], row["judged_at"]) for row in rows]
         kept = self._of(caller.token, name, settings)
+        await _forget_hidden(door, caller, kept)
         await _read(door, caller, name, settings, asked, kept)
         pools = [kept.pools[question] for question in asked if question in kept.pools]
         tried = settings | {"weights": settings["weights"] | given["weights"]}
@@ -105,6 +113,20 @@ class Tuner:
         kept = self._kept.setdefault(key, _Kept())
         kept.used = now
         return kept
+
+
+async def _forget_hidden(door: Door, caller: Caller, kept: _Kept) -> None:
+    """Forget the questions of which a passage is gone, or was hidden from the caller since."""
+    ids = {chunk_id for pool in kept.pools.values() for chunk_id in pool.source_keys}
+    if not ids:
+        return
+    (rows,) = await door.run(caller, RowsAsked(_HIDDEN, {"ids": [*ids]}))
+    hidden = {row["id"] for row in rows}
+    kept.pools = {
+        question: pool
+        for question, pool in kept.pools.items()
+        if hidden.isdisjoint(pool.source_keys)
+    }
 
 
 async def _read(
