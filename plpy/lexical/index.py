@@ -10,7 +10,7 @@ import numpy as np
 from pgblend.plpy.base.catalog import LEXICAL_CACHE_BYTES
 from pgblend.plpy.base.ports import SimilarLexeme
 from pgblend.plpy.base.session import Database, Row
-from pgblend.plpy.base.unchanged import KeyList, Of, as_key, is_unchanged, run_unchanged
+from pgblend.plpy.base.unchanged import MANY, KeyList, Of, as_key, is_unchanged, run_unchanged
 from pgblend.plpy.lexical.chunk_rows import ROW, Floats, Integers, Mask, Pair, find_rows
 from pgblend.plpy.lexical.failures import report_damage
 from pgblend.plpy.lexical.pending import Pending, PendingCache
@@ -394,7 +394,13 @@ _STATE: dict[Of, str] = {
 _WHOLE_STATE = """
     SELECT s.*, ({tombstone}) AS tombstones, ({pending}) AS pending FROM ({segment}) AS s
 """.format(**_STATE)
-_SEGMENT = "SELECT s.* FROM pgblend_data.segment AS s WHERE s.id = $1"
+_SEGMENTS = "SELECT s.* FROM pgblend_data.segment AS s WHERE s.id = ANY($1)"
+# Small ones come together: a statement for each of many takes as long as what it reads.
+_TOGETHER = """
+    SELECT array_agg(p.id) AS ids FROM (
+        SELECT s.id, (sum(s.bytes) OVER (ORDER BY s.id))::bigint / 1000000 AS part
+        FROM pgblend_data.segment AS s WHERE s.id = ANY($1)) AS p GROUP BY p.part ORDER BY p.part
+"""
 
 
 def open_index(
@@ -442,10 +448,13 @@ def read_state(db: Database, collection_ids: Sequence[int]) -> Row:
 
 
 def read_segments(db: Database, ids: Sequence[int]) -> Iterator[Segment]:
-    """Read segments one by one; PB002 for a damaged one."""
-    for segment_id in ids:
-        for row in db.run(_SEGMENT, ["bigint"], segment_id):
+    """Read segments, a megabyte or one at a time; PB002 for a damaged one."""
+    parts = [[segment_id] for segment_id in ids]
+    if len(ids) > MANY:
+        parts = [row["ids"] for row in db.run(_TOGETHER, ["bigint[]"], ids)]
+    for part in parts:
+        for row in db.run(_SEGMENTS, ["bigint[]"], part):
             try:
                 yield unpack_segment(row)
             except ValueError as error:
-                report_damage(db, "segment", segment_id, str(error))
+                report_damage(db, "segment", row["id"], str(error))

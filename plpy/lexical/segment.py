@@ -136,7 +136,7 @@ def own_pages(array: Integers) -> Integers:
 
     A process may have 65,530 mappings, fewer than segments that a reader may read.
     """
-    if held_bytes([array]) < LARGE:
+    if own_bytes(array) < LARGE:
         return array
     copy = np.frombuffer(mmap(-1, array.nbytes), array.dtype)
     copy[:] = array
@@ -157,17 +157,22 @@ def join_sealed(parts: Sequence[SealedRows]) -> SealedRows:
     )
 
 
+# numpy takes microseconds to tell the limits of a type; a reader may have 50,000 segments.
+LARGEST = (1 << 63) - 1
+NARROW = [(np.uint8, 1 << 8), (np.uint16, 1 << 16), (np.uint32, 1 << 32)]
+
+
 def narrow_ids(ids: Integers, steps: Sequence[int] = (1, 0)) -> Ids:
     """Return the ids of one segment, with the step that leaves least."""
     kept = []
     for step in steps:
         rest = ids - np.arange(len(ids)) if step else ids.copy()
-        base = rest.min(initial=np.iinfo(np.int64).max)
+        base = rest.min(initial=LARGEST)
         rest -= base
         kept.append(Ids(np.zeros(1, np.int64), np.array([base]), step, narrow(rest)))
-        if not held_bytes([kept[-1].rest]):
+        if not own_bytes(kept[-1].rest):
             break
-    return min(kept, key=lambda one: held_bytes([one.rest]))
+    return min(kept, key=lambda one: own_bytes(one.rest))
 
 
 def join_ids(parts: Sequence[Ids], starts: Integers) -> Ids:
@@ -191,14 +196,18 @@ def narrow(numbers: Integers) -> Integers:
     most = int(numbers.max(initial=0))
     if not most:
         return np.broadcast_to(np.uint8(0), len(numbers))
-    fitting = [type_ for type_ in (np.uint8, np.uint16, np.uint32) if most <= np.iinfo(type_).max]
-    return numbers.astype(fitting[0] if fitting else np.int64)
+    return numbers.astype(next((type_ for type_, limit in NARROW if most < limit), np.int64))
+
+
+def own_bytes(array: np.ndarray) -> int:
+    """Return how much memory an array takes, which one number repeated does not."""
+    return 0 if 0 in array.strides else array.nbytes
 
 
 def held_bytes(arrays: Sequence[np.ndarray]) -> int:
     """Return how much memory arrays take, each counted once."""
     different = {id(array): array for array in arrays}
-    return sum(one.nbytes for one in different.values() if 0 not in one.strides)
+    return sum(map(own_bytes, different.values()))
 
 
 @dataclass(slots=True, eq=False, repr=False)

@@ -69,6 +69,7 @@ def pending_key(chunk):
 
 STATEMENTS = {
     "dead_digest": "state",
+    "SELECT array_agg(p.id) AS ids": "together",
     "SELECT s.*": "segments",
     "xidsend(c.xmin)": "pending",
     "AS counts": "directory",
@@ -115,8 +116,11 @@ class Index(FakeDatabase):
             }
         ]
 
-    def segments(self, segment_id):
-        return [self.sealed[segment_id][0]]
+    def together(self, segment_ids):
+        return [{"ids": segment_ids}]
+
+    def segments(self, segment_ids):
+        return [self.sealed[segment_id][0] for segment_id in segment_ids]
 
     def pending(self, ids):
         return [pending_row(self.waiting[chunk_id]) for chunk_id in ids]
@@ -612,6 +616,22 @@ def test_an_id_given_anew_is_another_chunk():
         pending, has_read = kept.update(FakeDatabase({"xidsend": lambda _, row=row: [row]}), key)
         assert has_read
         assert pending.terms.tolist() == [text]
+
+
+def test_many_small_segments_are_read_together(monkeypatch):
+    """A statement for each of many takes as long as what it reads."""
+    places = ("segment", "other segment")
+    chunks = with_ids([{"words": {1: ONCE}, "place": place, "fate": "alive"} for place in places])
+    apart = Index(chunks)
+    monkeypatch.setattr(index_module, "MANY", 1)
+    together = Index(chunks)
+    assert [one for one in apart.asked if one[0] == "segments"] == [
+        ("segments", [4]),
+        ("segments", [7]),
+    ]
+    assert [one for one in together.asked if one[0] == "segments"] == [("segments", [4, 7])]
+    assert together.view.segment_ids == apart.view.segment_ids == [4, 7]
+    assert together.view.bounds == apart.view.bounds
 
 
 def test_a_view_is_made_anew_when_a_segment_changes():
