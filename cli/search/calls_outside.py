@@ -106,7 +106,7 @@ def context(
         passages = [found._asdict() for found in answer["results"]]
         made = context_of(db, asked.query, passages, settings, output_format)
         _, _, facts = db.session["pgblend_last_search"]
-        made["degraded"] = json.loads(facts)["degraded"]
+        made["degraded"] = facts["degraded"]
         ms = {"search": searched_at - started_at, "assembly": time.time() - searched_at}
         _report_context(db, answer, made["stats"])
         made["stats"]["ms"] = {name: round(taken * 1000, 1) for name, taken in ms.items()}

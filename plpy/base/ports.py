@@ -214,7 +214,7 @@ class Holder(NamedTuple):
 
 
 class PassagesRequest(NamedTuple):
-    """Which passages to read, of collections that are searched."""
+    """Which passages to read, and in which collections others may repeat them; none: unasked."""
 
     chunk_ids: Sequence[int]
     collection_ids: Sequence[int]

@@ -239,12 +239,12 @@ def note_logged(query: Query, log: Log) -> None:
 
 
 def note_last(db: Database, name: str, role: str, report: Mapping[str, Json]) -> None:
-    """Keep what a search did for last_search, to the end of the transaction.
+    """Keep what a search did for last_search, to the end of the transaction; few ask for it.
 
     `name` is that of the parameter pgblend.last_search, which the transaction, or the savepoint,
     ends: so nobody finds it later.
     """
-    db.session["pgblend_last_search"] = (name, role, json.dumps(report))
+    db.session["pgblend_last_search"] = (name, role, report)
 
 
 def last_facts(query: Query, pool: Pool, log: Log) -> dict[str, Json]:

@@ -166,7 +166,7 @@ class StoredPassages:
 
     `vector` is the query's and `space` the embedding space, where there are any. The collections,
     filter and language are those of the search; `deadline` is the search's own, on the monotonic
-    clock.
+    clock. `tells_copies`: it is asked whether other passages repeat those that are read.
     """
 
     port: PassagePort
@@ -176,6 +176,7 @@ class StoredPassages:
     filter: str | None = None
     language: str | None = None
     deadline: float = inf
+    tells_copies: bool = True
     known_cosines: dict[int, float | None] = field(default_factory=dict)
     known_texts: dict[int, Passage] = field(default_factory=dict)
 
@@ -188,7 +189,8 @@ class StoredPassages:
         known = self.known_texts
         unread = [chunk_id for chunk_id in chunk_ids if chunk_id not in known]
         if unread:
-            request = PassagesRequest(unread, self.collection_ids, self.left_ms())
+            others_in = self.collection_ids if self.tells_copies else ()
+            request = PassagesRequest(unread, others_in, self.left_ms())
             found = self.port.passages(request)
             known.update((one.chunk_id, one) for one in found)
         return known

@@ -252,4 +252,5 @@ def empty_pool(query: Query, store: StorePort) -> Pool:
     """Return what a search begins with."""
     ids, narrowed = query.collection_ids, query.filter
     where = query.space_name, ids, narrowed, query.settings.language
-    return Pool(StoredPassages(store, None, *where, query.deadline))
+    tells_copies = "details" not in query.spared and query.settings.dedup != "off"
+    return Pool(StoredPassages(store, None, *where, query.deadline, tells_copies=tells_copies))

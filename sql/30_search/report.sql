@@ -21,10 +21,12 @@ RETURNS jsonb
 LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 AS $python$
+import json
+
 asked = db.run(
     "SELECT current_setting('pgblend.last_search', true) AS name, current_user::text AS role", [])[0]
 name, role, report = GD.get("pgblend_last_search", (None, None, None))
-return report if (asked["name"], asked["role"]) == (name, role) else None
+return json.dumps(report) if (asked["name"], asked["role"]) == (name, role) else None
 $python$;
 
 -- _report_context: send the report of a search whose passages went into a context, with what the

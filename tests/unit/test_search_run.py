@@ -65,7 +65,7 @@ def test_a_page_of_two_arms() -> None:
     assert page.details[0]["cursor"]["document_id"] == 20
     assert db.warnings == []
     name, role, told = db.session["pgblend_last_search"]
-    assert (role, json.loads(told)["candidates"], bool(name)) == ("ann", 4, True)
+    assert (role, told["candidates"], bool(name)) == ("ann", 4, True)
 
 
 def test_a_passage_that_is_gone_gives_no_row() -> None:
@@ -152,7 +152,7 @@ def test_words_that_are_too_late_are_left_to_the_vectors() -> None:
     db, page = found({"dead_digest": failing("PB009", "Raise it.")})
     assert page.ids == [4, 2, 1]
     assert page.degraded == ["lexical: PB009. Raise it."]
-    assert json.loads(db.session["pgblend_last_search"][2])["candidates"] is None
+    assert db.session["pgblend_last_search"][2]["candidates"] is None
     assert "v.lexeme BETWEEN" not in db.asked
 
 
@@ -262,8 +262,7 @@ def test_words_that_found_nothing_are_left_to_the_vectors() -> None:
 
 
 def last(db: FakeDatabase) -> str:
-    told: str = db.session["pgblend_last_search"][2]
-    return told
+    return json.dumps(db.session["pgblend_last_search"][2])
 
 
 def test_nearest_by_vectors_say_so() -> None:
@@ -388,6 +387,28 @@ def test_copies_of_texts_that_stand_once_are_not_looked_for() -> None:
     once = {"c.start_line": lambda ids, _: [passage(one) | {"may_repeat": False} for one in ids]}
     assert "c.content = ANY" in found()[0].asked
     assert "c.content = ANY" not in found(once)[0].asked
+
+
+@pytest.mark.parametrize(
+    ("settings", "collections"),
+    [
+        *(({}, [1]), ({"dedup": "off"}, [])),
+        *(({"columns": ["arms", "details"]}, [1]), ({"columns": ["arms"]}, [])),
+    ],
+)
+def test_texts_are_compared_with_others_where_details_name_copies(
+    settings: dict[str, Any], collections: list[int]
+) -> None:
+    asked_in = []
+
+    def rows(ids: Sequence[int], others_in: Sequence[int]) -> list[dict[str, Any]]:
+        asked_in.append([*others_in])
+        return [passage(one) for one in ids]
+
+    db = FakeDatabase({**state(), **ANSWERS, "c.start_line": rows})
+    search(db, asked(**settings), StoreNode(db))
+    assert asked_in
+    assert all(one == collections for one in asked_in)
 
 
 def test_a_blank_query_asks_for_nothing() -> None:
