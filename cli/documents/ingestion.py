@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
 from random import Random
@@ -120,6 +120,11 @@ class IngestRequest:
     readers: Sequence[str] = ()
     readers_from: str | None = None
 
+    @cached_property
+    def roots(self) -> list[Path] | None:
+        """The paths without links, which no link may lead out of; None where links are followed."""
+        return None if self.follow_links else real_paths(self.paths)
+
 
 class IngestRun:
     """Carries the connections and the report through the steps of a run."""
@@ -128,7 +133,6 @@ class IngestRun:
         self._url = url
         self._request = request
         self._start_bar = start_bar
-        self._roots = None if request.follow_links else real_paths(request.paths)
         self.report = Report(request.collection, dry_run=request.dry_run)
 
     def execute(self) -> None:
@@ -140,7 +144,7 @@ class IngestRun:
             request.include,
             request.exclude,
             request.follow_links,
-            ReaderRules(request.readers, request.readers_from, self._roots).readers_of,
+            ReaderRules(request.readers, request.readers_from, request.roots).readers_of,
         )
         for problem in problems:
             self.report.add(problem)
@@ -315,7 +319,7 @@ class IngestRun:
             request.sync,
             request.limits,
             how_to_read(vision_model, gateway_url),
-            None if self._roots is None else list(map(str, self._roots)),
+            None if request.roots is None else list(map(str, request.roots)),
         )
         pipeline = Pipeline(
             Destination(

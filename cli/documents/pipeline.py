@@ -77,6 +77,7 @@ class Pipeline:
 
         Interrupted, it still finishes the batches that are being stored.
         """
+        budget = Budget(self._config.limits.seconds_of_run([file.size for file in files]))
         tasks = deque(make_tasks(files))
         handlers = Handlers(
             self._choose,
@@ -87,7 +88,6 @@ class Pipeline:
             self._describe,
         )
         config = self._config.as_json()
-        budget = Budget(self._config.limits.seconds_of_run([file.size for file in files]))
         self._lanes = [Lane(config, handlers, budget) for _ in range(process_count(files))]
         with ThreadPoolExecutor(max_workers=max(self._writer_count, 1)) as self._executor:
             threads = [

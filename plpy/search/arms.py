@@ -17,12 +17,11 @@ from pgblend.plpy.base.session import (
 )
 from pgblend.plpy.models.outcome import Outcome, checked_vectors
 from pgblend.plpy.search.candidates import ArmList, StoredPassages, corrected_notes
-from pgblend.plpy.search.lexical import WordLists, WordScope
 from pgblend.plpy.search.lists import ListSearch, gathered_lists
 from pgblend.plpy.search.plan import check_cursor
 from pgblend.plpy.search.pool import Pool
 from pgblend.plpy.search.query import Log, Query, Tries, sentences
-from pgblend.plpy.search.store import StorePort
+from pgblend.plpy.search.store import StorePort, WordLists, WordScope
 
 _SEES_ALL = "SELECT pg_has_role('pgblend_admin', 'USAGE') AS found"
 _BEHIND = (

@@ -1,6 +1,6 @@
 """A store whose space is still being filled: older vectors answer where newer ones lack.
 
-The query has a vector by the newer model. A matrix (plpy/search/bridge_fit.py) makes of it one for
+The query has a vector by the newer model. A matrix (plpy/models/bridge_fit.py) makes of it one for
 the older space, whose cosines become scores like the newer ones. Both make one list, in which a
 passage with a newer vector stands by that alone. Once no passage searched waits, the older space is
 not asked.

@@ -12,11 +12,10 @@ from pgblend.plpy.base.session import Database, Json, error_state
 from pgblend.plpy.base.settings import write_json
 from pgblend.plpy.lexical.query import asked_of, query_groups
 from pgblend.plpy.search.arms import VectorScope, vector_request
-from pgblend.plpy.search.lexical import WordLists, WordScope
 from pgblend.plpy.search.plan import read_state
 from pgblend.plpy.search.query import IndexState
 from pgblend.plpy.search.rule_patterns import for_query, without_hidden
-from pgblend.plpy.search.store import StorePort
+from pgblend.plpy.search.store import StorePort, WordLists, WordScope
 
 # Where an arm has a document in its whole list.
 

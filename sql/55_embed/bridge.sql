@@ -66,7 +66,7 @@ CREATE OR REPLACE FUNCTION pgblend._fit_bridge(
 LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 AS $python$
-from pgblend.plpy.search.bridge_fit import fit_bridge
+from pgblend.plpy.models.bridge_fit import fit_bridge
 
 return db.answer(fit_bridge, older, newer, most)._asdict()
 $python$;

@@ -11,11 +11,11 @@ from pgblend.plpy.search.arms import VectorScope, vector_request
 from pgblend.plpy.search.candidates import ArmList, StoredPassages, corrected_notes
 from pgblend.plpy.search.fusion import fuse_lists
 from pgblend.plpy.search.graph import search_graph
-from pgblend.plpy.search.lexical import WordLists, WordScope
 from pgblend.plpy.search.node import StoreNode
 from pgblend.plpy.search.plan import read_state
 from pgblend.plpy.search.pool import Pool
 from pgblend.plpy.search.query import IndexState
+from pgblend.plpy.search.store import WordLists, WordScope
 from support.arm_lists import never, query_of, settings_of
 from support.database import Database, add_documents, add_space, stage
 from support.served_database import ServedDatabase

@@ -12,7 +12,7 @@ CREATE OR REPLACE FUNCTION public.word_list(
 ) LANGUAGE plpython3u STABLE AS $python$
 import json
 from math import inf
-from pgblend.plpy.search.lexical import WordLists, WordScope
+from pgblend.plpy.search.store import WordLists, WordScope
 from pgblend.plpy.search.query import IndexState
 from pgblend.plpy.search.node import StoreNode
 from pgblend.plpy.base.session import Backend

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from pgblend.plpy.base.session import ProgramError
-from pgblend.plpy.search.bridge_fit import (
+from pgblend.plpy.models.bridge_fit import (
     FOUND,
     LEAST_PAIRS,
     Bridge,
