@@ -326,8 +326,8 @@ class SearchSettings:
 
     ef_search: int | None = setting(None, Whole(1, 1000))
     """The size of HNSW's search list: more is slower and more exact. null: as the space was tuned
-    (tune_embedding_space), else 100. It is at least the candidates asked for: fewer would take a
-    second walk."""
+    (tune_embedding_space), else 100, and up to 400 where passages are left out of a large index. It
+    is at least the candidates asked for: fewer would take a second walk."""
 
     expand: str | bool = setting("auto", Switch(["auto", "on", "off"]))
     """Whether a model expands the query. auto goes by the mode: thorough does. It is skipped where

@@ -39,6 +39,9 @@ COMPARED_BITS, HALF_AT = 14, 4700
 # of so many numbers take twice as long, and a walk in an index of so many vectors half as long.
 READ, TWICE_AT, HALF_OF = 52, 600, 15_000
 DEFAULT_WIDTH, MOST_WIDTH = 100, 1000  # of hnsw.ef_search
+# A walk that leaves passages out goes on to more anyway, so a wide one takes hardly longer. Of a
+# larger index a narrow one misses more. So it is as wide as there are thousands of vectors, or 400.
+WIDE, A_THOUSAND = 400, 1000
 
 # $1 is the query's vector, $4 the depth. The inner query orders by the distance alone, or
 # PostgreSQL 15 does not use the HNSW index. Adding 0 to the distance hides the index. A zero vector
@@ -169,6 +172,13 @@ class VectorSearch(VectorRequest):
         least = self.rescored if self.space.storage == "binary" else self.depth
         asked = self.ef_search or self.space.ef_search or DEFAULT_WIDTH
         return min(max(asked, least) + 1, MOST_WIDTH)
+
+    @property
+    def width_for_some(self) -> int:
+        """Return hnsw.ef_search of a walk that leaves passages out."""
+        if self.ef_search or self.space.ef_search:
+            return self.width
+        return max(self.width, min(int(self.space.vectors) // A_THOUSAND, WIDE))
 
 
 def candidates(row: Row) -> CandidateList:
@@ -349,8 +359,8 @@ def walked(db: Database, asked: VectorSearch, narrowed: Narrowed) -> CandidateLi
     Where nothing is left out, a walk that cannot go on finds the same an eighth faster. That it
     finds one more, which is no tie, tells that it was enough.
     """
-    depth, width = asked.depth, asked.width
     is_whole = narrowed.text == "" and not asked.space.has_policy
+    depth, width = asked.depth, asked.width if is_whole else asked.width_for_some
     if is_whole and asked.space.storage != "binary" and width > depth:
         found = one_more(db, asked, narrowed, IndexWalk(width, "off"))
         if len(found.scores) > depth and not is_tied(found, depth):

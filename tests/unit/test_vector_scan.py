@@ -26,9 +26,24 @@ from pgblend.plpy.search.vectors import VectorSearch
 def test_vectors_of_collections_are_compared_where_a_walk_takes_longer(
     dimensions: int, vectors: int, own: int, is_compared: bool
 ) -> None:
+    assert (own <= asked_of(dimensions, vectors).few_of_collections) is is_compared
+
+
+def asked_of(dimensions: int, vectors: int, ef_search: int | None = None) -> VectorSearch:
     space = Space(
         *("s", "m", dimensions, True, "vector", f"vector({dimensions})", None, "embedding_s"),
         *(1, vectors, False),
     )
-    asked = VectorSearch(None, space, [1], False, None, None, None, "auto", None, 4.0, 100)
-    assert (own <= asked.few_of_collections) is is_compared
+    return VectorSearch(None, space, [1], False, None, None, None, "auto", ef_search, 4.0, 100)
+
+
+@pytest.mark.parametrize(
+    ("vectors", "width"),
+    [(-1, 101), (50_000, 101), (250_000, 250), (1_000_000, 400)],
+)
+def test_a_walk_that_leaves_passages_out_is_wider_in_a_large_index(
+    vectors: int, width: int
+) -> None:
+    assert asked_of(384, vectors).width_for_some == width
+    assert asked_of(384, vectors).width == 101
+    assert asked_of(384, vectors, ef_search=120).width_for_some == 121
