@@ -4,9 +4,10 @@
 
 Makes a server and database of its own: passages of wiki_en, of which .1, 1 and 10 % have a mark in
 their metadata, and others so many in a collection, which a role of that name may read alone. Plain
-pgvector is a table of the same vectors with the same index, an index for either kind of filter and
-a policy, asked with an iterative scan in strict order. recall@10 is to comparing all that pass
-(of hybrid: to itself with vector_scan exact). Times are the backend's processor time.
+pgvector walks the same halfvec index of the same rows, which hold their metadata as well, with an
+index for either kind of filter and a policy of its own, by an iterative scan in strict order.
+recall@10 is to comparing all that pass (of hybrid: to itself with vector_scan exact). Times are the
+backend's processor time.
 
 Then the server is restarted and its files leave the system's cache: the first searches of a new
 session, by the clock, as they are and after warm(server => true).
@@ -16,7 +17,9 @@ import argparse
 import json
 import os
 import statistics
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -31,7 +34,7 @@ import psycopg
 from corpora import Corpus, Document, Question, wiki
 from numpy.typing import NDArray
 from pgvector.psycopg import register_vector
-from systems.blend import INDEX, PATIENT, SPACE, STAGE, VECTORS, batched
+from systems.blend import INDEX, PATIENT, SPACE, STAGE, batched
 from timing import backend_ms, milliseconds, summary
 
 from pgblend.cli.base.child_process import encode_json
@@ -44,7 +47,8 @@ from support.server import temporary_cluster
 
 DEPTH, ROWS, QUERIES, FIRST = 100, 10, 40, 20
 SHARES = {"10 %": 100, "1 %": 10, "0.1 %": 1}  # of a thousand
-BATCH = 1000
+BATCH = 4000
+WRITERS = 2
 BLEND = {
     "vector_search": f"SELECT source_key FROM blend.vector_search(NULL, {ROWS}, %(collections)s,"
     " %(filter)s::jsonb, options => %(options)s::jsonb, query_embedding => %(vector)s)",
@@ -53,30 +57,57 @@ BLEND = {
     " query_embedding => %(vector)s)",
 }
 PEER = f"""
-    SELECT p.id::text FROM peer AS p WHERE {{}}
-    ORDER BY p.embedding <=> %(vector)s LIMIT {ROWS}
+    SELECT p.place::text FROM pgblend_data.embedding_{SPACE} AS p WHERE {{}}
+    ORDER BY p.embedding <=> %(vector)s::halfvec LIMIT {ROWS}
 """
 PEERS = {
     "none": "true",
     "metadata": "p.metadata @> %(filter)s::jsonb",
-    "collection": "p.collection = (%(collections)s::text[])[1]",
+    "collection": "p.collection_id = %(collection_id)s",
     "row security": "true",
 }
-TABLE = """
-    CREATE TABLE peer (id integer, collection text, metadata jsonb, embedding vector({}));
-    COPY peer FROM STDIN (FORMAT binary)
+# Not immutable, but a document of this bench never changes.
+COLUMNS = f"""
+    CREATE FUNCTION peer_place(id bigint) RETURNS integer LANGUAGE sql IMMUTABLE
+    RETURN (SELECT d.source_key::integer FROM pgblend_data.document AS d WHERE d.id = $1);
+    CREATE FUNCTION peer_metadata(id bigint) RETURNS jsonb LANGUAGE sql IMMUTABLE
+    RETURN (SELECT d.metadata FROM pgblend_data.document AS d WHERE d.id = $1);
+    ALTER TABLE pgblend_data.embedding_{SPACE}
+        ADD COLUMN place integer GENERATED ALWAYS AS (peer_place(document_id)) STORED,
+        ADD COLUMN metadata jsonb GENERATED ALWAYS AS (peer_metadata(document_id)) STORED;
+    CREATE TABLE peer_grant (role_name name, collection_id bigint);
+    GRANT SELECT ON peer_grant TO pgblend_reader
 """
-GRANTS = "INSERT INTO peer_grant SELECT p, p FROM unnest(%s::text[]) AS p"
-INDEXES = """
-    ALTER TABLE peer ADD PRIMARY KEY (id);
-    CREATE INDEX ON peer USING hnsw (embedding vector_cosine_ops);
-    CREATE INDEX ON peer (collection);
-    CREATE INDEX ON peer USING gin (metadata jsonb_path_ops);
-    CREATE TABLE peer_grant (role_name name, collection text);
-    ALTER TABLE peer ENABLE ROW LEVEL SECURITY;
-    CREATE POLICY peer_read ON peer USING (
-        collection IN (SELECT g.collection FROM peer_grant AS g WHERE g.role_name = current_user));
-    GRANT SELECT ON peer, peer_grant TO pgblend_reader;
+GRANTS = """
+    INSERT INTO peer_grant SELECT c.name, c.id FROM pgblend_data.collection AS c
+"""
+# OFFSET 0: a look-up by key for each, however few rows the planner takes the tables for.
+STAGE_VECTORS = """
+    CREATE TEMP TABLE embedding_stage AS
+    SELECT c.id AS chunk_id, g.embedding
+    FROM given AS g
+    CROSS JOIN LATERAL (
+        SELECT d.id FROM pgblend_data.document AS d WHERE d.source_key = g.source_key OFFSET 0) AS d
+    CROSS JOIN LATERAL (
+        SELECT c.id FROM pgblend_data.chunk AS c WHERE c.document_id = d.id OFFSET 0) AS c
+"""
+FILTER_INDEX = f"""
+    CREATE INDEX ON pgblend_data.embedding_{SPACE} USING gin (metadata jsonb_path_ops)
+"""
+# Rolled back: pgblend's own policies are in force before and afterwards.
+POLICY = f"""
+    DO $$
+    DECLARE
+        p record;
+    BEGIN
+        FOR p IN SELECT polname, polrelid::regclass AS owner FROM pg_policy
+            WHERE polrelid = 'pgblend_data.embedding_{SPACE}'::regclass
+        LOOP
+            EXECUTE format('DROP POLICY %I ON %s', p.polname, p.owner);
+        END LOOP;
+    END $$;
+    CREATE POLICY peer_read ON pgblend_data.embedding_{SPACE} USING (collection_id IN (
+        SELECT g.collection_id FROM peer_grant AS g WHERE g.role_name = current_user))
 """
 
 
@@ -124,46 +155,54 @@ def cases() -> Iterator[Case]:
 
 
 def fill(url: str, corpus: Corpus) -> None:
-    """Store the corpus in pgblend's tables and in a plain one; indexes are built at the end."""
+    """Store the corpus in pgblend's tables, and what the peer asks for beside the vectors.
+
+    The indexes are built at the end.
+    """
     runner.upgrade(url)
     parts = [*(f"part{count}" for count in SHARES.values()), "rest"]
     with connect(url) as connection:
-        connection.execute("SET maintenance_work_mem = '1GB'")
+        connection.execute("SET maintenance_work_mem = '2GB'")
         for part in parts:
             connection.execute("SELECT add_collection(%s, %s)", [part, corpus.language])
             connection.execute(f"CREATE ROLE {part} IN ROLE pgblend_reader")
             connection.execute("SELECT grant_collection(%s, %s)", [part, part])
         connection.execute(
-            "SELECT create_embedding_space(%s, 'openai/bench', %s, probe => false)",
+            "SELECT create_embedding_space(%s, 'openai/bench', %s, storage => 'halfvec',"
+            " probe => false, brings_vectors => true)",
             [SPACE, corpus.dimensions],
         )
         ((index, definition),) = connection.execute(INDEX).fetchall()
         connection.execute(f"DROP INDEX {index}")
-        connection.execute(STAGE)
-        register_vector(connection)
-        table, copy_in = TABLE.format(corpus.dimensions).split(";")
-        connection.execute(table)
-        for documents in batched(corpus.documents(), BATCH):
-            for part in parts:
-                kept = [one for one in documents if part_of(int(one.key)) == part]
-                store_part(connection, part, kept)
-            with connection.cursor().copy(copy_in) as copy:
-                copy.set_types(["int4", "text", "jsonb", "vector"])
-                for one in documents:
-                    place = int(one.key)
-                    marks = psycopg.types.json.Jsonb(marks_of(place))
-                    copy.write_row((place, part_of(place), marks, one.vector))
-        with connection.transaction():
-            connection.execute(VECTORS)
-            connection.execute("SELECT pgblend._store_embeddings(%s)", [SPACE])
-            connection.execute("TRUNCATE pgblend_data.embedding_queue")
+        connection.execute(COLUMNS)
+        connection.execute(GRANTS)
+        with ThreadPoolExecutor(WRITERS) as writers:
+            under_way: deque[Future[None]] = deque()
+            for documents in batched(corpus.documents(), BATCH):
+                if len(under_way) > WRITERS:
+                    under_way.popleft().result()
+                under_way.append(writers.submit(store_batch, url, parts, documents))
+            for left in under_way:
+                left.result()
+        connection.execute(definition)
+        connection.execute(FILTER_INDEX)
         for part in parts:
             connection.execute("SELECT lexical_seal(%s)", [part])
-        connection.execute(definition)
-        connection.execute(INDEXES)
-        connection.execute(GRANTS, [parts])
         connection.execute("CREATE EXTENSION pg_prewarm")
         connection.execute("VACUUM ANALYZE")
+
+
+def store_batch(url: str, parts: Sequence[str], documents: Sequence[Document]) -> None:
+    """Store documents and their vectors."""
+    with connect(url) as connection:
+        register_vector(connection)
+        connection.execute(STAGE)
+        for part in parts:
+            store_part(connection, part, [d for d in documents if part_of(int(d.key)) == part])
+        with connection.transaction():
+            connection.execute(STAGE_VECTORS)
+            connection.execute("ANALYZE embedding_stage")  # or it would be joined with all chunks
+            connection.execute("SELECT pgblend._store_embeddings(%s)", [SPACE])
 
 
 def store_part(connection: Connection, part: str, documents: Sequence[Document]) -> None:
@@ -194,17 +233,22 @@ class Bench:
 
     def __init__(self, cluster: Cluster, corpus: Corpus) -> None:
         self.cluster, self.corpus = cluster, corpus
-        self.questions = corpus.questions[:QUERIES]
-        self.vectors: NDArray[np.float32] = np.stack([one.vector for one in corpus.documents()])
+        with connect(cluster.url) as connection:
+            rows = connection.execute("SELECT name, id FROM pgblend_data.collection").fetchall()
+        self.ids: dict[str, int] = dict(rows)
+        self.questions, self.size = corpus.questions[:QUERIES], corpus.size
+        asked = np.stack([question.vector for question in self.questions], axis=1)
+        vectors = (
+            np.stack([one.vector for one in documents])
+            for documents in batched(corpus.documents(), BATCH)
+        )
+        self.cosines: NDArray[np.float32] = np.concatenate([some @ asked for some in vectors])
 
     def nearest(self, case: Case) -> list[set[str]]:
         """Return the keys of the nearest passages that pass, for each question."""
-        places = np.array([n for n in range(len(self.vectors)) if case.passes(n)])
-        kept, found = self.vectors[places], []
-        for question in self.questions:
-            order = np.argsort(-(kept @ question.vector), kind="stable")[:ROWS]
-            found.append({str(place) for place in places[order]})
-        return found
+        places = np.array([n for n in range(self.size) if case.passes(n)])
+        best = np.argsort(-self.cosines[places], axis=0, kind="stable")[:ROWS]
+        return [{str(place) for place in places[order]} for order in best.T]
 
     def ask(
         self, connection: psycopg.Connection, statement: str, case: Case, **options: str
@@ -218,6 +262,7 @@ class Bench:
                 "vector": question.as_sql,
                 "filter": case.filter,
                 "collections": case.collections,
+                "collection_id": self.ids.get(case.collections[0]) if case.collections else None,
                 "options": asked,
             }
             before = backend_ms(connection)
@@ -228,11 +273,16 @@ class Bench:
 
     def warm(self, case: Case) -> Iterator[figures.Row]:
         """Measure one filter, in sessions of their own."""
-        about = {"case": f"{len(self.vectors):,}, {case.kind}, {case.share}"}
+        about = {"case": f"{self.size:,}, {case.kind}, {case.share}"}
         best = self.nearest(case)
         statements = BLEND | {"pgvector": PEER.format(PEERS[case.kind])}
         for system, statement in statements.items():
-            with connect(self.cluster.url) as connection:
+            with (
+                connect(self.cluster.url) as connection,
+                connection.transaction(force_rollback=True),
+            ):
+                if system == "pgvector" and case.role:
+                    connection.execute(POLICY)
                 if case.role:
                     connection.execute(f"SET ROLE {case.role}")
                 connection.execute(f"SET hnsw.ef_search = {DEPTH}")
@@ -265,7 +315,7 @@ class Bench:
                 for question in self.questions[:FIRST]:
                     times.append(milliseconds(partial(searched, connection, question)))
         system = "hybrid_search, after pgblend warm" if warms else "hybrid_search, cold"
-        case = f"{len(self.vectors):,}, first {FIRST} after a restart"
+        case = f"{self.size:,}, first {FIRST} after a restart"
         return {"case": case, "system": system, **summary(times)}
 
 
