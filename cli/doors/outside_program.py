@@ -57,7 +57,7 @@ def _asked(given: Given) -> SearchArguments:
 
 def _last(db: Connection) -> dict[str, Any] | None:
     last = db.session.get("pgblend_last_search")
-    facts: dict[str, Any] | None = last and json.loads(last[2])
+    facts: dict[str, Any] | None = last and last[2]
     return facts
 
 
