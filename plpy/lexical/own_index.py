@@ -83,14 +83,14 @@ def holding_chunks(
 ) -> Ids | None:
     """Return the chunks that have the words of what binds in some language, all that hold it there.
 
-    None where that needs no word in one of the languages, or the index lacks a collection.
+    None where that needs no word in one of the languages, or the index may lack a collection.
     """
     alternatives = [needed_phrases([*starmap(Operand, of)]) for of in operands]
     needed = [one for one in alternatives if one]
     if len(needed) < len(alternatives):
         return None
     opened = open_index(db, collection_ids, session_cache(db).most_bytes)
-    if opened.bare:
+    if not opened.bare <= opened.view.empty:
         return None
     return np.unique(np.concatenate([chunks_with_all(db, opened, one) for one in needed]))
 

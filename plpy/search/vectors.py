@@ -314,7 +314,9 @@ def few_holding(
         from pgblend.plpy.lexical.own_index import holding_chunks  # of few searches, needs numpy
 
         ids = holding_chunks(db, asked.collection_ids, operands.values())
-    except ModuleNotFoundError:
+    except ModuleNotFoundError as error:
+        if error.name != "numpy":
+            raise
         return None
     except db.Problem as error:
         if error_state(error) != "PB002":  # the lexical arm tells what is damaged

@@ -264,11 +264,15 @@ PHRASE = (
     "query", ['"word 5"', '"word 5" or "big moose"', '"word 5" -six', 'large "word 5"']
 )
 def test_a_rare_phrase_is_compared(indexed: Database, query: str, is_pending: bool) -> None:
-    """A walk would look at the lexemes of all that are nearer, and give up."""
+    """A walk would look at the lexemes of all that are nearer, and give up.
+
+    A collection without documents, which has no index, changes nothing.
+    """
     scans = "SELECT pg_stat_get_xact_numscans(%s::regclass)"
     with indexed.connection.transaction(force_rollback=True):
         indexed.rows("ALTER FUNCTION pgblend._run_search SET hnsw.max_scan_tuples = 1")
         indexed.rows("ALTER FUNCTION pgblend._run_search SET hnsw.scan_mem_multiplier = 1")
+        indexed.rows("SELECT add_collection('empty')")
         if is_pending:
             indexed.rows("DELETE FROM pgblend_data.document WHERE source_key = '5'")
             add_documents(indexed, "big", [("new", "", "word 5")])

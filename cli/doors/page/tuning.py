@@ -116,17 +116,15 @@ class Tuner:
 
 
 async def _forget_hidden(door: Door, caller: Caller, kept: _Kept) -> None:
-    """Forget the questions of which a passage is gone, or was hidden from the caller since."""
+    """Forget the questions of which a passage is gone, or is for some readers alone since."""
     ids = {chunk_id for pool in kept.pools.values() for chunk_id in pool.source_keys}
     if not ids:
         return
     (rows,) = await door.run(caller, RowsAsked(_HIDDEN, {"ids": [*ids]}))
     hidden = {row["id"] for row in rows}
-    kept.pools = {
-        question: pool
-        for question, pool in kept.pools.items()
-        if hidden.isdisjoint(pool.source_keys)
-    }
+    for question, pool in [*kept.pools.items()]:  # another call may read more meanwhile
+        if not hidden.isdisjoint(pool.source_keys):
+            del kept.pools[question]
 
 
 async def _read(
