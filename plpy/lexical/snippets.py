@@ -183,14 +183,14 @@ class Marker:
         """Return where wanted pairs of syllables stand, and single ones."""
         hits = []
         for run in re.finditer(RUN, text):
-            if not any(pair in run[0] for pair in self.pairs):
+            whole = run[0].replace("\n", "")
+            if not any(pair in whole for pair in self.pairs):
                 continue
-            starts = [run.start() + one.start() for one in re.finditer(SYLLABLE, run[0])]
-            ends = [*starts[1:], run.end()]
-            pairs = zip(starts, ends[1:], strict=False)
-            for start, end in (*zip(starts, ends, strict=True), *pairs):
-                if (pair := text[start:end]) in self.pairs:
-                    hits.append((start, end, self.pairs[pair]))
+            parts = list(re.compile(SYLLABLE).finditer(text, *run.span()))
+            for first, last in (*zip(parts, parts, strict=True), *pairwise(parts)):
+                pair = first[0] if first is last else first[0] + last[0]
+                if pair in self.pairs:
+                    hits.append((first.start(), last.end(), self.pairs[pair]))
         return hits
 
     def phrase_hits(self, text: str, hits: Sequence[Hit]) -> list[Hit]:

@@ -154,7 +154,11 @@ CLOSING = r"[\u2019\u201d\u3009\u300b\u300d\u300f\u3011\u3015\uff09\uff63]*"
 # Bytes that begin none of these characters in UTF-8; typographic quotes and dashes have others.
 _OTHERS = bytes({*range(256)} - {0xE0, 0xE1, *range(0xE3, 0xF1)})
 # Not compiled here: that takes 3 ms, which few sessions need.
-RUN = f"{CHARACTER}+"
+# Where such a text is broken into lines its words go on; lines of a few characters are a list.
+# Korean writes spaces, so a line ends with a word.
+_UNSPACED = CHARACTER.replace("\uac00-\ud7a3", "")
+_LINE_END = rf"\n(?<=[^\n]{{12}}{_UNSPACED}\n)(?={_UNSPACED})"
+RUN = f"{CHARACTER}+(?:{_LINE_END}{CHARACTER}+)*"
 MOST_PLACES = 255  # of a lexeme in a tsvector
 SYLLABLE = f"{THAI}|{LAO}|{MYANMAR}|{KHMER}|{CHARACTER}"
 

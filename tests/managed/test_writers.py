@@ -36,6 +36,7 @@ FORMS = [
     "lru_cache(maxsize=20_000), id 001_002, 1,00,000 rupees, 12,34,567.8, 1_000_000 and 1’250’000.",  # noqa: RUF001
     "1.250,5 or 3,5 or 12 345 678; 10kB/s, 5km/h, v2.10, iPhone14 and C++17.",
     "ป½",
+    "これは日本語の文書であり、行末で文\n字が分かれる。東京\n大阪\n",
 ]
 # Vowel signs, digits, letters and flags, which PostgreSQL and Python may take for letters or not.
 SIGNS = (
