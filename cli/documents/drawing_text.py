@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from pgblend.cli.documents.document import FILE_WITHIN, SAVE_IT, LeftOut
-from pgblend.cli.documents.formula import formula_text
+from pgblend.cli.documents.formula import formula_text, raised
 from pgblend.cli.documents.number_format import general, shown
 from pgblend.cli.documents.office_file import Package, local_name
 from pgblend.cli.documents.text_builder import TableRows, TextBuilder, cell_text, row_text
@@ -65,12 +65,20 @@ def _paragraph(paragraph: Any) -> str:
     for child in paragraph:
         name = local_name(child)
         if name in ("r", "fld") and child.get("type") not in _COUNTED:
-            parts += [text.text or "" for text in child.iter(f"{A}t")]
+            said = "".join(text.text or "" for text in child.iter(f"{A}t"))
+            parts.append(raised(said) if _is_raised(child) else said)
         elif name == "br":
             parts.append("\n")
         elif name not in ("pPr", "endParaRPr", "fld"):
             parts += [formula_text(each) for each in child.iter() if local_name(each) == "oMath"]
     return "".join(parts)
+
+
+def _is_raised(run: Any) -> bool:
+    """Whether a run stands above its line: by a part of its height, in thousandths or percent."""
+    properties = run.find(f"{A}rPr")
+    baseline = "0" if properties is None else properties.get("baseline", "0")
+    return baseline[:1] not in "-0"
 
 
 def _add_diagram(builder: TextBuilder, package: Package, part: str) -> None:

@@ -54,7 +54,7 @@ FIRST_VERSION = 6
 
 # Exports of messages: a file gives many documents.
 SLACK, LINEAR, MBOX = "application/x-slack-export", "application/x-linear", "application/mbox"
-_EXPORT_VERSIONS = {LINEAR: 7, MBOX: 15, SLACK: 7}
+_EXPORT_VERSIONS = {LINEAR: 7, MBOX: 16, SLACK: 7}
 EXPORT_TYPES = {SLACK: "SLACK", LINEAR: "LINEAR", MBOX: "EMAIL"}
 PREFIXES = {SLACK: "slack", LINEAR: "linear", MBOX: "mail"}
 _MBOX_START = b"From "
@@ -161,10 +161,10 @@ _FORMATS = (
         "MARKDOWN",
         ".md .markdown .mdown .mkd .mkdn .rmd .qmd",
         _parse_markdown,
-        version=12,
+        version=13,
         before=TEXT,
     ),
-    Format("text/mdx", "MARKDOWN", ".mdx", _parse_mdx, version=12, before=TEXT),
+    Format("text/mdx", "MARKDOWN", ".mdx", _parse_mdx, version=13, before=TEXT),
     Format(
         "text/vtt",
         "SUBTITLES",
@@ -173,7 +173,7 @@ _FORMATS = (
         version=8,
         before=TEXT,
     ),
-    Format(HTML, "HTML", ".html .htm .xhtml", _parse_html, version=15),
+    Format(HTML, "HTML", ".html .htm .xhtml", _parse_html, version=16),
     Format(
         "text/x-tex",
         "LATEX",
@@ -207,7 +207,7 @@ _FORMATS = (
         ".pdf",
         _lazy("parse_pdf", "parse_pdf"),
         extra="documents",
-        version=13,
+        version=14,
     ),
     Format(
         DOCX,
@@ -215,7 +215,7 @@ _FORMATS = (
         ".docx .docm .dotx .dotm",
         _lazy("parse_docx", "parse_docx"),
         extra="documents",
-        version=11,
+        version=12,
     ),
     Format(
         PPTX,
@@ -223,7 +223,7 @@ _FORMATS = (
         ".pptx .pptm .potx .potm .ppsx .ppsm",
         _lazy("parse_slides", "parse_slides"),
         extra="documents",
-        version=11,
+        version=12,
     ),
     Format(
         XLSX,
@@ -231,7 +231,7 @@ _FORMATS = (
         ".xlsx .xlsm .xltx .xltm .xlam .xlsb .xls .xlt .ods .ots",
         _lazy("parse_spreadsheet", "parse_spreadsheet"),
         extra="documents",
-        version=14,
+        version=15,
     ),
     Format(CSV, "CSV", ".csv .tsv", _lazy("parse_csv", "parse_csv"), version=11),
     Format(
@@ -239,10 +239,10 @@ _FORMATS = (
         "EMAIL",
         ".eml .emlx",
         _lazy("parse_mail", "parse_mail"),
-        version=14,
+        version=15,
         before=TEXT,
     ),
-    Format(OUTLOOK, "EMAIL", ".msg", _lazy("parse_outlook", "parse_outlook"), version=13),
+    Format(OUTLOOK, "EMAIL", ".msg", _lazy("parse_outlook", "parse_outlook"), version=14),
     Format(
         "text/calendar",
         "CALENDAR",
@@ -256,15 +256,16 @@ _FORMATS = (
         "HTML",
         ".mht .mhtml",
         _lazy("parse_mht", "parse_mht"),
-        version=14,
+        version=15,
         before=TEXT,
     ),
-    Format("application/epub+zip", "EPUB", ".epub", _lazy("parse_epub", "parse_epub"), version=14),
+    Format("application/epub+zip", "EPUB", ".epub", _lazy("parse_epub", "parse_epub"), version=15),
     Format(
         "application/x-fictionbook+xml",
         "FICTIONBOOK",
         ".fb2",
         _lazy("parse_fictionbook", "parse_fictionbook"),
+        version=FIRST_VERSION + 1,
         before=TEXT,
     ),
     Format(
@@ -272,6 +273,7 @@ _FORMATS = (
         "EVERNOTE",
         ".enex",
         _lazy("parse_evernote", "parse_evernote"),
+        version=FIRST_VERSION + 1,
         before=TEXT,
     ),
     Format(
@@ -282,20 +284,21 @@ _FORMATS = (
         "ODT",
         ".odt .ott .fodt",
         _lazy("parse_opendocument", "parse_opendocument"),
-        version=12,
+        version=13,
     ),
     Format(
         "application/vnd.oasis.opendocument.presentation",
         "ODP",
         ".odp .otp .fodp",
         _lazy("parse_opendocument", "parse_opendocument"),
-        version=11,
+        version=12,
     ),
     Format(
         "application/vnd.oasis.opendocument.graphics",
         "ODG",
         ".odg .otg .fodg",
         _lazy("parse_opendocument", "parse_opendocument"),
+        version=FIRST_VERSION + 1,
     ),
     Format(
         IMAGE,
@@ -305,13 +308,13 @@ _FORMATS = (
         extra="documents",
         version=FIRST_VERSION + 1,
     ),
-    Format(RTF, "RTF", ".rtf", _lazy("parse_markup", "parse_rtf"), version=9),
+    Format(RTF, "RTF", ".rtf", _lazy("parse_markup", "parse_rtf"), version=10),
     Format(
         XML,
         "XML",
         ".xml .rss .atom .opml .xliff .xlf .plist .webloc",
         _lazy("parse_markup", "parse_xml_text"),
-        version=9,
+        version=10,
         before=TEXT,
     ),
     Format(DRAWIO, "DIAGRAM", ".drawio .dio", _lazy("parse_drawio", "parse_drawio"), before=TEXT),
@@ -320,7 +323,7 @@ _FORMATS = (
         "NOTEBOOK",
         ".ipynb",
         _lazy("parse_notebook", "parse_notebook"),
-        version=9,
+        version=10,
     ),
     Format(
         _CODE,

@@ -1,4 +1,4 @@
-"""Formulas in one line, as people type them: (a+b)/c, x^2, √(y).
+"""Formulas in one line, as people type them: (a+b)/c, x^2, √(y); figures above a line: 10⁶.
 
 They come as MathML from pages, books and OpenDocument, as OMML from files of Office.
 """
@@ -142,3 +142,20 @@ def _elements(element: Any) -> list[Any]:
 def _name(element: Any) -> str:
     tag = element.tag
     return tag.rpartition("}")[2].rpartition(":")[2] if isinstance(tag, str) else ""
+
+
+# Exponents and the numbers of notes: 10⁶ is not 106, and Berlin¹ is no name with a number.
+_RAISED = str.maketrans("0123456789+-\u2212", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻")
+_FIGURES = r"[0-9+\-\u2212\u2013,;\s]+"
+_ONLY_FIGURES = re.compile(_FIGURES)
+_RAISED_TAG = re.compile(rf"(<sup\b[^<>]*>\s*(?:<a\b[^<>]*>\s*)?)({_FIGURES})(?=</)", re.IGNORECASE)
+
+
+def raised(text: str) -> str:
+    """Return figures that are set above the line as Unicode has them, other words as they are."""
+    return text.translate(_RAISED) if _ONLY_FIGURES.fullmatch(text) else text
+
+
+def with_raised(markup: str) -> str:
+    """Return HTML whose figures within <sup> are raised ones."""
+    return _RAISED_TAG.sub(lambda found: found[1] + raised(found[2]), markup)

@@ -110,6 +110,8 @@ class PageWriter:
     preformatted: int = 0
     headings: list[Heading] = field(default_factory=list)
     links: list[Link] = field(default_factory=list)
+    # How signs are pronounced: written after the words, which it would cut.
+    readings: list[str] = field(default_factory=list)
     images: list[tuple[int, str]] = field(default_factory=list)
     new_images: list[str] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
@@ -139,6 +141,7 @@ class PageWriter:
 
     def break_line(self, count: int) -> None:
         """Ask for line ends before the next text, unless it is the first of a list item."""
+        self._write_readings()
         if not self.bullet:
             self.breaks = max(self.breaks, count)
             self.cell = False
@@ -162,7 +165,13 @@ class PageWriter:
 
     def start_cell(self) -> None:
         """Separate the next text from the table cell before it."""
+        self._write_readings()
         self.cell = not self.breaks
+
+    def _write_readings(self) -> None:
+        if said := ", ".join(filter(None, self.readings)):
+            self.write_after(f" ({said})")
+        self.readings.clear()
 
     def _append(self, text: str) -> None:
         part = self._separator() + self.bullet + text

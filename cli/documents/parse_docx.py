@@ -16,7 +16,7 @@ from pgblend.cli.documents.document import (
     top_heading,
 )
 from pgblend.cli.documents.drawing_text import add_drawings, described, description, is_hidden
-from pgblend.cli.documents.formula import formula_text
+from pgblend.cli.documents.formula import formula_text, raised
 from pgblend.cli.documents.list_numbers import BULLET, ListNumbers
 from pgblend.cli.documents.office_file import Package, local_name, open_package
 from pgblend.cli.documents.office_xml import ONE_XML, as_archive
@@ -168,7 +168,8 @@ def _spaced(text: str, parts: list[str]) -> list[str]:
 def _shown(element: Any, name: str) -> str:
     """Return what an element without others shows."""
     if name == "t":
-        return str(element.text or "")
+        text = str(element.text or "")
+        return raised(text) if _is_raised(element) else text
     if name in ("tab", "ptab"):
         return "\t"
     if name == "lastRenderedPageBreak":
@@ -187,6 +188,11 @@ def _shown(element: Any, name: str) -> str:
     if name in ("p", "tc"):
         return "\n"
     return _chosen(element) if name == "ffData" else ""
+
+
+def _is_raised(text: Any) -> bool:
+    place = text.getparent().find(f"{W}rPr/{W}vertAlign")
+    return place is not None and place.get(f"{W}val") == "superscript"
 
 
 def _chosen(field: Any) -> str:

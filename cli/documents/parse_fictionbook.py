@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import Any
 
 from pgblend.cli.documents.document import Document, stated_title, storable_text
+from pgblend.cli.documents.formula import raised
 from pgblend.cli.documents.office_file import damaged_xml, local_name
 from pgblend.cli.documents.text_builder import TableRows, TextBuilder, cell_text, row_text
 
@@ -32,6 +33,8 @@ def parse_fictionbook(data: bytes) -> Document:
     root, faults = damaged_xml(data)
     pictures = {each.get("id", ""): each for each in root.iterchildren("{*}binary")}
     about = next(root.iterchildren("{*}description"), None)
+    for above in root.iter("{*}sup"):
+        above.text = raised(above.text or "")
     builder = TextBuilder()
     for body in root.iterchildren("{*}body"):
         _add_section(builder, body, 1, pictures)

@@ -15,7 +15,7 @@ from pgblend.cli.documents.document import (
     stated_title,
     top_heading,
 )
-from pgblend.cli.documents.formula import formula_text
+from pgblend.cli.documents.formula import formula_text, with_raised
 from pgblend.cli.documents.html_page import (
     Furniture,
     button_name,
@@ -30,7 +30,7 @@ from pgblend.cli.documents.text_builder import with_captions
 # What stands in <audio> and <video> is for browsers without them; a <datalist> shows while typing.
 _DROPPED_NAMES = (
     "head script style noscript template audio video datalist annotation annotation-xml rp "
-    "noframes noembed"
+    "rt rtc noframes noembed"
 )
 _BLOCK_NAMES = (
     "address article aside blockquote body caption dd details div dl dt fieldset figcaption figure "
@@ -62,7 +62,8 @@ _LINKED = {"a": "href", "frame": "src", "iframe": "src"}
 # Have a box of their own within a line.
 _BOXES = frozenset(("marquee", "meter", "progress"))
 # What is put after the text of an element.
-_AFTER = {"q": "\u201d", "rt": ")"}
+_AFTER = {"q": "\u201d"}
+_KANA = "[\u3041-\u30ff]"
 # Elements that may be navigation.
 _FURNITURE_NAMES = (
     "nav header footer aside section div address form table ul ol p center span tr dialog a"
@@ -130,7 +131,7 @@ def parse_page(source: str, is_mail: bool = False) -> HtmlPage:
     _check_depth(source)
     source = _NAVIGATION_PANEL.sub("", source) if "avigation Panel" in source else source
     source = _ended(source) if _XML.match(source[:_HEAD_CHARACTERS].lstrip()) else source
-    tree = LexborHTMLParser(source)
+    tree = LexborHTMLParser(with_raised(source))
     writer = PageWriter(Furniture(tree), drops_hidden=is_mail)
     if tree.root is not None:
         _write(tree.root, writer)
@@ -173,7 +174,7 @@ def _check_depth(source: str) -> None:
 def _write(root: LexborNode, writer: PageWriter) -> None:
     """Walk the tree with a stack of our own: pages may nest deeper than Python's."""
     stack: list[tuple[LexborNode, bool]] = [(root, False)]
-    heading_start = 0
+    heading = (0, 0)
     while stack:
         node, leaving = stack.pop()
         tag = node.tag or ""
@@ -182,7 +183,7 @@ def _write(root: LexborNode, writer: PageWriter) -> None:
             continue
         if leaving:
             writer.depth -= 1
-            _leave(node, tag, writer, heading_start)
+            _leave(node, tag, writer, heading)
             continue
         if _is_left_out(node, tag, writer):
             continue
@@ -191,7 +192,7 @@ def _write(root: LexborNode, writer: PageWriter) -> None:
             continue
         if tag in _HEADINGS:
             writer.break_line(2)
-            heading_start = writer.position()
+            heading = (writer.position(), len(writer.parts))
         named = _LINKED.get(tag)
         if named and (target := (node.attributes.get(named) or "").strip()):
             writer.links.append(Link(writer.position(), target[:2001], "path"))
@@ -246,7 +247,7 @@ def _children(node: LexborNode, tag: str, writer: PageWriter) -> list[LexborNode
         return []
     if source is None:
         return list(node.iter(include_text=True))
-    tree = LexborHTMLParser(source)
+    tree = LexborHTMLParser(with_raised(source))
     writer.inner.append(tree)
     return [tree.body] if tree.body is not None else []
 
@@ -309,8 +310,8 @@ def _enter_inline(tag: str, node: LexborNode, writer: PageWriter) -> None:
         writer.write(attributes.get("label") or "")
     elif tag == "q":
         writer.write("\u201c")
-    elif tag == "rt":
-        writer.write("(")
+    elif tag == "ruby":
+        writer.readings.append(_reading(node))
     elif tag == "button":
         writer.break_line(1)
         writer.write(button_name(node))
@@ -318,6 +319,12 @@ def _enter_inline(tag: str, node: LexborNode, writer: PageWriter) -> None:
         writer.write(" ")
     elif writer.depth <= _DEEPEST_MENU and is_picture_alone(node):
         writer.write(f" {button_name(node)} ")
+
+
+def _reading(ruby: LexborNode) -> str:
+    """Return how the signs of a word are pronounced; kana stand side by side."""
+    said = [SPACES.sub(" ", node.text()).strip() for node in ruby.css("rt")]
+    return re.sub(rf"(?<={_KANA}) (?={_KANA})", "", " ".join(filter(None, said)))
 
 
 def _field_text(node: LexborNode) -> str:
@@ -332,7 +339,7 @@ def _field_text(node: LexborNode) -> str:
     return value or attributes.get("placeholder") or "" if kind in _SHOWN_FIELDS else ""
 
 
-def _leave(node: LexborNode, tag: str, writer: PageWriter, heading_start: int) -> None:
+def _leave(node: LexborNode, tag: str, writer: PageWriter, heading: tuple[int, int]) -> None:
     if tag == "table":
         writer.close_table()
     elif tag in _PREFORMATTED:
@@ -346,9 +353,11 @@ def _leave(node: LexborNode, tag: str, writer: PageWriter, heading_start: int) -
     elif tag in _AFTER:
         writer.write_after(_AFTER[tag])
     if tag in _HEADINGS:
-        text = _MARK.sub("", SPACES.sub(" ", node.text())).strip()
+        has_readings = node.css_first("ruby") is not None
+        said = "".join(writer.parts[heading[1] :]) if has_readings else node.text()
+        text = _MARK.sub("", SPACES.sub(" ", said)).strip()
         if text:
-            writer.headings.append(Heading(heading_start, int(tag[1]), text))
+            writer.headings.append(Heading(heading[0], int(tag[1]), text))
     if tag in _BLOCKS and not (writer.open_tables and _fills_cell(node)):
         writer.place_images()
         writer.break_line(2 if tag in _PARAGRAPHS else 1)

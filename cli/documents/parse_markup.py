@@ -8,6 +8,7 @@ from striprtf.striprtf import rtf_to_text
 
 from pgblend.cli.documents.dates import is_date_key, moment_of, told_date
 from pgblend.cli.documents.document import Document, LeftOut, ParseError, stated_title
+from pgblend.cli.documents.formula import raised
 from pgblend.cli.documents.office_file import local_name, parse_xml
 from pgblend.cli.documents.parse_html import parse_page
 
@@ -25,6 +26,7 @@ _PAGE = re.compile(
 )
 # Attributes that are words for people: of outlines, maps of thoughts, windows.
 _WORDS = re.compile(r"text|_note|title|label|caption|alt|tooltip", re.IGNORECASE)
+_ABOVE = ("sup", "superscript")
 _FEEDS = ("rss", "feed", "RDF")
 # Parts lines; XML has no such letter.
 _BREAK = "\x00"
@@ -88,7 +90,8 @@ def _add_element(parts: list[str], element: Any) -> None:
         return _SPACES.sub(" ", given or "") if is_sentence else given or ""
 
     parts += [each for value in _said(element) for each in (value, _BREAK)]
-    parts.append(_shown(text(element.text), element))
+    shown = _shown(text(element.text), element)
+    parts.append(raised(shown) if local_name(element) in _ABOVE else shown)
     for child in element:
         name, tail = local_name(child), text(child.tail)
         if not name:  # a comment
@@ -143,6 +146,8 @@ _TIMES = {"creatim": "created", "revtim": "modified"}
 _PROPERTIES = frozenset(("title", "author", "subject", "keywords", *_TIMES))
 _PART_OF_TIME = re.compile(r"\\(yr|mo|dy|hr|min)(\d+)")
 _HIDDEN, _DELETED = "v", "deleted"
+# What sets figures above the line, and what ends that.
+_SUPER, _ON_LINE = "super", ("nosupersub", "sub", "plain")
 # What a list or a box of Word's forms shows is among its settings; its result may be empty.
 _FORM, _RESULT = "formfield", "fldrslt"
 _SETTING = re.compile(r"\\(fftype|ffres|ffdefres)(\d+)")
@@ -159,8 +164,8 @@ class _Rtf:
         self.beside: list[list[str]] = []
         self.properties: dict[str, list[str]] = {}
         self.has_hidden = False
-        self._sink, self._is_gone = self.text, False
-        self._around: list[tuple[list[str], bool]] = []
+        self._sink, self._is_gone, self._is_raised = self.text, False, False
+        self._around: list[tuple[list[str], bool, bool]] = []
         self._form: list[str] = []
         self._results: list[tuple[int, int, str]] = []
         begins = False
@@ -171,7 +176,7 @@ class _Rtf:
             if match.group(1) == "bin":
                 place += int(match.group(2) or 0)
             elif token == "{":
-                self._around.append((self._sink, self._is_gone))
+                self._around.append((self._sink, self._is_gone, self._is_raised))
                 self._sink.append(token)
             elif token == "}":
                 self._end_group()
@@ -186,7 +191,7 @@ class _Rtf:
             if not any(each[0] not in "\\{} \r\n" for each in outer[start:]):
                 outer.append(chosen)
         if self._around:
-            outer, self._is_gone = self._around.pop()
+            outer, self._is_gone, self._is_raised = self._around.pop()
         if outer is self._sink:
             self._sink.append("}")
         self._sink = outer
@@ -202,8 +207,12 @@ class _Rtf:
             self.has_hidden = self.has_hidden or (self._is_gone and word == _HIDDEN)
         else:
             self._is_gone = self._is_gone and word != "plain"
+            if word == _SUPER:
+                self._is_raised = number != "0"
+            elif word in _ON_LINE:
+                self._is_raised = False
             if not self._is_gone:
-                self._sink.append(token)
+                self._sink.append(_raised(token) if self._is_raised else token)
             if begins and word == _RESULT and self._form:
                 chosen = f"{{{_chosen(''.join(self._form))}}}"
                 self._results.append((len(self._around), len(self._sink), chosen))
@@ -219,6 +228,12 @@ class _Rtf:
         else:
             self.beside.append(sink)
         return sink
+
+
+def _raised(token: str) -> str:
+    """Write figures that stand above the line as RTF has letters of Unicode."""
+    figures = raised(token)
+    return token if figures == token else "".join(rf"{{\uc0\u{ord(each)}}}" for each in figures)
 
 
 def _chosen(form: str) -> str:
@@ -261,10 +276,16 @@ def _time_of(source: str) -> str:
     return moment.isoformat() if moment else ""
 
 
+# A font of a table of fonts that names no letters of its own: the library gives it the next one's.
+_FONT = re.compile(r"(\{\\f\d+)((?:(?!\\fcharset)[^;{}])*;\})")
+
+
 def _words_of(source: str) -> str:
+    source = _FONT.sub(r"\1\\fcharset1\2", source)
     try:
         text = rtf_to_text(source, errors="replace")
     except (ValueError, LookupError, IndexError, TypeError, AttributeError) as error:
         raise ParseError(f"no readable RTF: {error}") from None
+    text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     return re.sub(r"\n{3,}", "\n\n", text).strip()

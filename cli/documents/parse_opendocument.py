@@ -16,7 +16,7 @@ from pgblend.cli.documents.document import (
     storable_text,
 )
 from pgblend.cli.documents.drawing_text import described
-from pgblend.cli.documents.formula import formula_text
+from pgblend.cli.documents.formula import formula_text, raised
 from pgblend.cli.documents.list_numbers import drop_hidden, write_numbers
 from pgblend.cli.documents.office_file import local_name, open_archive, parse_xml, read_member
 from pgblend.cli.documents.text_builder import (
@@ -71,6 +71,7 @@ _HOLDERS = frozenset(
     )
 )
 _SPACES = re.compile(r"[ \t\r\n]+")
+_ABOVE = re.compile(r"super|[1-9]")
 _LETTER = re.compile(r"[^\W\d_]{2}")
 NO_OBJECT = "an object of another program"
 _SHOW_IT = "show it in a word processor, and save the file, if it is to be found"
@@ -97,6 +98,7 @@ def parse_opendocument(data: bytes) -> Document:
             write_numbers(content, [*others, content])
         _set_descriptions(content)
         _set_controls(content)
+        _raise_figures(content, others)
         tables: dict[Any, tuple[TableRows, int]] = {}
         for element in content.iter(*_BLOCKS, _IMAGE, _OBJECT, _PAGE, *_BESIDE):
             if next(element.iterancestors(_DELETED), None) is None:
@@ -197,6 +199,20 @@ def _set_descriptions(content: Any) -> None:
             block = frame.makeelement(f"{_TEXT}span" if is_within else f"{_TEXT}p")
             block.text = f" {text} " if is_within else text
             frame.append(block)
+
+
+def _raise_figures(content: Any, others: Sequence[Any]) -> None:
+    """Write the figures of spans that stand above their line as raised ones."""
+    styles = {
+        style.get(f"{_STYLE}name")
+        for part in (content, *others)
+        for style in part.iter(f"{_STYLE}style")
+        for each in style.iterchildren(f"{_STYLE}text-properties")
+        if _ABOVE.match(each.get(f"{_STYLE}text-position", ""))
+    }
+    for span in content.iter(f"{_TEXT}span") if styles else ():
+        if span.get(f"{_TEXT}style-name") in styles:
+            span.text = raised(span.text or "")
 
 
 def _set_controls(content: Any) -> None:

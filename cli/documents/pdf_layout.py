@@ -156,6 +156,8 @@ def _table(run: _Run) -> Table | None:
 
 # In points. Narrower gaps stand between words.
 _LEAST_GUTTER = 7
+# A gap between words is wider, measured by the height of what stands beside it.
+_SPACE = 0.25
 _LEAST_LINES = 4
 # Columns are prose: so many characters a line, which fill so much of their width.
 _LEAST_CHARACTERS = 14
@@ -219,17 +221,28 @@ def _lines(pieces: Sequence[PdfPiece]) -> list[list[PdfPiece]]:
         if before and before.line == piece.line:
             lines[-1].append(piece)
         elif before and _goes_on_with(before, piece):
-            lines[-1].append(replace(piece, text=f" {piece.text.lstrip()}"))
+            lines[-1].append(replace(piece, text=_gap(before, piece) + piece.text))
         else:
             lines.append([piece])
     return lines
 
 
 def _goes_on_with(before: PdfPiece, piece: PdfPiece) -> bool:
-    """Whether a piece is of the line before: PDFium breaks lines where one has a single letter."""
+    """Whether a piece is of the line before: PDFium breaks it after raised and single letters."""
+    gap = piece.left - before.right
+    shared = min(before.top, piece.top) - max(before.bottom, piece.bottom)
+    if -1 < gap < _LEAST_GUTTER and shared > min(before.height, piece.height) / 2:
+        return True
     is_short = min(len(before.text.strip()), len(piece.text.strip())) == 1
     is_level = abs(before.middle - piece.middle) < min(before.height, piece.height) / 2
-    return is_short and is_level and piece.left >= before.right
+    return is_short and is_level and gap >= 0
+
+
+def _gap(before: PdfPiece, piece: PdfPiece) -> str:
+    """Return the blank that stands between pieces, if any; one does after the number of a note."""
+    is_near = piece.left - before.right < _SPACE * max(before.height, piece.height)
+    is_joined = is_near and not before.text.isdecimal()
+    return "" if is_joined or piece.text[:1].isspace() else " "
 
 
 def _columns(pieces: list[PdfPiece], most: int) -> list[list[PdfPiece]]:

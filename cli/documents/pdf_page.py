@@ -7,12 +7,14 @@ from ctypes import c_double, c_ushort
 from dataclasses import replace
 from itertools import pairwise
 from math import pi
+from operator import eq
 from typing import Any
 
 import pypdfium2 as pdfium
 import pypdfium2.raw as raw
 
 from pgblend.cli.documents.document import FILE_WITHIN, NOT_SHOWN, SAVE_IT, LeftOut
+from pgblend.cli.documents.formula import raised
 from pgblend.cli.documents.pdf_layers import PdfLayers, descriptions
 from pgblend.cli.documents.pdf_layout import PdfPiece, in_order
 
@@ -20,6 +22,13 @@ from pgblend.cli.documents.pdf_layout import PdfPiece, in_order
 _JOINED = re.compile("(?<=[\ufffe\x02])")
 _LETTER_HYPHEN = re.compile(r"[^\W\d_][-\u00ad]\s*$")
 _SPACES = re.compile(r"[ \t\r]+$")
+# Figures after a word or within a number: exponents and notes stand higher than what is before
+# them, by a part of its height.
+_AFTER_WORD = re.compile(
+    r"(?:^|(?<=[^\W_])|(?<=[)\].,;:!?\u2019\u201d\u00bb]))[0-9](?:[0-9]|[,\u2013-](?=[0-9]))*"
+)
+_RISE = 0.25
+_LINE_END = (10, 13)
 # A gap between two columns is wider, in points.
 _WIDE_GAP = 7
 # A page with a picture of so much of it, and no more characters than a stamp has, is a scan.
@@ -164,7 +173,7 @@ def _pieces(text_page: pdfium.PdfTextPage, turn: _Turn) -> Iterator[PdfPiece]:
         for part in _JOINED.split(drawn):
             size = len(part) + sum(letter > "\uffff" for letter in part)
             if part.strip():
-                for text, found in _cut(text_page, place, size, part):
+                for text, found in _cut(text_page, turn, place, size, part):
                     box = turn.box(*found) if found else box
                     yield _piece(text, box, line, number)
                     number += 1
@@ -192,13 +201,15 @@ def _piece(text: str, box: _Box, line: int, number: int) -> PdfPiece:
 
 
 def _cut(
-    text_page: pdfium.PdfTextPage, place: int, size: int, text: str
+    text_page: pdfium.PdfTextPage, turn: _Turn, place: int, size: int, text: str
 ) -> Iterator[tuple[str, _Box | None]]:
     """Cut a line at its wide gaps, and yield each part with its place."""
     first = raw.FPDFText_GetCharIndexFromTextIndex(text_page, place)
     last = raw.FPDFText_GetCharIndexFromTextIndex(text_page, place + size - 1)
     boxes = list(_boxes(text_page, first, last - first + 1)) if 0 <= first <= last else []
     text = _SPACES.sub("", text)
+    if boxes and last - first + 1 == size:
+        text = _with_raised(text_page, first, text, turn)
     if not boxes:
         yield text, None
     elif last - first + 1 != size or any(letter > "\uffff" for letter in text):
@@ -207,6 +218,41 @@ def _cut(
         yield text, _around(boxes)
     else:
         yield from _cut_by_characters(text_page, first, text)
+
+
+def _with_raised(text_page: pdfium.PdfTextPage, first: int, text: str, turn: _Turn) -> str:
+    """Return a line whose figures are raised where they stand above what they follow."""
+
+    def shown(found: re.Match[str]) -> str:
+        start, end = first + found.start(), first + found.end()
+        base = start - 1
+        while base >= 0 and raw.FPDFText_GetUnicode(text_page, base) in _LINE_END:
+            base -= 1
+        origin = _origin(text_page, base)
+        if base < 0 or any(map(eq, origin, _origin(text_page, end - 1))):
+            return found[0]
+        boxes = [_character_box(text_page, place) for place in (base, end - 1)]
+        turned = [turn.box(*box) for box in boxes if box]
+        if len(turned) < 2:
+            return found[0]
+        height = max(top - bottom for _, bottom, _, top in turned)
+        left, _, right, _ = turned[0]
+        levels = [turn.box(*_origin(text_page, place) * 2)[:2] for place in range(start, end)]
+        floor = turn.box(*origin * 2)[1] + _RISE * height
+        is_near = left < levels[0][0] < right + height
+        if not is_near or not floor < levels[-1][1] < floor + height:
+            return found[0]
+        low = sum(level < floor for _, level in levels)
+        return found[0][:low] + raised(found[0][low:])
+
+    return _AFTER_WORD.sub(shown, text)
+
+
+def _origin(text_page: pdfium.PdfTextPage, index: int) -> tuple[float, float]:
+    """Return where a character begins on the line that it stands on."""
+    x, y = c_double(), c_double()
+    raw.FPDFText_GetCharOrigin(text_page, index, x, y)
+    return x.value, y.value
 
 
 def _cut_by_characters(

@@ -12,6 +12,7 @@ from lxml import etree
 
 from pgblend.cli.documents.document import FILE_WITHIN, SAVE_IT, ParseError, Place
 from pgblend.cli.documents.drawing_text import A, R, add_drawings, description, shape_text
+from pgblend.cli.documents.formula import raised
 from pgblend.cli.documents.ingest_report import read_though_hidden
 from pgblend.cli.documents.number_format import BUILT_IN, shown, shown_moment, shown_text
 from pgblend.cli.documents.office_file import Package, local_name
@@ -23,6 +24,8 @@ _S = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 _REFERENCE = re.compile(r"([A-Z]{1,3})(\d{1,7})")
 _PRINT_CODE = re.compile(r'&(?:[LCRPNDTFAGZBIUESXY]|"[^"]*"|\d+|K[0-9A-F]{6}|&)')
 _LETTER = re.compile(r"[^\W\d_]{2}")
+# How Excel writes what XML has no letter for, such as a line end within a text.
+_ESCAPED = re.compile(r"_x(?![Dd][89A-Fa-f])([0-9A-Fa-f]{4})_")
 _TRUTH = {"1": "TRUE", "0": "FALSE"}
 _ON = ("1", "true")
 _NAMED_CELLS = 3
@@ -185,16 +188,16 @@ class _XlsxReader:
         kind = cell.get("t", "n")
         parts = {_tag(child): child for child in cell}
         value = (parts["v"].text or "") if "v" in parts else ""
+        style = _whole(cell.get("s"), 0)
+        code = self._book.codes[style] if style < len(self._book.codes) else ""
         if kind == "inlineStr":
-            return _rich_text(parts["is"]) if "is" in parts else ""
+            return shown_text(_rich_text(parts["is"]), code) if "is" in parts else ""
         if not value:
             if "f" in parts and (kind != "str" or "v" not in parts):
                 self._without_values += 1
                 if len(self._without_value) < _NAMED_CELLS:
                     self._without_value.append(f"{_letters(column)}{number}")
             return ""
-        style = _whole(cell.get("s"), 0)
-        code = self._book.codes[style] if style < len(self._book.codes) else ""
         if kind == "s":
             place = _whole(value, -1)
             texts = self._book.texts
@@ -315,11 +318,17 @@ def _shared_texts(package: Package, part: str) -> Iterator[str]:
 
 def _rich_text(element: Any) -> str:
     """Return the text of a cell; how it is pronounced is left out."""
-    return "".join(
-        text.text or ""
-        for text in element.iter("{*}t")
-        if not any(local_name(above) == "rPh" for above in text.iterancestors())
-    )
+    parts = []
+    for text in element.iter("{*}t"):
+        run, said = text.getparent(), text.text or ""
+        if "_x" in said:
+            said = _ESCAPED.sub(lambda found: chr(int(found[1], 16)), said)
+        name = local_name(run)
+        place = run.find("{*}rPr/{*}vertAlign") if name == "r" else None
+        if place is not None and place.get("val") == "superscript":
+            said = raised(said)
+        parts.append("" if name == "rPh" else said)
+    return "".join(parts)
 
 
 def _elements(package: Package, part: str, name: str) -> Iterator[Any]:

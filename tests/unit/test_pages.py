@@ -83,7 +83,9 @@ def test_a_page_of_a_generator_is_read_without_its_navigation(path):
         ("<svg role=img aria-label='Sales by year'><path d=m1 /></svg>", "Sales by year"),
         ("<p>Go <span role=img aria-label='rocket'>\U0001f680</span>", "Go \U0001f680"),
         ("<p>The <q>old</q> pier", "The \u201cold\u201d pier"),
-        ("<ruby>\u6f22<rp>(</rp><rt>kan</rt><rp>)</rp></ruby>", "\u6f22(kan)"),
+        ("<ruby>\u6f22<rp>(</rp><rt>kan</rt>\u5b57<rt>ji</rt></ruby>", "\u6f22\u5b57 (kan ji)"),
+        ("<p><ruby>食<rt>た</rt></ruby>べる<br><ruby>漢<rt>かん</rt>字<rt>じ</rt></ruby>の本",
+         "食べる (た)\n漢字の本 (かんじ)"),
         ("<ol start=3><li>Cast off<li>Turn</ol>", "3. Cast off\n4. Turn"),
         ("<ol type=i><li>Cast off<li value=4>Turn</ol>", "i. Cast off\niv. Turn"),
         ("<ul><li>Hemp<ol><li>long</ol><li>Sisal</ul>", "- Hemp\n\n1. long\n\n- Sisal"),
@@ -104,6 +106,11 @@ def test_a_page_of_a_generator_is_read_without_its_navigation(path):
 )  # fmt: skip
 def test_what_a_reader_sees_is_text(source, text):
     assert parse_page(source).text == text
+
+
+def test_readings_are_no_part_of_a_heading():
+    page = parse_page("<h1><ruby>食<rt>た</rt></ruby>べる</h1>")
+    assert (page.title, page.text) == ("食べる", "食べる (た)")
 
 
 def test_frames_are_links_to_their_pages():

@@ -9,6 +9,7 @@ import pytest
 
 from pgblend.cli.documents.document import Document
 from pgblend.cli.documents.parse_pdf import parse_pdf
+from pgblend.cli.documents.pdf_layout import PdfPiece, in_order
 from pgblend.cli.documents.pdf_pages import joined, own_hyphens
 from support.written_pdf import Print, written_pdf
 
@@ -299,3 +300,35 @@ def test_a_line_of_letters_and_dashes_without_end_is_read_at_once() -> None:
     line = "a-" * 60_000
     assert own_hyphens([[line, "well-\ufffe", "known"]]) == frozenset()
     assert joined([line, "hyphen\ufffe", "ation"]) == f"{line}\nhyphenation"
+
+
+def test_figures_above_a_line_are_raised_and_part_no_line():
+    page = [
+        Print(60, 700, 10, "Berlin"),
+        Print(85.7, 703.6, 7, "1"),
+        Print(89.6, 700, 10, " has 10"),
+        Print(122.4, 703.6, 7, "6"),
+        Print(126.3, 700, 10, " boats, H"),
+        Print(166.3, 698, 7, "2"),
+        Print(170.2, 700, 10, "O and 2024."),
+        Print(225, 703.6, 7, "2,3"),
+        Print(60, 688, 10, "The next line."),
+    ]
+    text = "Berlin¹ has 10⁶ boats, H2O and 2024.²,³\nThe next line."
+    assert parse_pdf(written_pdf([page])).text == text
+
+
+def test_a_line_goes_on_where_it_broke_after_a_raised_figure():
+    number = PdfPiece("2", 60, 203, 63, 208, 0, 0)
+    note = PdfPiece("For instance QSLr", 63.4, 198, 130, 207, 1, 1)
+    rest = PdfPiece(", the next", 130.5, 198, 170, 207, 2, 2)
+    below = PdfPiece("below", 60, 187, 90, 196, 3, 3)
+    lines = in_order([number, note, rest, below])
+    texts = ["".join(piece.text for piece in line) for line in lines]
+    assert texts == ["2 For instance QSLr, the next", "below"]
+
+
+def test_what_is_on_its_side_has_no_raised_figures():
+    page = written_pdf([[*BODY[:9], Print(40, 300, 10, "arXiv:2103.15348v2 [cs.CV] 21 Jun 2021")]])
+    turned = page.replace(b"40 300 Td", b"0 1 -1 0 40 300 Tm")
+    assert "arXiv:2103.15348v2 [cs.CV] 21 Jun 2021" in parse_pdf(turned).text

@@ -162,6 +162,22 @@ def test_excel_s_own_files_read_as_shown() -> None:
     assert document.places[1].row == 3
 
 
+def test_letters_that_excel_escapes_are_those_that_it_shows() -> None:
+    texts = ("two_x000D_\nlines _x0041_", "a_x005F_x0041_", "rest_xD83D_ _x004")
+    rows = (f'<row><c t="inlineStr"><is><t>{text}</t></is></c></row>' for text in texts)
+    text = parse_spreadsheet(sheet("".join(rows))).text
+    assert text == "two lines A\na_x0041_\nrest_xD83D_ _x004"
+
+
+def test_words_of_a_format_stand_before_a_text_in_its_cell() -> None:
+    for inline in (False, True):  # a text of the sheet's own
+        stream = io.BytesIO()
+        with Workbook(stream, {"constant_memory": inline}) as book:
+            words = book.add_format({"num_format": '"fish "@'})
+            book.add_worksheet().write(0, 0, "eel", words)
+        assert parse_spreadsheet(stream.getvalue()).text == "fish eel"
+
+
 def test_what_is_hidden_is_read_and_told() -> None:
     stream = io.BytesIO()
     with Workbook(stream) as book:

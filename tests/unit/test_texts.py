@@ -98,6 +98,20 @@ def test_what_is_chosen_in_a_form_of_an_rtf_is_text():
     assert document.text.split() == ["Flow", "\u2612", "Ebb", "typed"]
 
 
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (
+            rb"{\fonttbl{\f0 Arial;}{\f1\fcharset238 Arial CE;}}{\f1\'b9\'b3}\f0\'b9",
+            "\u0105\u0142\u00b9",
+        ),
+        (rb"A\u-10179?\u-8704?B", "A\U0001f600B"),
+    ],
+)
+def test_letters_of_an_rtf_are_those_that_it_shows(body, text):
+    assert parse_rtf(rb"{\rtf1\ansi\ansicpg1252" + body + b"}").text == text
+
+
 def test_keys_of_a_bibliography_are_no_words():
     source = rb"\begin{thebibliography}{9}\bibitem[K]{knuth84} The book.\end{thebibliography}"
     assert parse_latex(source).text.split() == ["The", "book."]
