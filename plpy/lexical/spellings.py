@@ -19,9 +19,10 @@ _PARTED = _ALONE.format(
 )
 _UNKNOWN = _ALONE.format(rf"(?:{_LETTER}{{5,20}}|{_LETTER}{{4,12}}[0-9]+)")
 _KIND_OF = _ALONE.format(rf"{_LETTER}{{3,12}} {_LETTER}[0-9]+")
-_ACRONYM, _DOTTED_ACRONYM = _ALONE.format("[A-Z]{3,6}"), r"(?<![\w.])(?:[A-Z]\.){2,5}[A-Z]\b"
+_ACRONYM = _ALONE.format("(?:[A-Z]{2,6}|(?:[A-Z][a-z]?){2,3})")
+_DOTTED_ACRONYM = r"(?<![\w.])(?!U\.S\b(?!\.\w))(?:[A-Z][a-z]?\.){1,5}[A-Z]\b"
 _LONE_LETTER = rf"(?<!{_LETTER}){_LETTER}(?!{_LETTER})"
-# node.js, but not U.S., which would be the word us.
+# node.js, but not U.S.
 _IS_NAME = r"[0-9]|\w\w\.\w\w"
 # 2.10 is not 210, nor 2019-2020 a number.
 _OF_NUMBERS = rf"[0-9][{_SIGNS} ][0-9]"
@@ -32,9 +33,10 @@ def other_spellings(text: str) -> list[tuple[str, str]]:
     """Return names of a text and how each is spelt as well; "=" begins an identifier.
 
     h264 is the identifiers h-264, h.264 and h_264 and the words h 264, and each of these is h264.
-    USA is U.S.A. Words with a hyphen alone (non-linear) are no names: joined they cost judged sets.
+    USA is U.S.A., UK U.K. and PhD Ph.D., but U.S. is not the word us. Words with a hyphen alone
+    (non-linear) are no names: joined they cost judged sets.
     """
-    if not re.search(r"[0-9]|\w\.\w|[A-Z]{3}", text):
+    if not re.search(r"[0-9]|\w\.\w|[A-Z]{2}|[a-z][A-Z]", text):
         return []
     text = unicode_form(text)
     found = [(name, other) for name in re.findall(_JOINED, text) for other in _parted(name)]
@@ -42,7 +44,9 @@ def other_spellings(text: str) -> list[tuple[str, str]]:
         if re.search(_IS_NAME, name) and not re.search(_OF_NUMBERS, name):
             joined = re.sub(rf"[{_SIGNS} ]", "", name)
             found.append((name, joined if joined.isupper() else joined.lower()))  # without humps
-    found += ((name, f"{'.'.join(name)}.") for name in re.findall(_ACRONYM, text))
+    for name in re.findall(_ACRONYM, text):
+        dotted_name = re.sub("(?<=.)(?=[A-Z])", ".", name)
+        found.append((name, f"{dotted_name}." if name.isupper() else f"={small(dotted_name)}"))
     found += ((name, name.replace(".", "")) for name in re.findall(_DOTTED_ACRONYM, text))
     return list(dict.fromkeys(found))[:MOST]
 

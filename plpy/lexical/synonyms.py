@@ -93,6 +93,8 @@ def word_pairs(config: str, synonyms: Sequence[Synonyms]) -> Iterator[tuple[str,
         if one.get("language") in (None, config) and one.get("weight") != 0:
             for words in one["words"]:
                 for text in one.get("to", one["words"]):
+                    if text == words:  # its own spellings are of every query
+                        continue
                     spelt = product([words, *spelt_anew(words)], [text, *spelt_anew(text)])
                     yield from ((*pair, one.get("weight", 1.0)) for pair in spelt)
 

@@ -99,7 +99,10 @@ def test_index_parts_are_what_the_parser_gets() -> None:
         ("r2d2", ["r 2d2", "r2 d2", "r2d 2"]),
         ("ISO 9001", ["I.S.O. 9001", "ISO9001"]),
         ("ipv6 ipv64", ["ip v6 ipv64", "ipv 6 ipv64", "ipv6 ip v64", "ipv6 ipv 64"]),
-        ("IP v6", ["IP v 6", "ipv6"]),
+        ("the UK", ["the U.K."]),
+        ("U.K. law", ["UK. law"]),
+        ("a Ph.D", ["a PhD"]),
+        ("IP v6", ["I.P. v6", "IP v 6", "ipv6"]),
         ("Wi-Fi 6", ["wifi6"]),
         ("node.js", ["nodejs"]),
         ("COVID\u201119", ["COVID19"]),
@@ -116,5 +119,6 @@ def test_spelt_anew(text: str, spelt: list[str]) -> None:
 def test_identifiers_of_joined_names() -> None:
     found = {other for name, other in other_spellings("Is UTF8 read?") if name == "UTF8"}
     assert found == {"=utf-8", "=utf.8", "=utf_8", "UTF 8"}
+    assert other_spellings("PhD") == [("PhD", "=ph.d")]
     assert ("vuejs", "=vue.js") in rare_spellings("vuejs", ["vuej"])
     assert ("wifi6", "wi fi 6") in rare_spellings("wifi6", ["wifi6"])
