@@ -161,10 +161,10 @@ _FORMATS = (
         "MARKDOWN",
         ".md .markdown .mdown .mkd .mkdn .rmd .qmd",
         _parse_markdown,
-        version=13,
+        version=14,
         before=TEXT,
     ),
-    Format("text/mdx", "MARKDOWN", ".mdx", _parse_mdx, version=13, before=TEXT),
+    Format("text/mdx", "MARKDOWN", ".mdx", _parse_mdx, version=14, before=TEXT),
     Format(
         "text/vtt",
         "SUBTITLES",
@@ -179,7 +179,7 @@ _FORMATS = (
         "LATEX",
         ".tex .latex .ltx",
         _lazy("parse_latex", "parse_latex"),
-        version=11,
+        version=12,
         before=TEXT,
     ),
     Format(
@@ -187,6 +187,7 @@ _FORMATS = (
         "BIBTEX",
         ".bib",
         _lazy("parse_latex", "parse_bibtex"),
+        version=FIRST_VERSION + 1,
         before=TEXT,
     ),
     Format(
@@ -194,11 +195,15 @@ _FORMATS = (
         "ASCIIDOC",
         ".adoc .asciidoc",
         _lazy("light_markup", "parse_asciidoc"),
-        version=9,
+        version=10,
         before=TEXT,
     ),
-    Format("text/x-rst", "RST", ".rst", _lazy("light_markup", "parse_rst"), version=9, before=TEXT),
-    Format("text/x-org", "ORG", ".org", _lazy("light_markup", "parse_org"), version=9, before=TEXT),
+    Format(
+        "text/x-rst", "RST", ".rst", _lazy("light_markup", "parse_rst"), version=10, before=TEXT
+    ),
+    Format(
+        "text/x-org", "ORG", ".org", _lazy("light_markup", "parse_org"), version=10, before=TEXT
+    ),
     Format(JSON, "JSON", ".json", _parse_json, version=7),
     Format(JSONL, "JSON", ".jsonl .ndjson", _parse_lines),
     Format(
@@ -323,7 +328,7 @@ _FORMATS = (
         "NOTEBOOK",
         ".ipynb",
         _lazy("parse_notebook", "parse_notebook"),
-        version=10,
+        version=11,
     ),
     Format(
         _CODE,

@@ -15,6 +15,7 @@ from pgblend.cli.documents.document import (
     top_heading,
 )
 from pgblend.cli.documents.find_links import find_links
+from pgblend.cli.documents.formula import raised
 
 _ELSEWHERE = "it is a file of its own"
 _BRING_IT = "bring it in as well: its text is found under its own name"
@@ -75,6 +76,11 @@ class LineText:
 
 _LINE = re.compile(r"([!-/:-@\[-`{-~])\1+")
 _INCLUDED = re.compile(r"^\s*\.\. (?:include|literalinclude)::\s*(\S+)|^\s+:file:\s+(\S+)")
+# `10\ :sup:`6`` shows neither the role nor the escaped blanks beside it.
+_ROLE_ABOVE, _ROLE_BELOW = (
+    re.compile(rf"(?:\\ )?:{role}:`([^`]+)`(?:\\ )?")
+    for role in ("sup(?:erscript)?", "sub(?:script)?")
+)
 _FIELD = re.compile(r"^:([A-Za-z][\w -]*):[ \t]+(\S.*)$")
 _FIELDS = frozenset(("author", "category", "date", "description", "keywords", "modified"))
 
@@ -99,9 +105,13 @@ def parse_rst(data: bytes) -> Document:
             kinds += [kind] if kind not in kinds else []
             text.headings.append((number, 1 + kinds.index(kind), title))
         is_head = is_head and bool(not title or about or is_title or _LINE.fullmatch(title))
-        text.lines.append(line)
+        text.lines.append(_ROLE_BELOW.sub(r"\1", _ROLE_ABOVE.sub(_raised, line)))
     document = text.document()
     return replace(document, links=find_links(document.text))
+
+
+def _raised(match: re.Match[str]) -> str:
+    return raised(match[1])
 
 
 # Org: the text with its headings; drawers, keywords and marks are no words.
@@ -119,6 +129,7 @@ _ROW = re.compile(r"^[ \t]*\|(.*?)\|?[ \t]*$")
 _ORG_LINK = re.compile(r"\[\[([^\]]+)\](?:\[([^\]]+)\])?\]")
 _NOTE = re.compile(r"\[fn:([\w-]*)(?::([^\]]*))?\]")
 _MARK = re.compile(r"(?<![\w*/_=~+])([*/_=~+])(?=\S)((?:(?!\1).)+?)(?<=\S)\1(?![\w*/_=~+])")
+_ORG_ABOVE, _ORG_BELOW = (re.compile(rf"(?<=\w){sign}\{{([\w+-]+)\}}") for sign in (r"\^", "_"))
 _ORG_MACRO = re.compile(r"\{\{\{([\w-]+)(?:\(([^{}]*)\))?\}\}\}")
 _ARGUMENT = re.compile(r"\$([1-9])")
 _TARGET = re.compile(r"<<<?[^<>]+>>>?")
@@ -196,6 +207,7 @@ class _OrgReader:
         line = _ORG_MACRO.sub(self._expanded, line)
         line = _TARGET.sub("", _ORG_LINK.sub(self._link, line))
         line = _NOTE.sub(lambda match: f" ({match[2]})" if match[2] else f"[{match[1]}]", line)
+        line = _ORG_BELOW.sub(r"\1", _ORG_ABOVE.sub(_raised, line))
         for _ in range(2):  # */both/*
             line = _MARK.sub(r"\2", line)
         return line
@@ -249,6 +261,7 @@ _INDEX = re.compile(r"\(\(\(([^)]*)\)\)\)|\(\((.+?)\)\)")
 _ROLE = re.compile(r"\[(?:[.#%][^\]\n]{0,200}|[a-z][a-z -]*)\](?=[#*_`]\S|##\S)")
 _QUOTED = re.compile(r"(?<!\w)([*_`#+~^]{1,2})(?=\S)((?:(?!\1).)+?)(?<=\S)\1(?!\w)")
 _WITHIN = re.compile(r"(\*\*|__|``|##)(?=\S)((?:(?!\1).)+?)\1")
+_ABOVE, _BELOW = re.compile(r"(?<=\w)\^([^\s^]+)\^"), re.compile(r"(?<=\w)~([^\s~]+)~")
 _REFERENCE = re.compile(r"\{([\w-]+)\}")
 _CELL = re.compile(r"(?<!\\)(?:\d*\.?\d*\+|\d+\*)?[<^>.]*[aehlmdsv]?\|")
 _LIST = re.compile(r"^[ \t]*(?:(\*+|-)|(\.+))[ \t]+")
@@ -354,6 +367,7 @@ class _AsciidocReader:
         line = _FOOTNOTE.sub(r" (\1)", line)
         line = _MACRO.sub(lambda match: f"{match[1]} {match[2]}".strip(), line)
         line = _ROLE.sub("", _INDEX.sub(lambda match: match[2] or "", _ANCHOR.sub("", line)))
+        line = _BELOW.sub(r"\1", _ABOVE.sub(_raised, line))
         for _ in range(3):  # *_both_*
             line = _QUOTED.sub(r"\2", _WITHIN.sub(r"\2", line))
         return line

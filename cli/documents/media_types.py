@@ -50,6 +50,8 @@ XML_START = re.compile(rb"(?:\xef\xbb\xbf)?\s*<\?xml\b")
 _XML_SHEETS = b"urn:schemas-microsoft-com:office:spreadsheet"
 _XML_WORD = re.compile(rb"mso-application\s+progid=\"Word|<w:wordDocument\b")
 _DRAWIO = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml\b[^>]*>\s*)?<(?:mxfile|mxGraphModel)\b")
+# A record on each line, as databases export them under this name too: no JSON has two values.
+_RECORDS = re.compile(rb"(?:\xef\xbb\xbf)?\s*\{[^\n]*\}[ \t\r]*\n\s*\{")
 _HEADER = re.compile(rb"[\w-]+:")
 _MHT_TYPE = re.compile(rb"^Content-Type:\s*multipart/related", re.I | re.M)
 
@@ -65,6 +67,8 @@ def of_xml(head: bytes) -> str:
 
 def disguised(suffix: str, head: bytes) -> str | None:
     """Return the format of a file that is something else than its name says; None of others."""
+    if suffix == ".json":
+        return JSONL if _RECORDS.match(head) else None
     if suffix not in _OFFICE_SUFFIXES:
         return None
     if head.startswith(b"%PDF-"):

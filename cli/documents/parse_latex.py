@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from pgblend.cli.documents.decode import decode
 from pgblend.cli.documents.document import Document
+from pgblend.cli.documents.formula import raised
 from pgblend.cli.documents.light_markup import LineText
 from pgblend.cli.documents.text_builder import TextBuilder
 
@@ -99,7 +100,7 @@ _ACCENTS = {
     "k": "\u0328",
 }  # fmt: skip
 _ACCENT = re.compile(
-    r"\\([`'^~=.\"])\s*(?:\{\s*(\\?[A-Za-z])\s*\}|(\\?[A-Za-z]))"
+    r"\\([`'^~=.\"])\s*(?:\{\s*(\\?[A-Za-z])\s*\}|(\\[A-Za-z](?![A-Za-z]) ?|[A-Za-z]))"
     r"|\\([uvHckr])\s*\{\s*(\\?[A-Za-z])\s*\}"
 )
 _LETTERS = {
@@ -112,8 +113,39 @@ _LETTERS = {
     "neq": "\u2260", "approx": "\u2248", "infty": "\u221e", "sum": "\u2211", "int": "\u222b",
     "rightarrow": "\u2192", "to": "\u2192", "leftarrow": "\u2190", "in": "\u2208", "pm": "\u00b1",
     "item": "- ", "boxtimes": "\u2612", "square": "\u2610", "Box": "\u2610",
-    "checkmark": "\u2713", "and": ";", "quad": " ", "qquad": " ", "par": "", "degree": "\u00b0",
+    "checkmark": "\u2713", "and": "; ", "degree": "\u00b0", "textdegree": "\u00b0", "slash": "/",
+    "textbar": "|", "textless": "<", "textgreater": ">", "textasciitilde": "~", "textmu": "\u00b5",
+    "textquotesingle": "'", "textregistered": "\u00ae", "texttrademark": "\u2122", "dag": "\u2020",
+    "guillemotleft": "\u00ab", "guillemotright": "\u00bb", "og": "\u00ab ", "fg": " \u00bb",
 }  # fmt: skip
+# What moves on in the line or ends it: words on both sides are two.
+_LETTERS |= dict.fromkeys(
+    (
+        *(
+            "quad",
+            "qquad",
+            "space",
+            "enspace",
+            "thinspace",
+            "hfill",
+            "hfil",
+            "dotfill",
+            "hrulefill",
+        ),
+        *("newline", "linebreak", "par", "vfill", "newpage", "clearpage", "pagebreak"),
+        *("bigskip", "medskip", "smallskip"),
+    ),
+    " ",
+)
+_SPACED = re.compile(r"\\(?:[hv]space|[hv]skip)")
+_LINE_BREAK = re.compile(r"\\\\\*?(?:\[[-\d.\s]*(?:[a-z]{2})?\])?")
+# Where a word may be divided, and the hyphens of babel at which it may be as well.
+_DIVISION = re.compile(r"\\[-/]|(?<=\w)\"[-\"](?=\w)")
+_HYPHEN = re.compile(r"(?<=\w)\"[=~](?=\w)")
+_DEGREES = re.compile(r"\^\s*(?:\{\s*)?\\circ\b\s*\}?")
+_SHORT = r"\{?([^{}$^_\\]{1,12})\}?"
+_ABOVE = re.compile(rf"\\textsuperscript\s*\{{([^{{}}]*)\}}|\$\^{_SHORT}\$")
+_BELOW = re.compile(rf"\$_{_SHORT}\$")
 _FRACTION = re.compile(r"\\d?frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}")
 _COMMAND = re.compile(r"\\([A-Za-z]+)\*?[ \t]*(?:\[[^\]\n]{0,1000}\](?=\s*\{))?")
 _ESCAPED = re.compile(r"\\([%&$#_{}])")
@@ -249,7 +281,7 @@ def _add_prose(text: LineText, source: str) -> None:
     source = _VERB.sub(lambda match: match[2].translate(_KEPT), source)
     source = _PICTURE.sub(_labels, source)
     source = _FRAME.sub(r"\1\\frametitle{\2} \3", source)
-    source = _SILENT.sub(_line_ends, source)
+    source = _SILENT.sub(_silence, source)
     source = _ABOUT.sub(_line_ends, source)
     source = _ENVIRONMENT.sub(_line_ends, source)
     place = 0
@@ -267,14 +299,16 @@ def _add_prose(text: LineText, source: str) -> None:
 def _plain(source: str) -> str:
     """Return what a piece of LaTeX shows; its line ends stay."""
     text = _ESCAPED.sub(lambda match: match[1].translate(_KEPT), source)
+    text = _BELOW.sub(r"\1", _ABOVE.sub(lambda match: raised(match[1] or match[2]), text))
+    text = _HYPHEN.sub("-", _DIVISION.sub("", _DEGREES.sub("\u00b0", text)))
     text = _NOTE.sub(r" (\1)", text)
     text = _ITEM.sub(r"\\item{}\1 ", text)
     text = _LINK.sub(r"\1", text)
     text = _QUANTITY.sub(_quantity, text)
     text = _ACCENT.sub(_accented, text)
     text = _FRACTION.sub(r"(\1)/(\2)", text)
-    text = text.replace("\\\\", " ").replace("~", "\u00a0")
-    text = _COMMAND.sub(_command, text)
+    text = _LINE_BREAK.sub(" ", text).replace("~", "\u00a0")
+    text = _COMMAND.sub(_command, text.replace(" \\and ", "\\and "))
     text = re.sub(r"\\[,;:!> ()\[\]]", " ", text)
     text = text.replace("---", "\u2014").replace("--", "\u2013")
     text = text.replace("``", "\u201c").replace("''", "\u201d").replace("&", " | ")
@@ -293,7 +327,7 @@ def _quantity(match: re.Match[str]) -> str:
 
 def _accented(match: re.Match[str]) -> str:
     accent = match[1] or match[4]
-    letter = (match[2] or match[3] or match[5]).lstrip("\\")
+    letter = (match[2] or match[3] or match[5]).lstrip("\\").strip()
     return unicodedata.normalize("NFC", letter + _ACCENTS[accent])
 
 
@@ -308,6 +342,11 @@ def _command(match: re.Match[str]) -> str:
         return unicodedata.lookup(f"GREEK {case} LETTER {base.upper().replace('LAMBDA', 'LAMDA')}")
     except KeyError:
         return ""
+
+
+def _silence(match: re.Match[str]) -> str:
+    """Return what parts the words around a command that shows nothing."""
+    return _line_ends(match) or " " * bool(_SPACED.match(match.group()))
 
 
 def _line_ends(match: re.Match[str]) -> str:

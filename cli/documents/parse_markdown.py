@@ -17,7 +17,7 @@ from pgblend.cli.documents.document import (
     top_heading,
 )
 from pgblend.cli.documents.find_links import find_links
-from pgblend.cli.documents.formula import with_raised
+from pgblend.cli.documents.formula import raised, with_raised
 from pgblend.cli.documents.front_matter import split_front_matter, told_metadata
 from pgblend.cli.documents.text_builder import TableRows, with_captions
 
@@ -72,6 +72,9 @@ _TEMPLATE = re.compile(r"\{\{[<%].*?[%>]\}\}|\{%.*?%\}", re.DOTALL)
 _SHOWN_ATTRIBUTES = re.compile(r"[ \t]*\{:?[ \t]*[#.][^{}\n]*\}[ \t]*$|^\{:[^{}\n]*\}[ \t]*$", re.M)
 _CONTENTS = re.compile(r"^\[\[?_?TOC_?\]?\][ \t]*$", re.IGNORECASE | re.MULTILINE)
 _SHOWN_NOTE = re.compile(r"\[\^([^\]\s]+)\]")
+# Figures above and below the line, as pandoc writes them: 10^6^, H~2~O.
+_ABOVE = re.compile(r"(?<=[^\W_])\^([0-9+\u2212-]{1,4})\^")
+_BELOW = re.compile(r"(?<=[^\W_])~([0-9]{1,3})~(?!~)")
 # Where emphasis ends or begins within a word: un*believ*able.
 _WITHIN = re.compile(r"(?<=[^\W\d_])(\*{1,3})([^\W_][^*\n]*?)\1|(\*{1,3})([^\W\d_]+)\3(?=[^\W\d_])")
 
@@ -124,6 +127,8 @@ def _inline(text: str, numbers: dict[str, int], is_mdx: bool) -> str:
         text = _TAG.sub(_tag, with_raised(text))
         if is_mdx:
             text = _COMPONENT.sub(_tag, text)
+    if "~" in text or "^" in text:
+        text = _BELOW.sub(r"\1", _ABOVE.sub(lambda match: raised(match[1]), text))
     if "*" in text:
         text = _WITHIN.sub(lambda match: match[2] or match[4], text)
     if "\\" in text:

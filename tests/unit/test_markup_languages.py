@@ -237,6 +237,11 @@ def test_fields_further_down_are_text() -> None:
         (r"\colorbox{blue}{boxed}", "boxed"),
         (r"a \iffalse left out \fi b", "a  b"),
         (r"\SI{5}{\kilo\metre\per\hour} or \qty[mode=text]{3}{kg}", "5 kilometre per hour or 3 kg"),
+        (r'Do\-nau\-dampf\/schiff Donau"-dampf a"=b', "Donaudampfschiff Donaudampf a-b"),
+        (r"one\newline two\hfill three\hspace{1cm}four\\[2pt]five and\slash or",
+         "one two three four five and/or"),
+        (r'na\"\i ve Stra\ss e, 20\textdegree C or 20$^\circ$C',
+         "na\u00efve Stra\u00dfe, 20\u00b0C or 20\u00b0C"),
         (r"\SIrange{1}{5}{\micro\metre}, \unit[7]{cm}, \si{\volt}",
          "1 \u2013 5 micrometre, 7 cm, volt"),
     ],
@@ -249,7 +254,7 @@ def test_a_frame_s_title_is_a_heading_and_thanks_are_no_author():
     source = r"\author{Ann \and Bo\thanks{A mill}}\begin{frame}{Tides}x\end{frame}"
     document = parse_latex(source.encode())
     assert [heading.text for heading in document.headings] == ["Tides"]
-    assert document.metadata["author"] == "Ann ;Bo"
+    assert document.metadata["author"] == "Ann; Bo"
 
 
 def test_roles_of_asciidoc_are_no_words():

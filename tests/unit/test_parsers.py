@@ -36,6 +36,7 @@ from pgblend.cli.documents.media_types import (
     DRAWIO,
     HTML,
     JSON,
+    JSONL,
     MARKDOWN,
     MHT,
     PDF,
@@ -228,6 +229,10 @@ def test_letters_of_facebook_are_those_that_were_meant():
         ("plan", b"<?xml version='1.0'?><mxGraphModel>", DRAWIO),
         ("view.mm", b"#import <map>", "text/x-source"),
         ("a.txt", b"{\\rtf1", TEXT),
+        ("a.json", b'{"a": {"b": 1}}\r\n\r\n{"a": 2}\n', JSONL),
+        ("a.json", b'{"a": 1}\n', JSON),
+        ("a.json", b'[{"a": 1},\n{"a": 2}]', JSON),
+        ("a.json", b'{"a": {"b": 1},\n "c": {\n"d": 2}}', JSON),
     ],
 )  # fmt: skip
 def test_a_file_is_what_it_begins_as(name, head, media_type):

@@ -1,14 +1,18 @@
 """Exponents and the numbers of notes: raised figures in whatever format, no part of a word."""
 
 import io
+from collections.abc import Callable
 
 import pytest
 from xlsxwriter import Workbook
 
+from pgblend.cli.documents.document import Document
 from pgblend.cli.documents.formula import raised
+from pgblend.cli.documents.light_markup import parse_asciidoc, parse_org, parse_rst
 from pgblend.cli.documents.parse_docx import parse_docx
 from pgblend.cli.documents.parse_fictionbook import parse_fictionbook
 from pgblend.cli.documents.parse_html import parse_page
+from pgblend.cli.documents.parse_latex import parse_latex
 from pgblend.cli.documents.parse_markdown import parse_markdown
 from pgblend.cli.documents.parse_markup import parse_rtf, parse_xml_text
 from pgblend.cli.documents.parse_opendocument import parse_opendocument
@@ -43,6 +47,27 @@ def test_of_pages_and_markdown() -> None:
     assert parse_page("<h1>Tides<sup>2</sup></h1>").headings[0].text == "Tides²"
     assert parse_page("the 1<sup>st</sup> of May<sup>[3]</sup>").text == "the 1st of May[3]"
     assert parse_markdown(f"{MARKUP} `10<sup>6</sup>`").text == f"{SHOWN} `10<sup>6</sup>`"
+
+
+@pytest.mark.parametrize(
+    ("parse", "source"),
+    [
+        (parse_asciidoc, "Berlin^1^ has 10^6^ eels of H~2~O"),
+        (parse_org, "Berlin^{1} has 10^{6} eels of H_{2}O"),
+        (parse_rst, r"Berlin\ :sup:`1` has 10\ :superscript:`6`\  eels of H\ :sub:`2`\ O"),
+        (parse_latex, r"Berlin$^1$ has 10\textsuperscript{6} eels of H$_{2}$O"),
+        (lambda data: parse_markdown(data.decode()), "Berlin^1^ has 10^6^ eels of H~2~O"),
+    ],
+    ids=["asciidoc", "org", "rst", "latex", "pandoc"],
+)
+def test_of_light_markup(parse: Callable[[bytes], Document], source: str) -> None:
+    assert parse(source.encode()).text.strip() == SHOWN
+
+
+def test_what_is_no_figure_stays() -> None:
+    for text in ("2^10 and 2^20", "a ~ b ~ c", "~~gone~~ x~~2~~", "f^[a note]"):
+        assert parse_markdown(text).text == text
+    assert parse_asciidoc(b"a ~ b ~ c 2^10 2^20").text == "a ~ b ~ c 2^10 2^20"
 
 
 def test_of_xml() -> None:
