@@ -87,13 +87,12 @@ def each_as_json(values: Sequence[Mapping[str, Json]]) -> list[str]:
 def wanted_columns(query: Query, rows: Sequence[Row]) -> list[Row]:
     """Return rows without the columns that the call does without, which are None."""
     spared = query.spared
-    if not spared:
+    if not spared or not rows:
         return [*rows]
-    is_kept = [name not in spared for name in Row._fields]
-    return [
-        Row._make(value if kept else None for value, kept in zip(row, is_kept, strict=True))
-        for row in rows
-    ]
+    columns = zip(Row._fields, zip(*rows, strict=True), strict=True)
+    nothing = [None] * len(rows)
+    kept = [nothing if name in spared else column for name, column in columns]
+    return [Row._make(row) for row in zip(*kept, strict=True)]
 
 
 def with_text_around(query: Query, store: StorePort, rows: list[Row]) -> list[Row]:
