@@ -232,7 +232,7 @@ def fuse_lists(
         low, high = score_range(lists[0])
         whole = high - low
         shares = [max(score - low, 0.0) / whole for score in lists[0].found.scores]
-        sums = list_column(lists[0].found, shares, fused.chunk_ids, 0.0)
+        sums = [shares[rank - 1] for rank in fused.ranks[0] if rank]  # all have one
         fused.normal = [sums]
     else:
         sums, fused.attainable = fuse_ranks(fused.ranks, fused.weights, settings.rrf_k)
