@@ -158,7 +158,7 @@ def main() -> None:
     table, pictures = compared(rows), draw(rows, figures.FOLDER)
     about = {"machine": machine | {"command": command}, "pictures": pictures}
     report = about | {"table": table, "rows": rows}
-    (figures.FOLDER / "report.json").write_text(json.dumps(report, indent=1), encoding="utf-8")
+    (figures.FOLDER / "report.json").write_text(json.dumps(report), encoding="utf-8")
     heading = f"`{command}`: " + ", ".join(f"{key} {value}" for key, value in machine.items())
     text = f"{heading}\n\n{markdown(table)}\n\n{figures.tables(rows)}\n"
     (figures.FOLDER / "report.md").write_text(text, encoding="utf-8")

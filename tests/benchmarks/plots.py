@@ -10,6 +10,7 @@ import matplotlib as mpl
 mpl.use("Agg")
 from figures import DIMENSIONS, Row
 from matplotlib import pyplot
+from matplotlib.ticker import LogLocator, NullFormatter
 
 MARKERS = "osD^vPX*<>"
 GROWING = (
@@ -52,6 +53,9 @@ def draw_quality(rows: list[Row], path: Path) -> None:
                 marker = MARKERS[systems.index(row["system"]) % len(MARKERS)]
                 panel.plot(row["p50"], row["nDCG@10"], marker, ms=9, label=row["system"])
         panel.set(title=case, xscale="log", xlabel="median search, ms", ylabel="nDCG@10")
+        panel.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))  # plain numbers, of which few
+        panel.xaxis.set_major_formatter("{x:g}")
+        panel.xaxis.set_minor_formatter(NullFormatter())
         panel.grid(alpha=0.3)
     save(figure, panels[0][0], path)
 
