@@ -170,7 +170,7 @@ _FORMATS = (
         "SUBTITLES",
         ".srt .vtt .ass .ssa .sbv .sub .lrc .smi .ttml .dfxp",
         _lazy("parse_subtitles", "parse_subtitles"),
-        version=8,
+        version=9,
         before=TEXT,
     ),
     Format(HTML, "HTML", ".html .htm .xhtml", _parse_html, version=16),

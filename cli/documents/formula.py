@@ -1,4 +1,4 @@
-"""Formulas in one line, as people type them: (a+b)/c, x^2, √(y); figures above a line: 10⁶.
+"""Formulas in one line, as people type them: (a+b)/c, x^2, √(y); what stands above a line: 10⁶.
 
 They come as MathML from pages, books and OpenDocument, as OMML from files of Office.
 """
@@ -159,3 +159,18 @@ def raised(text: str) -> str:
 def with_raised(markup: str) -> str:
     """Return HTML whose figures within <sup> are raised ones."""
     return _RAISED_TAG.sub(lambda found: found[1] + raised(found[2]), markup)
+
+
+# How signs are pronounced, of HTML; brackets are for browsers that show it within the line.
+_READING = re.compile(
+    r"<rp>[^<]{0,9}</rp>|<rt\b[^<>]*>(.{0,500}?)(?:</rt>|(?=</ruby>))", re.IGNORECASE | re.DOTALL
+)
+
+
+def with_readings_last(markup: str) -> str:
+    """Return HTML with the readings of each line at its end: they would cut the words below them."""
+    if "<rt" not in markup:
+        return markup
+    lines = ((_READING.sub("", line), _READING.findall(line)) for line in markup.split("\n"))
+    said = ((line, ", ".join(filter(None, found))) for line, found in lines)
+    return "\n".join(f"{line} ({readings})" if readings else line for line, readings in said)

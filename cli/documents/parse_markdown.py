@@ -17,7 +17,7 @@ from pgblend.cli.documents.document import (
     top_heading,
 )
 from pgblend.cli.documents.find_links import find_links
-from pgblend.cli.documents.formula import raised, with_raised
+from pgblend.cli.documents.formula import raised, with_raised, with_readings_last
 from pgblend.cli.documents.front_matter import split_front_matter, told_metadata
 from pgblend.cli.documents.text_builder import TableRows, with_captions
 
@@ -124,7 +124,7 @@ def _inline(text: str, numbers: dict[str, int], is_mdx: bool) -> str:
         text = _ALERT.sub(lambda match: f"{match[1]}{match[2].capitalize()}: ", text)
         text = _SHOWN_NOTE.sub(lambda match: f"[{_number(match[1], numbers)}]", text)
     if "<" in text:
-        text = _TAG.sub(_tag, with_raised(text))
+        text = _TAG.sub(_tag, with_raised(with_readings_last(text)))
         if is_mdx:
             text = _COMPONENT.sub(_tag, text)
     if "~" in text or "^" in text:

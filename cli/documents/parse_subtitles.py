@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from pgblend.cli.documents.decode import decode
 from pgblend.cli.documents.document import Document, LeftOut, ParseError, Place
+from pgblend.cli.documents.formula import with_readings_last
 from pgblend.cli.documents.office_file import local_name, parse_xml
 from pgblend.cli.documents.text_builder import TextBuilder
 
@@ -22,8 +23,6 @@ _SYNC = re.compile(r"<sync\b[^>]*?start\s*=\s*[\"']?(\d+)", re.IGNORECASE)
 _SPEAKER = re.compile(r"<v(?:\.[\w.-]*)?\s+([^>]+)>")
 _TAGS = re.compile(r"<[^<>]*>|\{(?:\\|[a-z]:)[^{}]*\}", re.IGNORECASE)
 _BREAKS = re.compile(r"\\[Nnh]|\||<br\s*/?>|\[br\]", re.IGNORECASE)
-# How letters are pronounced, in brackets as on pages.
-_RUBY = re.compile(r"<rt>(.{0,500}?)(?:</rt>|(?=</ruby>))", re.IGNORECASE | re.DOTALL)
 _DRAWING = re.compile(r"\{[^{}]*\\p[1-9][^{}]*\}.*?(?=\{[^{}]*\\p0[^{}]*\}|$)")
 _SENTENCE_END = re.compile(r"[.!?\u2026\u3002\uff01\uff1f][\"'\u201d\u2019)\]]*$")
 # A pause of so many seconds parts paragraphs, and a sentence's end in what is long enough.
@@ -203,7 +202,7 @@ def _cue(start: str, end: str, text: str) -> Iterator[_Cue]:
 
 def _plain(text: str) -> str:
     """Return what is said, on one line, without marks of styles and places."""
-    text = _RUBY.sub(r"(\1)", _SPEAKER.sub(r"\1: ", text))
+    text = with_readings_last(_SPEAKER.sub(r"\1: ", text))
     said = _TAGS.sub("", _BREAKS.sub(" ", text))
     return " ".join(html.unescape(said).split())
 

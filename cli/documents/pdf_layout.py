@@ -157,7 +157,8 @@ def _table(run: _Run) -> Table | None:
 # In points. Narrower gaps stand between words.
 _LEAST_GUTTER = 7
 # A gap between words is wider, measured by the height of what stands beside it.
-_SPACE = 0.25
+_SPACE = 0.18
+_UNSPACED = frozenset(" ,.;:)]}")
 _LEAST_LINES = 4
 # Columns are prose: so many characters a line, which fill so much of their width.
 _LEAST_CHARACTERS = 14
@@ -242,7 +243,7 @@ def _gap(before: PdfPiece, piece: PdfPiece) -> str:
     """Return the blank that stands between pieces, if any; one does after the number of a note."""
     is_near = piece.left - before.right < _SPACE * max(before.height, piece.height)
     is_joined = is_near and not before.text.isdecimal()
-    return "" if is_joined or piece.text[:1].isspace() else " "
+    return "" if is_joined or piece.text[:1] in _UNSPACED else " "
 
 
 def _columns(pieces: list[PdfPiece], most: int) -> list[list[PdfPiece]]:

@@ -321,11 +321,12 @@ def test_figures_above_a_line_are_raised_and_part_no_line():
 def test_a_line_goes_on_where_it_broke_after_a_raised_figure():
     number = PdfPiece("2", 60, 203, 63, 208, 0, 0)
     note = PdfPiece("For instance QSLr", 63.4, 198, 130, 207, 1, 1)
-    rest = PdfPiece(", the next", 130.5, 198, 170, 207, 2, 2)
-    below = PdfPiece("below", 60, 187, 90, 196, 3, 3)
-    lines = in_order([number, note, rest, below])
+    rest = PdfPiece(", so", 132.5, 198, 150, 207, 2, 2)
+    word = PdfPiece("would", 152, 198, 170, 207, 3, 3)
+    below = PdfPiece("below", 60, 187, 90, 196, 4, 4)
+    lines = in_order([number, note, rest, word, below])
     texts = ["".join(piece.text for piece in line) for line in lines]
-    assert texts == ["2 For instance QSLr, the next", "below"]
+    assert texts == ["2 For instance QSLr, so would", "below"]
 
 
 def test_what_is_on_its_side_has_no_raised_figures():

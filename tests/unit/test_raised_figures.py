@@ -64,6 +64,12 @@ def test_of_light_markup(parse: Callable[[bytes], Document], source: str) -> Non
     assert parse(source.encode()).text.strip() == SHOWN
 
 
+def test_readings_of_markdown_come_after_their_line() -> None:
+    source = "# <ruby>食<rp>(</rp><rt>た</rt><rp>)</rp></ruby>べる\n\nlast"
+    document = parse_markdown(source)
+    assert document.text == "# 食べる (た)\n\nlast"
+
+
 def test_what_is_no_figure_stays() -> None:
     for text in ("2^10 and 2^20", "a ~ b ~ c", "~~gone~~ x~~2~~", "f^[a note]"):
         assert parse_markdown(text).text == text

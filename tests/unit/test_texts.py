@@ -127,8 +127,8 @@ def test_keys_of_a_bibliography_are_no_words():
         ("[SUBTITLE]\n00:00:01.00,00:00:02.00\nOf SubViewer[br]again\n",
          "Of SubViewer again", []),
         ("WEBVTT\n\nNOTE not said\n\nbegin\n00:01.000 --> 00:02.000 align:start\n"
-         "<v.loud Ann>Ebb</v> <ruby>\u6f6e<rt>shio</rt></ruby>\n\nwithout a time\n\nlast\n"
-         "00:02.000 --> 00:03.000\nflow\n", "Ann: Ebb \u6f6e(shio) flow", ["line 9"]),
+         "<v.loud Ann>Ebb</v> <ruby>\u6f6e<rt>shio</rt></ruby>!\n\nwithout a time\n\nlast\n"
+         "00:02.000 --> 00:03.000\nflow\n", "Ann: Ebb \u6f6e! (shio) flow", ["line 9"]),
         ("Of nobody\n\n00:00:01,000 --> 00:00:02,000\nSaid\n", "Said", ["line 1"]),
         ("[Events]\nFormat: Start, End, Name, Text\nDialogue: 0:00:01.00,0:00:02.00,Ann,"
          "{\\p1}m 0 0 l 9 9{\\p0}The ebb\nDialogue: 0:00:02.00,0:00:03.00,,{\\p2}m 0 0\n",
