@@ -168,7 +168,7 @@ _READING = re.compile(
 
 
 def with_readings_last(markup: str) -> str:
-    """Return HTML with the readings of each line at its end: they would cut the words below them."""
+    """Return HTML with the readings of a line at its end: they would cut the words below them."""
     if "<rt" not in markup:
         return markup
     lines = ((_READING.sub("", line), _READING.findall(line)) for line in markup.split("\n"))

@@ -10,6 +10,9 @@ from pgblend.cli.documents.html_page import Furniture
 from pgblend.cli.documents.text_builder import TableRows
 
 SPACES = re.compile(r"\s+")
+# Of Chinese and Japanese, which write no spaces, a line's end within a text shows none.
+_UNSPACED = "[\u3001-\u30ff\u3400-\u9fff\uf900-\ufaff\uff01-\uff9f\U00020000-\U0003ffff]"
+_WRAPPED = re.compile(rf"(?<={_UNSPACED})[ \t\r]*\n\s*(?={_UNSPACED})")
 
 
 @dataclass
@@ -126,6 +129,8 @@ class PageWriter:
             if text.strip("\n") or self.parts:
                 self._append(text)
             return
+        if "\n" in text and not text.isascii():
+            text = _WRAPPED.sub("", text)
         words = SPACES.sub(" ", text)
         if words.strip():
             self.space = self.space or words.startswith(" ")

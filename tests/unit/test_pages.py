@@ -84,6 +84,7 @@ def test_a_page_of_a_generator_is_read_without_its_navigation(path):
         ("<p>Go <span role=img aria-label='rocket'>\U0001f680</span>", "Go \U0001f680"),
         ("<p>The <q>old</q> pier", "The \u201cold\u201d pier"),
         ("<ruby>\u6f22<rp>(</rp><rt>kan</rt>\u5b57<rt>ji</rt></ruby>", "\u6f22\u5b57 (kan ji)"),
+        ("<p>日本\n  語の文、\r\nそして\nend 한국\n어", "日本語の文、そして end 한국 어"),
         ("<p><ruby>食<rt>た</rt></ruby>べる<br><ruby>漢<rt>かん</rt>字<rt>じ</rt></ruby>の本",
          "食べる (た)\n漢字の本 (かんじ)"),
         ("<ol start=3><li>Cast off<li>Turn</ol>", "3. Cast off\n4. Turn"),
