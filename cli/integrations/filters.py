@@ -10,11 +10,12 @@ from pgblend.plpy.base.filters import FIELDS, METADATA
 Filter = dict[str, Any]
 
 _CONNECTIVES = ("and", "or", "not")
-_NOT_IN = "not in"
+_NOT_IN, _BETWEEN = "not in", "between"
 # What each language calls pgblend's operators.
 _LANGCHAIN = {
     **{f"${name}": name for name in ("eq", "ne", "lt", "lte", "gt", "gte", "in", "exists")},
     "$nin": _NOT_IN,
+    "$between": _BETWEEN,
     "$all": "contains",
 }
 _COMPARED = {"==": "eq", "!=": "ne", "<": "lt", "<=": "lte", ">": "gt", ">=": "gte", "in": "in"}
@@ -99,6 +100,10 @@ def _condition(key: str, operator: str, value: Any, operators: Mapping[str, str]
         raise _unknown(operator, list(operators), f" on {key!r}")
     if value is None and name in ("eq", "ne"):
         return {key: {"exists": name == "ne"}}
+    if name == _BETWEEN:
+        if not isinstance(value, list | tuple) or len(value) != 2:
+            raise FilterError(f"filter: {operator} on {key!r} is {value!r}: expected two values")
+        return {key: {"gte": _value(value[0]), "lte": _value(value[1])}}
     if name == _NOT_IN:
         return {"not": {key: {"in": _value(value)}}}
     return {key: {name: _value(value)}}

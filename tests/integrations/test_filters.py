@@ -22,6 +22,7 @@ LANGCHAIN: list[tuple[Any, Any]] = [
     ({"a": 1, "b": "x"}, {"and": [{"a": {"eq": 1}}, {"b": {"eq": "x"}}]}),
     ({"a": {"$gt": 1, "$lte": 5}}, {"and": [{"a": {"gt": 1}}, {"a": {"lte": 5}}]}),
     ({"a": {"$nin": [1, 2]}}, {"not": {"a": {"in": [1, 2]}}}),
+    ({"a": {"$between": [1, 5]}}, {"a": {"gte": 1, "lte": 5}}),
     ({"a": {"$in": ("x",)}}, {"a": {"in": ["x"]}}),
     ({"a": {"$all": ["x", "y"]}}, {"a": {"contains": ["x", "y"]}}),
     ({"a": None}, {"a": {"exists": False}}),
@@ -105,6 +106,7 @@ def test_a_filter_is_translated(translate: Any, given: Any, expected: Any) -> No
     [
         (from_langchain, {"a": {"$regex": "x"}}, r"'\$regex' on 'a' has no counterpart"),
         (from_langchain, {"a": {"gte": 1}}, "'gte' on 'a' has no counterpart in pgblend: expected"),
+        (from_langchain, {"a": {"$between": 1}}, r"\$between on 'a' is 1: expected two values"),
         (from_langchain, {"$nor": [{"a": 1}]}, r"'\$nor' has no counterpart"),
         (from_langchain, {"$and": {"a": 1}}, r"\$and is \{'a': 1\}: expected a list"),
         (from_langchain, {"$not": [1]}, r"\$not is \[1\]: expected a filter"),
