@@ -13,12 +13,21 @@ from pgblend.cli.documents.text_builder import TableRows, TextBuilder, cell_text
 R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 _MOST_POINTS = 100_000
+# How Office writes what XML has no letter for, such as a line end within a text.
+_ESCAPED = re.compile(r"_x(?![Dd][89A-Fa-f])([0-9A-Fa-f]{4})_")
 # Fields whose text counts slides and pages.
 _COUNTED = ("slidenum",)
 
 # What programs write where nobody described a picture.
 _FILE_NAME = re.compile(r"\S+\.(png|jpe?g|gif|bmp|tiff?|emf|wmf|svg|webp)", re.IGNORECASE)
 _OFF = ("1", "true", "on")
+
+
+def unescaped(text: str) -> str:
+    """Return a text of Office with the letters that it escapes."""
+    if "_x" not in text:
+        return text
+    return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text).replace("\v", "\n")
 
 
 def described(text: str) -> str:
@@ -65,7 +74,7 @@ def _paragraph(paragraph: Any) -> str:
     for child in paragraph:
         name = local_name(child)
         if name in ("r", "fld") and child.get("type") not in _COUNTED:
-            said = "".join(text.text or "" for text in child.iter(f"{A}t"))
+            said = unescaped("".join(text.text or "" for text in child.iter(f"{A}t")))
             parts.append(raised(said) if _is_raised(child) else said)
         elif name == "br":
             parts.append("\n")

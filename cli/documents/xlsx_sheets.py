@@ -11,7 +11,14 @@ from typing import Any
 from lxml import etree
 
 from pgblend.cli.documents.document import FILE_WITHIN, SAVE_IT, ParseError, Place
-from pgblend.cli.documents.drawing_text import A, R, add_drawings, description, shape_text
+from pgblend.cli.documents.drawing_text import (
+    A,
+    R,
+    add_drawings,
+    description,
+    shape_text,
+    unescaped,
+)
 from pgblend.cli.documents.formula import raised
 from pgblend.cli.documents.ingest_report import read_though_hidden
 from pgblend.cli.documents.number_format import BUILT_IN, shown, shown_moment, shown_text
@@ -24,8 +31,6 @@ _S = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 _REFERENCE = re.compile(r"([A-Z]{1,3})(\d{1,7})")
 _PRINT_CODE = re.compile(r'&(?:[LCRPNDTFAGZBIUESXY]|"[^"]*"|\d+|K[0-9A-F]{6}|&)')
 _LETTER = re.compile(r"[^\W\d_]{2}")
-# How Excel writes what XML has no letter for, such as a line end within a text.
-_ESCAPED = re.compile(r"_x(?![Dd][89A-Fa-f])([0-9A-Fa-f]{4})_")
 _TRUTH = {"1": "TRUE", "0": "FALSE"}
 _ON = ("1", "true")
 _NAMED_CELLS = 3
@@ -320,9 +325,7 @@ def _rich_text(element: Any) -> str:
     """Return the text of a cell; how it is pronounced is left out."""
     parts = []
     for text in element.iter("{*}t"):
-        run, said = text.getparent(), text.text or ""
-        if "_x" in said:
-            said = _ESCAPED.sub(lambda found: chr(int(found[1], 16)), said)
+        run, said = text.getparent(), unescaped(text.text or "")
         name = local_name(run)
         place = run.find("{*}rPr/{*}vertAlign") if name == "r" else None
         if place is not None and place.get("val") == "superscript":

@@ -107,6 +107,10 @@ def test_what_is_written_of_a_picture_is_read_and_what_is_hidden_told() -> None:
     assert document.warnings == ("hidden slides are read as well: 2, 3",)
 
 
+def test_a_line_end_that_powerpoint_escapes_is_one() -> None:
+    assert parse_slides(deck([slide(shape("one_x000B_two _x0041_"))])).text == "one\ntwo A"
+
+
 def test_a_formula_on_a_slide_is_read_in_one_line() -> None:
     math = "<m:oMath><m:f><m:num><m:r><m:t>a</m:t></m:r></m:num><m:den><m:r><m:t>b</m:t></m:r>"
     math += "</m:den></m:f></m:oMath>"
