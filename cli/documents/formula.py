@@ -144,6 +144,41 @@ def _name(element: Any) -> str:
     return tag.rpartition("}")[2].rpartition(":")[2] if isinstance(tag, str) else ""
 
 
+# Word's fields EQ, of old: \\f(1,2) is 1/2, and \\o(\\s\\up 9(reading),sign) how a sign is read.
+_EQ_SETTING = re.compile(r'^\s*EQ\b|\\\*\s*(?:"[^"]*"|[\w-]+)', re.IGNORECASE)
+_EQ_PART = re.compile(r"\\([a-z]+)((?:\s*\\[a-z]+\s*\d*)*)\s*\(([^()]*)\)", re.IGNORECASE)
+_EQ_ABOVE = "\0"  # before what stands above its line
+# Signs of what is written already.
+_EQ_KEPT = str.maketrans("(),;", "\1\2\3\4")
+_EQ_RETURNED = str.maketrans("\1\2\3\4", "(),;")
+_MOST_PARTS = 100
+
+
+def field_formula(instruction: str) -> str:
+    """Return what a field EQ of Word shows, from its innermost part on; readings are left out."""
+    text = _EQ_SETTING.sub("", instruction)
+    for _ in range(_MOST_PARTS):
+        if not (part := _EQ_PART.search(text)):
+            break
+        text = text[: part.start()] + _eq_part(part).translate(_EQ_KEPT) + text[part.end() :]
+    before, *above = text.translate(_EQ_RETURNED).split(_EQ_ABOVE)
+    return " ".join("".join([before, *map(raised, above)]).split())
+
+
+def _eq_part(part: re.Match[str]) -> str:
+    kind, options = part[1].lower(), part[2].lower()
+    values = [value.strip() for value in re.split("[,;]", part[3])]
+    if kind == "f":
+        return "/".join(map(_grouped, values))
+    if kind == "r":
+        return f"{''.join(values[:-1])}\u221a{_grouped(values[-1])}"
+    if kind == "s" and "up" in options:
+        return _EQ_ABOVE + "".join(values)
+    if kind == "o":
+        return "".join(value for value in values if not value.startswith(_EQ_ABOVE))
+    return f"({', '.join(values)})" if kind == "b" else " ".join(values)
+
+
 # Exponents and the numbers of notes: 10⁶ is not 106, and Berlin¹ is no name with a number.
 _RAISED = str.maketrans("0123456789+-\u2212", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻")
 _FIGURES = r"[0-9+\-\u2212\u2013,;\s]+"

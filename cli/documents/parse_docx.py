@@ -16,7 +16,7 @@ from pgblend.cli.documents.document import (
     top_heading,
 )
 from pgblend.cli.documents.drawing_text import add_drawings, described, description, is_hidden
-from pgblend.cli.documents.formula import formula_text, raised
+from pgblend.cli.documents.formula import field_formula, formula_text, raised
 from pgblend.cli.documents.list_numbers import BULLET, ListNumbers
 from pgblend.cli.documents.office_file import Package, local_name, open_package
 from pgblend.cli.documents.office_xml import ONE_XML, as_archive
@@ -110,6 +110,23 @@ def drop_instructions(root: Any) -> None:
                 text.text = ""
             if kind == "separate":
                 open_fields.append(None)
+
+
+def write_equations(root: Any) -> None:
+    """Write what fields EQ show after their end, where their instruction is all that they have."""
+    open_fields: list[tuple[list[str], list[str]]] = []
+    for element in list(root.iter(f"{W}fldChar", f"{W}instrText", f"{W}t")):
+        kind = element.get(f"{W}fldCharType")
+        if kind == "begin":
+            open_fields.append(([], []))
+        elif kind is None and open_fields:
+            open_fields[-1][local_name(element) == "t"].append(element.text or "")
+        elif kind == "end" and open_fields:
+            instruction, result = map("".join, open_fields.pop())
+            if instruction.split()[:1] == ["EQ"] and not result.strip():
+                text = element.makeelement(f"{W}t")
+                text.text = field_formula(instruction)
+                element.addnext(text)
 
 
 def _is_on(sign: Any) -> bool:
@@ -287,6 +304,7 @@ class _WordReader:
     def drop_unseen(self, root: Any) -> None:
         """Take out what a reader does not see; that there is hidden text is told."""
         drop_instructions(root)
+        write_equations(root)
         if drop_hidden(root, self.hidden):
             self._package.leave_out("hidden text", NOT_SHOWN, _SHOW_IT)
 

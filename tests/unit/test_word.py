@@ -379,6 +379,25 @@ SUM = "<m:nary><m:naryPr><m:chr m:val='\u2211'/></m:naryPr>{}</m:nary>"
 
 
 @pytest.mark.parametrize(
+    ("instruction", "shown"),
+    [
+        (r'EQ \* jc2 \* "Font:MS Mincho" \* hps10 \o\ad(\s\up 9(ta),\u98df)', "\u98df"),
+        (r"EQ \f(1,2)", "1/2"),
+        (r"EQ \r(3,\f(a+b,2))", "3\u221a((a+b)/2)"),
+        (r"EQ 10\s\up6(6)", "10\u2076"),
+        (r"EQ \b(\f(1,2);x)", "(1/2, x)"),
+        (r"EQ \f(1", r"\f(1"),
+    ],
+)
+def test_of_fields_of_formulas_what_they_show_is_read(instruction: str, shown: str) -> None:
+    said = instruction.replace("\\u98df", "\u98df").replace('"', "&quot;")
+    of_field = f"<w:r><w:instrText>{said}</w:instrText></w:r>"
+    for result in ("", shown):
+        body = f"<w:p>{SAID.format('A ')}{field(of_field, result)}{SAID.format(' end')}</w:p>"
+        assert lines(read(body)) == [f"A {shown} end"]
+
+
+@pytest.mark.parametrize(
     ("formula", "text"),
     [
         ("<m:f><m:num>a</m:num><m:den>b+c</m:den></m:f>", "a/(b+c)"),
