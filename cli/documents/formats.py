@@ -220,7 +220,7 @@ _FORMATS = (
         ".docx .docm .dotx .dotm",
         _lazy("parse_docx", "parse_docx"),
         extra="documents",
-        version=12,
+        version=13,
     ),
     Format(
         PPTX,

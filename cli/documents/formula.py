@@ -146,17 +146,18 @@ def _name(element: Any) -> str:
 
 # Word's fields EQ, of old: \\f(1,2) is 1/2, and \\o(\\s\\up 9(reading),sign) how a sign is read.
 _EQ_SETTING = re.compile(r'^\s*EQ\b|\\\*\s*(?:"[^"]*"|[\w-]+)', re.IGNORECASE)
-_EQ_PART = re.compile(r"\\([a-z]+)((?:\s*\\[a-z]+\s*\d*)*)\s*\(([^()]*)\)", re.IGNORECASE)
+_EQ_PART = re.compile(r"\\([a-z]+)((?:\s*\\[a-z]+(?:\s*\d+)?)*)\s*\(([^()]*)\)", re.IGNORECASE)
 _EQ_ABOVE = "\0"  # before what stands above its line
 # Signs of what is written already.
 _EQ_KEPT = str.maketrans("(),;", "\1\2\3\4")
 _EQ_RETURNED = str.maketrans("\1\2\3\4", "(),;")
 _MOST_PARTS = 100
+_LONGEST_EQ = 2000  # each part is looked for from the beginning
 
 
 def field_formula(instruction: str) -> str:
     """Return what a field EQ of Word shows, from its innermost part on; readings are left out."""
-    text = _EQ_SETTING.sub("", instruction)
+    text = _EQ_SETTING.sub("", instruction[:_LONGEST_EQ])
     for _ in range(_MOST_PARTS):
         if not (part := _EQ_PART.search(text)):
             break

@@ -7,7 +7,7 @@ import pytest
 from xlsxwriter import Workbook
 
 from pgblend.cli.documents.document import Document
-from pgblend.cli.documents.formula import raised
+from pgblend.cli.documents.formula import field_formula, raised
 from pgblend.cli.documents.light_markup import parse_asciidoc, parse_org, parse_rst
 from pgblend.cli.documents.parse_docx import parse_docx
 from pgblend.cli.documents.parse_fictionbook import parse_fictionbook
@@ -80,6 +80,11 @@ def test_of_xml() -> None:
     assert parse_xml_text(f"<article><p>{MARKUP}</p></article>".encode()).text == SHOWN
     book = f"<FictionBook><body><section><p>{MARKUP}</p></section></body></FictionBook>"
     assert parse_fictionbook(book.encode()).text == SHOWN
+
+
+def test_a_field_of_any_length_is_read_at_once() -> None:
+    for more in (" " * 500_000, r"\a" * 200_000, "(" * 200_000):
+        assert field_formula(rf"EQ \f(1,2) x{more}").startswith("1/2 x")
 
 
 def test_of_word() -> None:
