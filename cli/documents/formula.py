@@ -182,8 +182,9 @@ def _eq_part(part: re.Match[str]) -> str:
 
 # Exponents and the numbers of notes: 10⁶ is not 106, and Berlin¹ is no name with a number.
 _RAISED = str.maketrans("0123456789+-\u2212", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻")
-_FIGURES = r"[0-9+\-\u2212\u2013,;\s]+"
-_ONLY_FIGURES = re.compile(_FIGURES)
+_FIGURE = r"0-9+\-\u2212\u2013,;"
+_FIGURES = rf"[{_FIGURE}][{_FIGURE}\s]*"  # blanks before it are parted in one way alone
+_ONLY_FIGURES = re.compile(rf"\s*{_FIGURES}")
 _RAISED_TAG = re.compile(rf"(<sup\b[^<>]*>\s*(?:<a\b[^<>]*>\s*)?)({_FIGURES})(?=</)", re.IGNORECASE)
 
 

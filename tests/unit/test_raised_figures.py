@@ -146,3 +146,9 @@ def test_of_sheets() -> None:
         sheet = book.add_worksheet()
         sheet.write_rich_string(0, 0, *[one for part in parts for one in part])
     assert parse_spreadsheet(stream.getvalue()).text == SHOWN
+
+
+def test_blanks_without_end_take_no_long_time() -> None:
+    """The time of a page grows with its length alone."""
+    blanks = " " * 1_000_000
+    assert parse_page(f"<p>red<sup>{blanks}</sup> lamp<sup><a>{blanks}x").text == "red lamp x"
